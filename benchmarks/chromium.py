@@ -1,4 +1,4 @@
-"""A story played in Chromium by Playwright, with the clock, the chance and the reading of our own driver."""
+"""A story played in Chromium by Playwright, with the clock, random draws and page reader of our own driver."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ QUIET = (
     "--autoplay-policy=no-user-gesture-required",
 )
 
-# What Chromium moves by a clock that cannot be replaced, animations and going back, is awaited or ended at once.
+# Animations and history navigation use a clock that cannot be replaced: finish them at once, or await them.
 STILL = """
 let travelling = false;
 for (const name of ["back", "forward", "go"]) {
   const travel = history[name].bind(history);
-  history[name] = (...given) => { travelling = true; travel(...given); };
+  history[name] = (...steps) => { travelling = true; travel(...steps); };
 }
 globalThis.__drrn.still = async () => {
   let finished = 0;
@@ -40,17 +40,17 @@ delete Document.prototype.startViewTransition;  // it waits for real frames; eng
 navigation.addEventListener("navigate", (event) => {
   if (event.destination.sameDocument) return;
   event.preventDefault();
-  if (event.downloadRequest === null) globalThis.__drrn.restarted = true;  // the story loads itself anew
+  if (event.downloadRequest === null) globalThis.__drrn.restarted = true;  // the story reloads itself
 });
 """
-MADE = """
+SETUP = """
 Object.defineProperty(globalThis, "__drrn", { value: {} });
 const realFrame = requestAnimationFrame.bind(window), realTimeout = setTimeout.bind(window);
 """
 
 
 class Chromium:
-    """A browser; `open` begins an episode on a fresh page, `press` takes a link of the page shown last."""
+    """A browser: `open` starts an episode on a new page, `press` clicks a link of the current page."""
 
     def __init__(self, executable: str) -> None:
         self.playwright = sync_playwright().start()
@@ -84,13 +84,11 @@ class Chromium:
 
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
-        shown = read_page(self.page.evaluate(f"__drrn.opened({seed})"))
-        if (
-            not shown.links
-        ):  # it may wait for a sound that will never come, and be told so a little later
-            self.page.wait_for_timeout(1000)
-            shown = read_page(self.page.evaluate(f"__drrn.opened({seed})"))
-        return shown
+        first = read_page(self.page.evaluate(f"__drrn.opened({seed})"))
+        if first.links:
+            return first
+        self.page.wait_for_timeout(1000)  # it may wait until a sound fails to load
+        return read_page(self.page.evaluate(f"__drrn.opened({seed})"))
 
     def press(self, index: int) -> HostedPage:
         assert self.page is not None
@@ -98,6 +96,6 @@ class Chromium:
 
 
 def _script(seed: int) -> str:
-    """What stands before the story's own scripts: the driver's files, and the episode's beginning."""
+    """Return the script that runs before the story's own: the driver, and the start of the episode."""
     begin = f"globalThis.__drrn.begin({{}}, {seed});"
-    return "\n".join((MADE, scripts(tuple(DRIVER)), STILL, begin))
+    return "\n".join((SETUP, scripts(tuple(DRIVER)), STILL, begin))

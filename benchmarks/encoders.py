@@ -1,22 +1,21 @@
-"""How fast the encoders learn, beside each other and beside the DRRN of microsoft/tdqn.
+"""Measure how fast the encoders learn, and compare the GRU with the DRRN of microsoft/tdqn.
 
     python benchmarks/encoders.py                              transitions a second of each encoder
-    python benchmarks/encoders.py --tdqn CLONE/drrn/drrn.py    the GRU beside theirs, on the same work, in one run
+    python benchmarks/encoders.py --tdqn CLONE/drrn/drrn.py    our GRU and theirs, on the same work, in one run
     python benchmarks/encoders.py --device cuda                on a GPU
 
-The encoders' own texts are made up, of Machine of Death's sizes (2,200 words, 85 words a state, 4 actions of 7 words),
-and drawn evenly, so that few occur twice in a batch.
+Without --tdqn, texts are generated with the sizes of Machine of Death (2,200 words, 85 words a state, 4 actions of 7
+words) and drawn uniformly, so that few occur twice in a batch.
 
-Beside tdqn, both learn from the same 10,000 transitions, of two kinds: those of random play in a game (The Long Watch;
-`--game NAME` for another), where pages return as they do in every game, and evenly drawn made-up ones. An update is the
-same for both: a batch is sampled from the replay memory; every action of the next pages is valued by the same weights
-(neither has a target network); Adam. Theirs also has a Huber loss and bounds the gradient's norm by 5. Word vectors and states are 128 wide, a
-hidden layer of 128 lies over both sides. Theirs reads a state in three parts, each by a GRU of its own: it is given the
-same words in three equal parts. Ours reads them by one GRU, each distinct text of a batch once; theirs reads all. Their
-code is loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept
-here. Both have one thread and take turns of half a second, so that a busy machine disturbs both alike. Rates are those
-of the thread's own time in the median turn; how many times as fast ours is, is the median over pairs of turns that
-follow each other, by the thread's own time and by the clock.
+With --tdqn, both learn from the same 10,000 transitions, of two kinds: random play in a game (The Long Watch;
+`--game NAME` for another), where pages recur, and generated ones. An update is the same for both: sample a batch from the
+replay memory; evaluate every action of the next pages with the same weights (neither has a target network); Adam. Theirs
+also has a Huber loss and clips the gradient's norm at 5. Word vectors and states have 128 dimensions; a hidden layer of
+128 units follows on both sides. Theirs reads a state in three parts, each with a separate GRU, and gets the same words in
+three equal parts. Ours reads them with one GRU, each distinct text of a batch once; theirs reads all. Their code is loaded
+from the path, with a stand-in for its tokeniser, which the update does not use. Both have one thread and alternate every
+half second, so that a busy machine affects both equally. Rates use the thread's CPU time in the median turn; ratios are
+medians over consecutive pairs of turns, by CPU time and by wall-clock time.
 """
 
 from __future__ import annotations
@@ -37,26 +36,29 @@ import torch
 from learner import Case, batches_of, fill, matrix_speed
 
 import drrn
-from drrn.learning.experience import Transitions
+from drrn.learning.experience import Steps
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import QLearning
 from drrn.models import Shape, build_model, encoder_of
 from drrn.settings import Settings
 from drrn.text import Lexicon, Store
 
-UNITS, CLIP, DISCOUNT = 128, 5.0, 0.9
+UNITS = 128
+CLIP = 5.0
+DISCOUNT = 0.9
 BATCHES = (64, 256, 1024)
 ENCODERS = ("bag", "gru", "lstm", "attention")
-AT_ONCE = 4  # updates of a call
+AT_ONCE = 4  # updates in a call
 TRANSITIONS = 10_000  # in the replay memory
-TURN, LEAST_TURNS = 0.5, 5  # seconds of a turn, and how many turns at least
-LONGEST = 100  # steps of an episode
+TURN = 0.5  # seconds
+MIN_TURNS = 5
+MAX_STEPS = 100  # of an episode
 
 Update = Callable[[], Any]
 
 
 def store_of(case: Case) -> Store:
-    """Made-up texts of the case's sizes."""
+    """Return generated texts of the case's sizes."""
     generator = np.random.default_rng(0)
     words = [f"w{i}" for i in range(case.vocabulary)]
     store = Store.of_words(words, words[:420])
@@ -66,7 +68,7 @@ def store_of(case: Case) -> Store:
 
 
 def our_update(case: Case, encoder: str, device: str) -> Update:
-    """`AT_ONCE` updates of ours, as the plain learner makes them."""
+    """Return a function that makes `AT_ONCE` updates with our plain learner."""
     store = store_of(case)
     shape = Shape(UNITS, 1, "network", most_actions=case.actions, encoder=encoder_of(encoder))
     model = build_model("drrn", shape, store, list(range(case.replicas)), torch.device(device))
@@ -80,7 +82,7 @@ def our_update(case: Case, encoder: str, device: str) -> Update:
 
 @dataclass(frozen=True)
 class Work:
-    """Transitions as ids of a store's texts: what was shown and taken, and what was shown then."""
+    """Transitions as ids of texts: state, chosen action, next state and its actions."""
 
     store: Store
     states: list[int]
@@ -89,28 +91,31 @@ class Work:
     next_actions: list[list[int]]
 
 
-def played(name: str) -> Work:
-    """Random play in a game."""
-    game, generator, store = drrn.make(name), random.Random(0), Store.of_words()
+def random_play_in(name: str) -> Work:
+    """Return transitions of random play in a game."""
+    game = drrn.make(name)
+    generator = random.Random(0)
+    store = Store.of_words()
     work = Work(store, [], [], [], [])
     while len(work.states) < TRANSITIONS:
         page = game.reset(generator.randrange(2**31))
-        for _ in range(LONGEST):
+        for _ in range(MAX_STEPS):
             if not page.actions:
                 break
-            place = generator.randrange(len(page.actions))
-            after = game.step(place)
+            index = generator.randrange(len(page.actions))
+            after = game.step(index)
             work.states.append(store.states.id(page.text))
-            work.taken.append(store.actions.id(page.actions[place]))
+            work.taken.append(store.actions.id(page.actions[index]))
             work.next_states.append(store.states.id(after.text))
             work.next_actions.append([store.actions.id(action) for action in after.actions])
             page = after
     return work
 
 
-def made_up(case: Case) -> Work:
-    """Texts of the case's sizes, drawn evenly."""
-    generator, count = np.random.default_rng(1), TRANSITIONS
+def generated(case: Case) -> Work:
+    """Return transitions between generated texts, drawn uniformly."""
+    generator = np.random.default_rng(1)
+    count = TRANSITIONS
     states, following = generator.integers(case.texts, size=(2, count)).tolist()
     taken = generator.integers(case.action_texts, size=count).tolist()
     menus = generator.integers(case.action_texts, size=(count, case.actions)).tolist()
@@ -118,7 +123,7 @@ def made_up(case: Case) -> Work:
 
 
 def our_sampled_update(work: Work, batch: int, device: str) -> Update:
-    """An update of ours, from a sample of its replay buffer."""
+    """Return a function that makes one of our updates, from a sample of the replay buffer."""
     shape = Shape(
         UNITS,
         1,
@@ -130,28 +135,26 @@ def our_sampled_update(work: Work, batch: int, device: str) -> Update:
     model.meet(0, np.arange(len(work.store.states)), np.arange(len(work.store.actions)))
     settings = {"learning_rate": 1e-4, "optimiser": "adam", "capacity": TRANSITIONS}
     learner = QLearning(model, Settings.from_flat(replicas=1, batch_size=batch, **settings))
-    ones = np.ones(len(work.states), np.float32)
-    menus = Menus.of([[action] for action in work.taken]), Menus.of(work.next_actions)
-    states, following = np.array(work.states), np.array(work.next_states)
-    learner.buffers[0].add(
-        Transitions(
-            states,
-            menus[0],
-            np.zeros(len(ones), np.int64),
-            ones,
-            DISCOUNT * ones,
-            following,
-            menus[1],
-        )
+    count = len(work.states)
+    steps = Steps(
+        states=np.array(work.states),
+        actions=Menus.of([[action] for action in work.taken]),
+        taken=np.zeros(count, np.int64),
+        probabilities=np.ones(count),
+        rewards=np.ones(count),
+        last=np.ones(count, bool),
+        end_states=np.array(work.next_states),
+        end_actions=Menus.of(work.next_actions),
     )
+    learner.tell(0, steps)
     generator = np.random.default_rng(2)
     return lambda: learner.learn_once([generator], [True])
 
 
 def their_update(work: Work, batch: int, path: Path) -> Update:
-    """An update of microsoft/tdqn's agent, from a sample of its own replay memory."""
+    """Return the update of microsoft/tdqn's agent, from a sample of its replay memory."""
     words = max(len(work.store.states.vocabulary), len(work.store.actions.vocabulary))
-    theirs = loaded(path, words)
+    theirs = load_module(path, words)
     options = {
         "gamma": DISCOUNT,
         "batch_size": batch,
@@ -171,25 +174,25 @@ def their_update(work: Work, batch: int, path: Path) -> Update:
     for now, taken, then, menu in zip(
         work.states, work.taken, work.next_states, work.next_actions, strict=True
     ):
-        shown = [actions[action] for action in menu] or [
-            actions[taken]
-        ]  # it must be given an action at an ending
-        agent.observe(states[now], actions[taken], 1.0, states[then], shown, not menu)
+        available = [actions[action] for action in menu]
+        if not menu:  # it needs an action at an ending
+            available = [actions[taken]]
+        agent.observe(states[now], actions[taken], 1.0, states[then], available, not menu)
     return agent.update
 
 
 def texts_of(texts: Lexicon) -> list[list[int]]:
-    """Each text as the numbers of its words."""
+    """Return each text as word ids."""
     return [texts.words_of(np.array([text])).tolist() for text in range(len(texts))]
 
 
 def parts(words: list[int]) -> list[list[int]]:
-    """A state's words in three parts: what their agent reads as observation, description and inventory."""
+    """Split a state's words into three parts, which their agent reads as observation, description and inventory."""
     return [some.tolist() for some in np.array_split(np.array(words), 3)]
 
 
-def loaded(path: Path, words: int) -> Any:
-    """Their module, for so many words, without the tokeniser and the logger that it imports."""
+def load_module(path: Path, words: int) -> Any:
+    """Load their module for a vocabulary size, without the tokeniser and the logger that it imports."""
 
     class Tokeniser:
         def Load(self, path: str) -> None: ...  # noqa: N802
@@ -210,30 +213,33 @@ def loaded(path: Path, words: int) -> Any:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a call took, in seconds: of the one thread's own time (on a GPU, of the clock's), and of the clock's."""
+    """Seconds of a call: CPU time of the thread (on a GPU wall-clock time), and wall-clock time."""
 
     own: float
     clock: float
 
 
 def turn_of(update: Update, device: str, seconds: float) -> Turn:
-    """Many calls, as in learning: the first one finds the processor's caches full of the other's numbers."""
+    """Time many calls: in the first one the processor's caches hold the other's data."""
     own = time.thread_time if device == "cpu" else time.perf_counter
-    began, began_own, calls = time.perf_counter(), own(), 0
-    while not calls or own() - began_own < seconds:
+    start = time.perf_counter()
+    start_own = own()
+    calls = 0
+    while not calls or own() - start_own < seconds:
         update()
         if device != "cpu":
             torch.cuda.synchronize()
         calls += 1
-    return Turn((own() - began_own) / calls, (time.perf_counter() - began) / calls)
+    return Turn((own() - start_own) / calls, (time.perf_counter() - start) / calls)
 
 
 def turns_of(updates: list[Update], seconds: float, device: str) -> list[list[Turn]]:
-    """Turns of each in turn, for so many seconds: what disturbs one disturbs the next, too."""
+    """Alternate the updates for a number of seconds, so that other load affects all of them."""
     for update in updates:
         update()
-    start, turns = time.perf_counter(), []
-    while len(turns) < LEAST_TURNS or time.perf_counter() - start < seconds:
+    start = time.perf_counter()
+    turns: list[list[Turn]] = []
+    while len(turns) < MIN_TURNS or time.perf_counter() - start < seconds:
         turns.append([turn_of(each, device, TURN) for each in updates])
     return turns
 
@@ -243,8 +249,8 @@ def middle(numbers: Iterable[float]) -> float:
 
 
 def compare(path: Path, game: str, batches: list[int], seconds: float, device: str) -> None:
-    """The GRU beside theirs, which runs on a GPU wherever there is one."""
-    for name, work in {game: played(game), "evenly drawn": made_up(Case())}.items():
+    """Compare our GRU with theirs, which uses a GPU if there is one."""
+    for name, work in {game: random_play_in(game), "generated": generated(Case())}.items():
         for batch in batches:
             pair = [our_sampled_update(work, batch, device), their_update(work, batch, path)]
             turns = turns_of(pair, seconds, device)
@@ -264,7 +270,7 @@ def compare(path: Path, game: str, batches: list[int], seconds: float, device: s
 def report(
     encoders: list[str], replicas: list[int], batches: list[int], seconds: float, device: str
 ) -> None:
-    """Each encoder, by replicas and batch."""
+    """Print the speed of each encoder, number of replicas and batch size."""
     print(f"matrix product of a core: {matrix_speed() / 1e9:.0f} GFLOP/s")
     for encoder in encoders:
         for count in replicas:
@@ -286,7 +292,9 @@ def main() -> None:
         "--tdqn", type=Path, metavar="FILE", help="drrn/drrn.py of a clone of microsoft/tdqn"
     )
     parser.add_argument(
-        "--game", default="long-watch", help="played beside tdqn (default: %(default)s)"
+        "--game",
+        default="long-watch",
+        help="game for the comparison with tdqn (default: %(default)s)",
     )
     parser.add_argument(
         "--encoders", nargs="+", default=list(ENCODERS), help="(default: %(default)s)"

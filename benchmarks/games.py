@@ -1,10 +1,9 @@
-"""How fast games step: random play of a game, beside the speed of plain Python on this machine in the same run.
+"""Measure how fast games step in random play, and the speed of plain Python in the same run.
 
     python benchmarks/games.py [GAME ...]
 
-The reference is a loop of dictionary look-ups and random draws in plain Python: what a step cannot do without. The same
-games compiled are then played 10,000 episodes at once: at random, and by softmax over a table of Q-values that a policy
-looks up by text and action at every step.
+The reference is a loop of dictionary look-ups and random draws in plain Python, the least that a step needs. The compiled
+games are then played, 10,000 episodes at once: at random, and by softmax over a table of Q-values.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ import numpy as np
 
 import drrn
 from drrn.compiled.chain import softmax_of_slots
-from drrn.compiled.game import Compiled
-from drrn.compiled.lockstep import PagePolicy, SlotPolicy
+from drrn.compiled.game import Compiled, Floats
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN
 
 
 def look_ups_a_second(seconds: float) -> float:
-    """The reference: look-ups and draws a second in plain Python."""
+    """Return look-ups with a random draw per second, in plain Python."""
     table = {key: key for key in range(64)}
     draw = random.Random(0).random
-    count, start = 0, time.perf_counter()
+    count = 0
+    start = time.perf_counter()
     while time.perf_counter() - start < seconds:
         for _ in range(10_000):
             table.get(int(draw() * 64))
@@ -36,9 +35,11 @@ def look_ups_a_second(seconds: float) -> float:
 
 
 def steps_a_second(game: Game, seconds: float) -> tuple[float, float]:
-    """Steps a second of random play, and of the first second, when pages are still told for the first time."""
+    """Return steps a second of random play, overall and in the first second, when pages are rendered first."""
     draw = random.Random(1).random
-    observation, steps, first = game.reset(0), 0, 0.0
+    observation = game.reset(0)
+    steps = 0
+    first = 0.0
     start = time.perf_counter()
     while (passed := time.perf_counter() - start) < seconds:
         if passed >= 1 and not first:
@@ -51,44 +52,30 @@ def steps_a_second(game: Game, seconds: float) -> tuple[float, float]:
     return steps / passed, first
 
 
-def compiled_steps_a_second(game: Compiled, policy: SlotPolicy, seconds: float) -> float:
-    """Steps a second of 10,000 episodes at once."""
-    game.play(policy, 10_000, seed=0, max_steps=50)  # arrays made on first use
-    episodes, steps, start, seed = 200_000, 0, time.perf_counter(), 1
+def compiled_steps_a_second(game: Compiled, policy: Floats | None, seconds: float) -> float:
+    """Return steps a second of 10,000 episodes at once."""
+    game.play(policy, 10_000, seed=0, max_steps=50)  # builds arrays on first use
+    episodes = 200_000
+    steps = 0
+    seed = 1
+    start = time.perf_counter()
     while (passed := time.perf_counter() - start) < seconds:
         steps += int(game.play(policy, episodes, seed=seed).steps.sum())
         seed += 1
     return steps / passed
 
 
-def page_policy(game: Compiled) -> PagePolicy:
-    """Softmax over a table of Q-values, as a policy that sees text and action ids."""
-    draws = np.random.default_rng(0)
-    table = np.full(
-        (len(game.texts), len(game.actions) + 1), -np.inf, np.float32
-    )  # the last column is of no action
-    table[:, :-1] = draws.normal(size=(len(game.texts), len(game.actions)))
-
-    def choose(texts: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        reached = np.cumsum(np.exp(table[texts[:, None], actions]), axis=1)  # [E, A]
-        drawn = draws.random(len(texts), np.float32)[:, None] * reached[:, -1:]
-        return np.count_nonzero(reached[:, :-1] <= drawn, axis=1)
-
-    return choose
-
-
 def report_compiled(game: Game, engine: float, seconds: float) -> None:
-    began = time.perf_counter()
+    start = time.perf_counter()
     compiled = drrn.compile_game(game, cache=False)
-    took = time.perf_counter() - began
+    elapsed = time.perf_counter() - start
     q = np.random.default_rng(0).normal(size=len(compiled.row))
-    policies: dict[str, SlotPolicy] = {
+    policies: dict[str, Floats | None] = {
         "random": None,
-        "softmax of a Q-table, looked up page by page": page_policy(compiled),
         "softmax of a Q-table, as probabilities": softmax_of_slots(compiled, q),
     }
     print(
-        f"{game.name}, compiled in {took:.1f} s to {len(compiled):,} states, 10,000 episodes at once:"
+        f"{game.name}, compiled in {elapsed:.1f} s to {len(compiled):,} states, 10,000 episodes at once:"
     )
     for name, policy in policies.items():
         speed = compiled_steps_a_second(compiled, policy, seconds)
@@ -107,13 +94,13 @@ def main() -> None:
     unit = look_ups_a_second(options.seconds)
     print(f"reference: {unit:,.0f} look-ups with a draw a second")
     for name in options.games:
-        opened = time.perf_counter()
+        start = time.perf_counter()
         game = drrn.make(name)
-        opened = time.perf_counter() - opened
+        seconds = time.perf_counter() - start
         speed, first = steps_a_second(game, options.seconds)
         print(
             f"{game.name}: {speed:,.0f} steps a second ({unit / speed:.0f} look-ups a step); "
-            f"{first:,.0f} in the first second; opened in {opened * 1000:.0f} ms"
+            f"{first:,.0f} in the first second; opened in {seconds * 1000:.0f} ms"
         )
         report_compiled(game, speed, options.seconds)
 

@@ -1,12 +1,12 @@
-"""How fast the learner learns, beside the arithmetic that it cannot do without.
+"""Measure how fast the learner learns, relative to the arithmetic that it needs.
 
     python benchmarks/learner.py            transitions a second, and the share of the machine's own speed
     python benchmarks/learner.py --growth   time against vocabulary, distinct texts and actions, as CSV and PNG
 
 The update is DRRN, 2 layers of 100, on text like Machine of Death's: 2,200 words, 85 words a state, 4 actions of 7.
 The limit is what the machine's matrix product would need for the same multiplications: each distinct text of a batch
-encoded once, and back-propagation through the taken actions only. Beside it stands the count without that saving, every
-text of a batch encoded for itself, which is how an update is usually written.
+encoded once, and back-propagation through the chosen actions only. The second figure counts every text of a batch, which
+is how an update is usually written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Distinct = Callable[[Ids], Ids]
 
 @dataclass(frozen=True)
 class Case:
-    """A made-up game, by its sizes."""
+    """A generated game, by its sizes."""
 
     replicas: int = 1
     batch: int = 64
@@ -45,13 +45,13 @@ class Case:
     hidden: int = 100
 
 
-def fill(found: Lexicon, texts: int, length: int, generator: np.random.Generator) -> None:
-    """Texts of words drawn as languages draw them: few often, many seldom."""
-    vocabulary = len(found.vocabulary)
+def fill(lexicon: Lexicon, texts: int, length: int, generator: np.random.Generator) -> None:
+    """Add texts whose words follow Zipf's law."""
+    vocabulary = len(lexicon.vocabulary)
     shares = 1 / np.arange(1, vocabulary + 1)
     shares /= shares.sum()
     for _ in range(texts):
-        found.id(" ".join(f"w{i}" for i in generator.choice(vocabulary, length, p=shares)))
+        lexicon.id(" ".join(f"w{i}" for i in generator.choice(vocabulary, length, p=shares)))
 
 
 def learner_of(
@@ -87,19 +87,21 @@ def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batche
 def speed(
     case: Case, seconds: float, at_once: int = PREPARED, kind: type[QLearning] = FastQLearning
 ) -> tuple[float, float, float]:
-    """Transitions a second over all replicas, and the multiplications and additions of one transition: with each
-    distinct text of a batch encoded once, and with every text.
+    """Return transitions a second over all replicas, and the operations of one transition.
 
-    The fastest call of several seconds counts: what is slower was disturbed by something else on the machine.
+    The operations are counted twice: with each distinct text of a batch encoded once, and with every text. The fastest
+    call counts, because slower ones were disturbed by other load.
     """
     learner, generator = learner_of(case, kind)
     prepared = [batches_of(case, generator, at_once) for _ in range(2)]
     learner.update(prepared[0])
-    fastest, calls, start = np.inf, 0, time.perf_counter()
+    fastest = np.inf
+    calls = 0
+    start = time.perf_counter()
     while time.perf_counter() - start < seconds:
-        began = time.perf_counter()
+        call_start = time.perf_counter()
         learner.update(prepared[calls % 2])
-        fastest = min(fastest, time.perf_counter() - began)
+        fastest = min(fastest, time.perf_counter() - call_start)
         calls += 1
     rate = at_once * case.batch * case.replicas / fastest
     return (
@@ -112,8 +114,9 @@ def speed(
 def operations(
     case: Case, learner: QLearning, batches: Batches, distinct: Distinct = np.unique
 ) -> float:
-    """Of one transition: what encoding the texts once, and the taken ones backwards, comes to."""
-    h, total = case.hidden, 0.0
+    """Return the operations of one transition: encode the texts, back-propagate through the chosen ones."""
+    h = case.hidden
+    total = 0.0
     model = learner.model
     for k in range(len(batches.taken)):
         for r in range(case.replicas):
@@ -121,12 +124,13 @@ def operations(
                 (model.store.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
                 (
                     model.store.actions,
-                    batches.taken_actions[k, r],
+                    batches.taken_pages.actions[k, r, :, 0],
                     batches.next_pages.actions[k, r].ravel(),
                 ),
             ):
                 lengths = np.diff(texts.bags().starts)
-                forwards, backwards = distinct(np.concatenate([now, then])), distinct(now)
+                forwards = distinct(np.concatenate([now, then]))
+                backwards = distinct(now)
                 total += 2 * h * lengths[forwards].sum() + 2 * h * h * len(forwards)
                 total += 2 * h * lengths[backwards].sum() + 4 * h * h * len(backwards)
             total += 2 * h * case.batch * (case.actions + 3)  # inner products, and back through one
@@ -134,14 +138,16 @@ def operations(
 
 
 def matrix_speed(seconds: float = 1.0) -> float:
-    """This machine's own single-precision matrix product, in operations a second, by its fastest call."""
-    a, b = torch.randn(512, 512), torch.randn(512, 512)
-    fastest, start = np.inf, time.perf_counter()
+    """Return the speed of the machine's single-precision matrix product, by its fastest call (operations a second)."""
+    a = torch.randn(512, 512)
+    b = torch.randn(512, 512)
+    fastest = np.inf
+    start = time.perf_counter()
     while time.perf_counter() - start < seconds:
-        began = time.perf_counter()
+        call_start = time.perf_counter()
         for _ in range(10):
             torch.mm(a, b)
-        fastest = min(fastest, time.perf_counter() - began)
+        fastest = min(fastest, time.perf_counter() - call_start)
     return 10 * 2 * 512**3 / fastest
 
 
@@ -149,14 +155,14 @@ def report(seconds: float) -> None:
     for replicas in (1, 5):
         case = Case(replicas=replicas)
         limit = matrix_speed()
-        rate, needed, undiscerning = speed(case, seconds)
+        rate, needed, every_text = speed(case, seconds)
         plain, *_ = speed(case, seconds, kind=QLearning)
         limit = max(limit, matrix_speed())
         print(
             f"R = {replicas}, batch {case.batch}: {rate:,.0f} transitions a second of {needed / 1e3:.0f} thousand "
             f"operations, {rate * needed / limit:.1%} of what the matrix product does ({limit / 1e9:.0f} GFLOP/s); "
-            f"with every text encoded for itself, {undiscerning / 1e3:.0f} thousand, "
-            f"{rate * undiscerning / limit:.1%}; the plain learner: {plain:,.0f} transitions a second"
+            f"with every text encoded separately, {every_text / 1e3:.0f} thousand, "
+            f"{rate * every_text / limit:.1%}; the plain learner: {plain:,.0f} transitions a second"
         )
 
 
@@ -175,7 +181,7 @@ LABELS = {
 
 
 def growth(seconds: float, out: Path) -> None:
-    """Microseconds a transition, against each size."""
+    """Measure microseconds a transition for each size; write a CSV and a plot."""
     rows = []
     for axis, cases in GROWTH.items():
         for case in cases:
@@ -203,7 +209,8 @@ def growth(seconds: float, out: Path) -> None:
     figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), sharey=True, layout="constrained")
     for ax, axis in zip(axes, GROWTH, strict=True):
         mine = [row for row in rows if row["axis"] == axis]
-        sizes, times = [row["size"] for row in mine], [row["microseconds"] for row in mine]
+        sizes = [row["size"] for row in mine]
+        times = [row["microseconds"] for row in mine]
         ax.loglog(sizes, times, "o-", color="#1f5fa8", label="measured")
         ax.loglog(
             sizes,

@@ -1,10 +1,10 @@
-"""How much memory a run takes whose pages never repeat: a million distinct texts, learned from and evaluated.
+"""Measure the memory of a run whose pages never repeat: a million distinct texts, learned from and evaluated.
 
     python benchmarks/memory.py [--texts 1000000] [--keep]
 
-Every page of the game is new: a number that was never shown before, and eighty words. The peak of the process's memory
-is printed after each round, beside that of a process which has only imported PyTorch. With --keep, the replay buffer
-holds every transition, so that all texts must stay.
+Every page of the game is new: a new number and eighty words. The peak of the process's memory is printed after each
+round, and first that of a process that has only imported PyTorch. With --keep, the replay buffer holds every transition,
+so that all texts must stay.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import random
 import resource
 import time
 
-import torch  # noqa: F401 — what it takes alone is measured first
+import torch  # noqa: F401 — its own memory is measured first
 
 import drrn
 
@@ -22,13 +22,14 @@ WORDS = [f"w{number}" for number in range(2_000)]
 
 
 class Endless:
-    """A hundred pages an episode, none of which was shown before."""
+    """A hundred new pages in each episode."""
 
     name = "endless"
-    shown = 0  # pages, over all copies
+    pages = 0  # over all copies
 
     def __init__(self) -> None:
-        self.random, self.step_number = random.Random(0), 0
+        self.random = random.Random(0)
+        self.step_number = 0
 
     def another(self) -> Endless:
         return Endless()
@@ -41,20 +42,18 @@ class Endless:
 
     def step(self, index: int) -> drrn.Observation:
         self.step_number += 1
-        return (
-            self._page()
-            if self.step_number < 100
-            else drrn.Observation("the end", (), float(index))
-        )
+        if self.step_number == 100:
+            return drrn.Observation("the end", (), float(index))
+        return self._page()
 
     def _page(self) -> drrn.Observation:
-        Endless.shown += 1
-        text = f"page {Endless.shown} " + " ".join(self.random.choices(WORDS, k=80))
+        Endless.pages += 1
+        text = f"page {Endless.pages} " + " ".join(self.random.choices(WORDS, k=80))
         return drrn.Observation(text, ("go on", "go back"))
 
 
 def peak() -> float:
-    """Of this process so far, in MB."""
+    """Return the peak memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -71,10 +70,10 @@ def main() -> None:
     for finished in trainer.train():
         seconds = time.perf_counter() - start
         print(
-            f"round {finished.number}: {Endless.shown:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s",
+            f"round {finished.number}: {Endless.pages:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s",
             flush=True,
         )
-        if Endless.shown >= options.texts:
+        if Endless.pages >= options.texts:
             break
 
 

@@ -1,9 +1,9 @@
-"""What one page of thousands of links costs a run whose other pages are small: memory and transitions a second.
+"""Measure the cost of one page with thousands of links: memory and transitions a second.
 
     python benchmarks/menus.py [--links 2000 3000] [--replicas 2] [--limit 12]
 
-The game is a square from which so many doors lead to rooms of three actions each. It is learned by both recipes and in
-the online form, compiled and stepped, each in a process of its own: one that needs more than `limit` GB is said to.
+The game is a square with thousands of doors to rooms of three actions each. It is learned with both recipes and in the
+online form, compiled and stepped, each in a separate process that may use `limit` GB.
 """
 
 from __future__ import annotations
@@ -32,15 +32,18 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 class Doors:
-    """A square with so many doors; each room pays one coin in ten, and after a few rooms the day is over."""
+    """A square with many doors; one room in ten pays a coin, and the day ends after a few rooms."""
 
-    max_steps, shuffle = 2 * VISITS, False
+    max_steps = 2 * VISITS
+    shuffle = False
 
     def __init__(self, links: int) -> None:
-        self.name, self.links, self.chance = f"doors-{links}", links, random.Random()
+        self.name = f"doors-{links}"
+        self.links = links
+        self.chance = random.Random()
         self.doors = tuple(
             f"Open the {COLOURS[n % 10]} door number {n} of house {n // 40}." for n in range(links)
-        )  # fmt: skip
+        )
         self.state: Any = None
 
     def another(self) -> Doors:
@@ -53,15 +56,9 @@ class Doors:
         place, visits = state
         if place == "square":
             return [(1.0, (index, visits + 1))]
-        paid = place % 10 == index
-        return [
-            (
-                1.0,
-                ("over" if visits == VISITS else "square", visits)
-                if not paid
-                else ("coin", visits),
-            )
-        ]
+        if place % 10 == index:
+            return [(1.0, ("coin", visits))]
+        return [(1.0, ("over" if visits == VISITS else "square", visits))]
 
     def look(self, state: Any) -> drrn.Observation:
         place, visits = state
@@ -90,7 +87,7 @@ class Doors:
 
 
 def measure(case: str, links: int, replicas: int) -> None:
-    """Two rounds of one case, played, learned and evaluated: what they took."""
+    """Train two rounds of one case, and print memory and speed."""
     settings = {
         "rounds": 2,
         "episodes_per_round": 100,
@@ -98,7 +95,7 @@ def measure(case: str, links: int, replicas: int) -> None:
         "replicas": replicas,
         **CASES[case],
     }
-    start = time.process_time()  # of this process alone: others may be at work
+    start = time.process_time()  # of this process alone: the machine may be busy
     trainer = drrn.trainer(Doors(links), **settings)
     finished = list(trainer.train())
     seconds = time.process_time() - start
@@ -119,24 +116,23 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=float, default=12, help="GB that a case may take (default: %(default)s)"
     )
-    parser.add_argument("--case", choices=tuple(CASES), help="this one alone, here")
+    parser.add_argument(
+        "--case", choices=tuple(CASES), help="measure this case alone, in this process"
+    )
     options = parser.parse_args()
     if options.case:
-        most = int(options.limit * 2**30)
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        limit = int(options.limit * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         measure(options.case, options.links[0], options.replicas)
         return
     for links in options.links:
         for case in CASES:
-            asked = ["--case", case, "--links", str(links), "--replicas", str(options.replicas)]
-            command = [sys.executable, __file__, *asked, "--limit", str(options.limit)]
-            done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
-            if done.returncode:
-                why = (
-                    done.stderr.strip().splitlines()[-1]
-                    if done.stderr.strip()
-                    else f"exit code {done.returncode}"
-                )
+            arguments = ["--case", case, "--links", str(links), "--replicas", str(options.replicas)]
+            command = [sys.executable, __file__, *arguments, "--limit", str(options.limit)]
+            process = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+            if process.returncode:
+                lines = process.stderr.strip().splitlines()
+                why = lines[-1] if lines else f"exit code {process.returncode}"
                 print(f"{links:>6,} links  {case:<17} failed: {why[:120]}", flush=True)
 
 

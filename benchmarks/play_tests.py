@@ -1,9 +1,9 @@
-"""`drrn test` on every story of a list: how sure, how long, what was found; a table in Markdown.
+"""Run `drrn test` on every story of a list, and print a table in Markdown.
 
     python benchmarks/play_tests.py FOLDER LIST.tsv [--seconds 30] [--only NAME ...] [--keep FOLDER]
 
-FOLDER holds one folder for each story of the list, by its name, with the published file, or the Twee files, in it. Each
-report is made by a process of its own, as an author makes it; --keep writes them there as JSON.
+FOLDER has a folder for each story of the list, with the published file or the Twee files. Each report is made by a
+separate process; --keep saves the reports as JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REASONS = {
     "Ink source": "Ink source, not compiled",
     "no Twine story": "no Twine story",
 }
-MOST_SECONDS = 4  # times what was asked for, after which a report is given up
+TIMEOUT = 4  # times --seconds, after which a report is given up
 
 
 @dataclass(frozen=True)
@@ -60,18 +60,18 @@ class Row:
                 f"{self.seconds:.0f}",
                 *[""] * (len(HEADER) - 4),
             ]
-        found = self.report
+        report = self.report
         return [
             self.story,
             self.format,
-            "exact" if found["exact"] else "sampled",
+            "exact" if report["exact"] else "sampled",
             f"{self.seconds:.0f}",
-            str(len(found["endings"])),
-            "" if found["exact"] else f"{found['games']:,}",
-            _covered(found["passages"]),
-            _covered(found["links"]),
-            str(len(found["dead_ends"])),
-            str(len(found["errors"])),
+            str(len(report["endings"])),
+            "" if report["exact"] else f"{report['games']:,}",
+            _coverage(report["passages"]),
+            _coverage(report["links"]),
+            str(len(report["dead_ends"])),
+            str(len(report["errors"])),
         ]
 
 
@@ -81,14 +81,14 @@ def main() -> None:
     print(f"| {' | '.join(HEADER)} |")
     print("| --- " * len(HEADER) + "|")
     for name, format_name, path in stories(arguments.folder, arguments.list, arguments.only):
-        row = tested(name, format_name, path, arguments)
+        row = test_story(name, format_name, path, arguments)
         rows.append(row)
         print(f"| {' | '.join(row.cells)} |", flush=True)
     summary(rows, arguments.seconds)
 
 
 def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, str, Path]]:
-    """The names, formats and files (or folders of Twee files) of the list's stories that are there."""
+    """Yield name, format and file (or folder of Twee files) of each story of the list that exists."""
     with table.open(encoding="utf-8") as file:
         for line in csv.DictReader(file, delimiter="\t"):
             home = folder / line["name"]
@@ -102,8 +102,8 @@ def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, s
             yield line["name"], line["format"], one[0] if one else home
 
 
-def tested(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
-    """One story's report by `drrn test`."""
+def test_story(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
+    """Run `drrn test` on one story."""
     command = [
         sys.executable,
         "-m",
@@ -115,38 +115,38 @@ def tested(name: str, format_name: str, path: Path, arguments: argparse.Namespac
         "--seconds",
         str(arguments.seconds),
     ]
-    begun = time.monotonic()
+    start = time.monotonic()
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=MOST_SECONDS * arguments.seconds + 30
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=TIMEOUT * arguments.seconds + 30
         )
     except subprocess.TimeoutExpired:
-        return Row(name, format_name, time.monotonic() - begun, {}, "took too long")
-    seconds = time.monotonic() - begun
+        return Row(name, format_name, time.monotonic() - start, {}, "took too long")
+    seconds = time.monotonic() - start
     try:
-        report = json.loads(done.stdout)
+        report = json.loads(process.stdout)
     except ValueError:
-        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        why = next((words for sign, words in REASONS.items() if sign in said), said[:80])
+        message = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
+        why = next((words for sign, words in REASONS.items() if sign in message), message[:80])
         return Row(name, format_name, seconds, {}, f"no report: {why}")
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)
-        (arguments.keep / f"{name}.json").write_text(done.stdout, encoding="utf-8")
+        (arguments.keep / f"{name}.json").write_text(process.stdout, encoding="utf-8")
     return Row(name, format_name, seconds, report)
 
 
-def _covered(covered: dict[str, int]) -> str:
-    return f"{covered['count']} of {covered['total']}" if covered["total"] else "–"
+def _coverage(coverage: dict[str, int]) -> str:
+    return f"{coverage['count']} of {coverage['total']}" if coverage["total"] else "–"
 
 
 def summary(rows: list[Row], seconds: float) -> None:
-    """What all of them come to."""
-    told = [row for row in rows if not row.refusal]
-    exact = sum(bool(row.report["exact"]) for row in told)
-    ended = sum(bool(row.report["endings"]) for row in told)
+    """Print totals over all stories."""
+    reports = [row for row in rows if not row.refusal]
+    exact = sum(bool(row.report["exact"]) for row in reports)
+    ended = sum(bool(row.report["endings"]) for row in reports)
     within = sum(row.seconds <= 2 * seconds for row in rows)
     print(
-        f"\n{len(told)} of {len(rows)} stories have a report, {exact} exact, {len(told) - exact} sampled; {ended} have "
+        f"\n{len(reports)} of {len(rows)} stories have a report, {exact} exact, {len(reports) - exact} sampled; {ended} have "
         f"endings; {within} took at most {2 * seconds:g} seconds"
     )
 

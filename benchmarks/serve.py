@@ -1,11 +1,11 @@
-"""A hundred players at once: how long `drrn serve` takes to answer, and how much memory it takes.
+"""Measure the answer times and the memory of `drrn serve` with a hundred players.
 
     python benchmarks/serve.py [--players 100] [--seconds 60] [--pause 1.0] [--game long-watch]
 
-A server is started in a process of its own. Each player has a connection and a session: begins a game, chooses at
-random, takes a step back now and then, and begins again at the end; between two requests a player reads for `--pause`
-seconds (a random number with that mean; 0: none, so that the server is always busy). Before that, the same players ask
-for as long for a route that does nothing: what the machine and the web server's code take alone.
+The server runs in a separate process. Each player has a connection and a session: starts a game, chooses at random,
+undoes a step now and then, and restarts at the end; between two requests a player reads for `--pause` seconds on average
+(0: the server is always busy). Before that, the same players request a route that does nothing, which measures the
+machine and the web server alone.
 """
 
 from __future__ import annotations
@@ -29,25 +29,27 @@ EMPTY_SHARE = 0.25  # of the time, for the route that does nothing
 
 
 class Browser:
-    """One connection that asks and notes how long answers take."""
+    """One connection, which records the times of answers."""
 
     def __init__(self, port: int, times: list[float], errors: list[str]) -> None:
-        self.port, self.times, self.errors = port, times, errors
+        self.port = port
+        self.times = times
+        self.errors = errors
 
     async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         reader, writer = await self._connection()
         data = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
-        begun = time.perf_counter()
+        start = time.perf_counter()
         writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
-        answer = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = int(answer.lower().partition("content-length:")[2].partition("\r\n")[0])
-        told = json.loads(await reader.readexactly(length))
-        self.times.append(time.perf_counter() - begun)
-        status = int(answer.split(" ", 2)[1])
+        headers = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = int(headers.lower().partition("content-length:")[2].partition("\r\n")[0])
+        answer = json.loads(await reader.readexactly(length))
+        self.times.append(time.perf_counter() - start)
+        status = int(headers.split(" ", 2)[1])
         if status >= 400:
-            self.errors.append(f"{method} {path}: {status} {told.get('error')}")
-        return told
+            self.errors.append(f"{method} {path}: {status} {answer.get('error')}")
+        return answer
 
     async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if not hasattr(self, "streams"):
@@ -64,10 +66,10 @@ async def ask_for_nothing(
 
 
 async def play(
-    browser: Browser, read: Callable[[], Awaitable[None]], until: float, asked: Any
+    browser: Browser, read: Callable[[], Awaitable[None]], until: float, player: Any
 ) -> None:
-    choose = random.Random(asked.number)
-    page = await browser.ask("POST", "/api/sessions", {"game": asked.game, "seed": asked.number})
+    choose = random.Random(player.number)
+    page = await browser.ask("POST", "/api/sessions", {"game": player.game, "seed": player.number})
     path = f"/api/sessions/{page['session']}"
     while time.monotonic() < until:
         await read()
@@ -76,18 +78,18 @@ async def play(
         elif page["steps"] and choose.random() < 0.1:
             page = await browser.ask("POST", f"{path}/undo", {})
         else:
-            chosen = {"action": choose.randrange(len(page["actions"])), "steps": page["steps"]}
-            page = await browser.ask("POST", f"{path}/step", chosen)
+            choice = {"action": choose.randrange(len(page["actions"])), "steps": page["steps"]}
+            page = await browser.ask("POST", f"{path}/step", choice)
     await browser.ask("DELETE", path)
 
 
 async def together(
     one: Any, options: argparse.Namespace, seconds: float
 ) -> tuple[list[float], list[str], float]:
-    """All players for so many seconds: times, errors, and how long it was."""
+    """Run all players for a number of seconds; return answer times, errors and elapsed seconds."""
     times: list[float] = []
     errors: list[str] = []
-    begun = time.monotonic()
+    start = time.monotonic()
 
     async def player(number: int) -> None:
         pauses = random.Random(number)
@@ -95,28 +97,34 @@ async def together(
         async def read() -> None:
             await asyncio.sleep(pauses.uniform(0.5, 1.5) * options.pause)
 
-        asked = argparse.Namespace(game=options.game, number=number)
+        options_of_player = argparse.Namespace(game=options.game, number=number)
         await asyncio.sleep(pauses.random() * options.pause)
         try:
-            await one(Browser(options.port, times, errors), read, begun + seconds, asked)
+            await one(
+                Browser(options.port, times, errors), read, start + seconds, options_of_player
+            )
         except (OSError, ValueError, KeyError, asyncio.IncompleteReadError) as error:
             errors.append(f"{type(error).__name__}: {error}")
 
     await asyncio.gather(*map(player, range(options.players)))
-    return times, errors, time.monotonic() - begun
+    return times, errors, time.monotonic() - start
 
 
-def told(what: str, times: list[float], errors: list[str], seconds: float, spent: float) -> None:
+def print_times(
+    what: str, times: list[float], errors: list[str], seconds: float, spent: float
+) -> None:
     parts = statistics.quantiles(times, n=100)
-    shown = f"median {1000 * parts[49]:.1f} ms, 95 % {1000 * parts[94]:.1f}, 99 % {1000 * parts[98]:.1f}"
-    print(f"{what}: {len(times):,} answers, {len(times) / seconds:,.0f} a second, {shown}, {len(errors)} errors; "
-          f"{1000 * spent / len(times):.2f} ms of the server's CPU an answer")  # fmt: skip
+    quantiles = f"median {1000 * parts[49]:.1f} ms, 95 % {1000 * parts[94]:.1f}, 99 % {1000 * parts[98]:.1f}"
+    print(
+        f"{what}: {len(times):,} answers, {len(times) / seconds:,.0f} a second, {quantiles}, {len(errors)} errors; "
+        f"{1000 * spent / len(times):.2f} ms of the server's CPU an answer"
+    )
     for error in errors[:5]:
         print(f"    {error}")
 
 
 def family(pid: int) -> list[int]:
-    """A process and all that it began."""
+    """Return the ids of a process and its children."""
     pids = [pid]
     for other in pids:
         for task in Path(f"/proc/{other}/task").glob("*/children"):
@@ -125,13 +133,13 @@ def family(pid: int) -> list[int]:
 
 
 def memory(pid: int) -> float:
-    """MB of a process and its children (proportional: what they share counts once)."""
+    """Return the MB of a process and its children; shared memory counts once."""
     rollups = [Path(f"/proc/{other}/smaps_rollup").read_text() for other in family(pid)]
     return sum(int(rollup.partition("\nPss:")[2].split()[0]) for rollup in rollups) / 1024
 
 
 def cpu(pid: int) -> float:
-    """Seconds that a process and its children have computed."""
+    """Return the CPU seconds of a process and its children."""
     fields = [
         Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split() for other in family(pid)
     ]
@@ -142,13 +150,19 @@ def measure(options: argparse.Namespace, server: subprocess.Popen[str]) -> None:
     before = memory(server.pid)
     spent = cpu(server.pid)
     nothing = asyncio.run(together(ask_for_nothing, options, options.seconds * EMPTY_SHARE))
-    told("a route that does nothing", *nothing, cpu(server.pid) - spent)
-    half, spent = options.seconds / 2, cpu(server.pid)
+    print_times("a route that does nothing", *nothing, cpu(server.pid) - spent)
+    half = options.seconds / 2
+    spent = cpu(server.pid)
     first = asyncio.run(together(play, options, half))
     middle = memory(server.pid)
     second = asyncio.run(together(play, options, half))
-    told(f"{options.players} players of {options.game}", first[0] + second[0], first[1] + second[1], 2 * half,
-         cpu(server.pid) - spent)  # fmt: skip
+    print_times(
+        f"{options.players} players of {options.game}",
+        first[0] + second[0],
+        first[1] + second[1],
+        2 * half,
+        cpu(server.pid) - spent,
+    )
     after = memory(server.pid)
     print(
         f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {after:.0f} at the end"
@@ -167,9 +181,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         arguments = ["serve", "--no-browser", "--port", "0", "--runs", folder]
         server = subprocess.Popen(
-            [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-m", "drrn", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, "DRRN_HOME": folder},
-        )  # fmt: skip
+        )
         try:
             assert server.stdout is not None
             options.port = int(server.stdout.readline().strip(" /\n").rpartition(":")[2])

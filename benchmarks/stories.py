@@ -1,8 +1,8 @@
-"""Hosted stories against Chromium: the same clicks in both, every page compared; a table in Markdown.
+"""Compare hosted stories with Chromium, page by page for the same clicks; print a table in Markdown.
 
     python benchmarks/stories.py FOLDER LIST.tsv [--episodes 2] [--clicks 40] [--states] [--only NAME ...]
 
-FOLDER holds one folder for each story of the list, by its name, with the published HTML file in it. Needs
+FOLDER has a folder for each story of the list, with the published HTML file. Needs
 `pip install 'drrn[stories-benchmark]'` and a Chromium of the system (--chromium PATH).
 """
 
@@ -23,18 +23,21 @@ import drrn
 from drrn.errors import InputError
 from drrn.stories.hosted.session import HostedPage, Session
 
-WARMING, MEASURED = 150, 150  # clicks
-PLAYED = (
-    "harlowe",
-    "sugarcube",
-    "chapbook",
-    "snowman",
-    "twine1",
-)  # formats of the list that are in HTML
+WARM_UP = 150  # clicks
+TIMED = 150  # clicks
+HTML_FORMATS = ("harlowe", "sugarcube", "chapbook", "snowman", "twine1")
 
 HEADER = (
-    "story", "format", "version", "episodes equal", "pages equal", "clicks/s", "Chromium's", "states", "differed first"
-)  # fmt: skip
+    "story",
+    "format",
+    "version",
+    "episodes equal",
+    "pages equal",
+    "clicks/s",
+    "Chromium's",
+    "states",
+    "differed first",
+)
 REASONS = {
     "more lay ahead": "too many for 60 s",
     "Math.random()": "draws without odds",
@@ -47,7 +50,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Episode:
-    """One episode in both: how many pages agreed, and what differed first."""
+    """One episode in both: the number of equal pages, and the first difference."""
 
     pages: int
     agreed: int
@@ -61,14 +64,14 @@ class Episode:
 
 @dataclass
 class Row:
-    """What the episodes of one story come to."""
+    """The episodes of one story."""
 
     story: str
     about: tuple[str, str] = ("", "")
     episodes: list[Episode] = field(default_factory=list)
     refusal: str = ""
-    rate: float = 0.0  # clicks a second of ours, once warm
-    states: str = ""  # how many the story has where it compiles; else why it does not
+    rate: float = 0.0  # our clicks a second, after a warm-up
+    states: str = ""  # number of states, or why the story cannot be compiled
 
     @property
     def chromiums_rate(self) -> float:
@@ -78,7 +81,8 @@ class Row:
     @property
     def cells(self) -> list[str]:
         equal = sum(not episode.difference for episode in self.episodes)
-        agreed, pages = sum(e.agreed for e in self.episodes), sum(e.pages for e in self.episodes)
+        agreed = sum(e.agreed for e in self.episodes)
+        pages = sum(e.pages for e in self.episodes)
         first = next((e.difference for e in self.episodes if e.difference), self.refusal)
         share = f"{equal} of {len(self.episodes)}"
         return [
@@ -107,11 +111,15 @@ def main() -> None:
 
 
 def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, Path]]:
-    """The names and files of the list's stories that are published in HTML."""
+    """Yield name and file of each story of the list that is published in HTML."""
     with table.open(encoding="utf-8") as file:
         for line in csv.DictReader(file, delimiter="\t"):
             path = folder / line["name"] / Path(line["path"]).name
-            if line["format"] in PLAYED and (not only or line["name"] in only) and path.exists():
+            if (
+                line["format"] in HTML_FORMATS
+                and (not only or line["name"] in only)
+                and path.exists()
+            ):
                 yield line["name"], path
 
 
@@ -134,7 +142,7 @@ def compare(name: str, path: Path, chromium: Chromium, arguments: argparse.Names
 
 
 def states_of(path: Path) -> str:
-    """How many states the story has once it is compiled, or in a few words why it cannot be."""
+    """Return the number of states of a story, or a few words on why it cannot be compiled."""
     game = drrn.make(path, engine="hosted")
     try:
         return str(len(drrn.compile_game(game, cache=False).page))
@@ -145,63 +153,64 @@ def states_of(path: Path) -> str:
 
 
 def episode(ours: Session, chromium: Chromium, html: str, seed: int, clicks: int) -> Episode:
-    """The same clicks in both, until they differ, the story ends, or so many clicks are done."""
+    """Make the same clicks in both, until they differ, the story ends, or the limit of clicks."""
     chance = random.Random(seed)
     seconds = 0.0
-    shown, theirs = ours.open(seed), chromium.open(html, seed)
+    page = ours.open(seed)
+    theirs = chromium.open(html, seed)
     for click in range(clicks + 1):
-        if wrong := difference(shown, theirs):
+        if wrong := difference(page, theirs):
             return Episode(
                 click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", seconds
             )
-        if click == clicks or not shown.links or shown.restarted:
+        if click == clicks or not page.links or page.restarted:
             break
-        index = chance.randrange(len(shown.links))
-        shown = ours.press(index)
-        begun = time.perf_counter()
+        index = chance.randrange(len(page.links))
+        page = ours.press(index)
+        start = time.perf_counter()
         theirs = chromium.press(index)
-        seconds += time.perf_counter() - begun
+        seconds += time.perf_counter() - start
     return Episode(click + 1, click + 1, "", seconds)
 
 
 def warm_rate(session: Session) -> float:
-    """Clicks a second after some to get warm; a story that ends goes on from its opening."""
+    """Return clicks a second after a warm-up; a story that ends is restored to its opening."""
     chance = random.Random(0)
-    shown = session.open(0)
-    opening, times = session.save(), []
-    for click in range(WARMING + MEASURED):
-        if not shown.links or shown.restarted:
-            shown = (
-                session.open(click)
-                if opening is None or shown.restarted
-                else session.restore(opening)
-            )
-            if not shown.links:
-                break
-        begun = time.perf_counter()
-        shown = session.press(chance.randrange(len(shown.links)))
-        times.append(time.perf_counter() - begun)
-    measured = times[WARMING:]
+    page = session.open(0)
+    opening = session.save()
+    times = []
+    for click in range(WARM_UP + TIMED):
+        if page.restarted or (not page.links and opening is None):
+            page = session.open(click)
+        elif not page.links:
+            page = session.restore(opening)
+        if not page.links:
+            break
+        start = time.perf_counter()
+        page = session.press(chance.randrange(len(page.links)))
+        times.append(time.perf_counter() - start)
+    measured = times[WARM_UP:]
     return len(measured) / sum(measured) if measured else 0.0
 
 
 def difference(ours: HostedPage, theirs: HostedPage) -> str:
-    """What differs first between two pages, in a few words; nothing where they are equal."""
+    """Describe the first difference between two pages; "" if they are equal."""
     if ours.restarted or theirs.restarted:
-        return "" if ours.restarted == theirs.restarted else "only one begins again"
-    (text, actions), (wanted_text, wanted_actions) = ours.content, theirs.content
-    if text != wanted_text:
-        return f"text {_around(text, wanted_text)}"
-    if actions != wanted_actions:
-        return f"actions {_plain(str(actions))} for {_plain(str(wanted_actions))}"
+        return "" if ours.restarted == theirs.restarted else "only one restarts"
+    text, actions = ours.content
+    their_text, their_actions = theirs.content
+    if text != their_text:
+        return f"text {_around(text, their_text)}"
+    if actions != their_actions:
+        return f"actions {_plain(str(actions))} for {_plain(str(their_actions))}"
     return ""
 
 
-def _around(text: str, wanted: str) -> str:
-    pairs = enumerate(zip(text, wanted, strict=False))
-    place = next((i for i, (a, b) in pairs if a != b), min(len(text), len(wanted)))
-    start = max(0, place - 10)
-    return f"`{_plain(text[start : place + 30])}` for `{_plain(wanted[start : place + 30])}`"
+def _around(text: str, theirs: str) -> str:
+    pairs = enumerate(zip(text, theirs, strict=False))
+    index = next((i for i, (a, b) in pairs if a != b), min(len(text), len(theirs)))
+    part = slice(max(0, index - 10), index + 30)
+    return f"`{_plain(text[part])}` for `{_plain(theirs[part])}`"
 
 
 def _plain(text: str) -> str:
@@ -209,7 +218,7 @@ def _plain(text: str) -> str:
 
 
 def summary(rows: list[Row]) -> None:
-    """Agreement over all stories that start in Chromium, and the median speed of each format."""
+    """Print the agreement over all stories, and the median speed of each format."""
     episodes = [episode for row in rows for episode in row.episodes]
     equal = sum(not episode.difference for episode in episodes)
     print(
@@ -230,7 +239,7 @@ def summary(rows: list[Row]) -> None:
 
 
 def print_formats(rows: list[Row]) -> None:
-    """A line for each format and its major version: stories, agreement, compiled ones, median speeds."""
+    """Print a line for each format and major version: stories, agreement, compiled stories, speeds."""
     kinds: dict[str, list[Row]] = {}
     for row in rows:
         name, version = row.about

@@ -1,10 +1,10 @@
-"""Exact odds of hosted stories against play: each story is compiled, then played at random by its own engine.
+"""Compare the exact odds of hosted stories with random play by their own engines.
 
     python benchmarks/story_odds.py STORY ... [--games 2000] [--straight 50] [--seed 0]
 
-Each ending's share of the games is compared with its exact odds, in standard errors. Some games are played straight
-through, in an engine that restores nothing and remembers nothing: every page they show must be one that the compiled
-game can show there. Needs `pip install 'drrn[twine]'`.
+Each ending's share of the games is compared with its exact probability, in standard errors. Some games are played in one
+engine from start to end, without restoring or caching: every page that they show must be one that the compiled game can
+show there. Needs `pip install 'drrn[twine]'`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation
@@ -30,7 +30,7 @@ from drrn.stories.hosted.stage import Arrival, Moment, Stage
 
 
 class StraightStage(Stage):
-    """A stage that plays each episode in one engine from beginning to end, and remembers nothing."""
+    """A stage that plays each episode in one engine from start to end, without a cache."""
 
     def __init__(self, stage: Stage) -> None:
         super().__init__(stage.open_session, stage.identity, stage.source)
@@ -50,7 +50,7 @@ class StraightStage(Stage):
 
 
 class Follower:
-    """Follows a game's pages through the compiled game: the states that it may be in."""
+    """Follows a game through the compiled game: tracks the states that it may be in."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
@@ -64,16 +64,18 @@ class Follower:
 
     def step(self, action: str, seen: Observation) -> bool:
         """Whether the compiled game can show this page after this action."""
-        compiled, found = self.compiled, set()
+        compiled = self.compiled
+        reached = set()
         for state in self.states:
             for slot in range(int(compiled.first[state]), int(compiled.first[state + 1])):
                 if compiled.actions[compiled.action[slot]] == action:
-                    found |= {int(after) for after in compiled.successor[compiled.outcomes(slot)]}
-        self.states = {state for state in found if self._shows(state, seen)}
+                    reached |= {int(after) for after in compiled.successor[compiled.outcomes(slot)]}
+        self.states = {state for state in reached if self._shows(state, seen)}
         return bool(self.states)
 
     def _shows(self, state: int, seen: Observation) -> bool:
-        compiled, page = self.compiled, self.compiled.page[state]
+        compiled = self.compiled
+        page = compiled.page[state]
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
         same_text = compiled.texts[compiled.page_text[page]] == seen.text
         return same_text and sorted(compiled.actions[action] for action in actions) == sorted(
@@ -83,7 +85,7 @@ class Follower:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the games of one story came to."""
+    """The results of one story."""
 
     states: int
     seconds: float  # to compile it
@@ -97,7 +99,7 @@ class Finding:
 def play(
     game: HostedGame, seed: int, watch: Callable[[str | None, Observation], bool]
 ) -> tuple[EndingId | None, bool]:
-    """One random game: its ending, None where the step limit stopped it; and whether the watcher agreed throughout."""
+    """Play a random game; return its ending (None at the step limit) and whether `watch` accepted every page."""
     choose = random.Random(seed)
     seen = game.reset(seed)
     agreed = watch(None, seen)
@@ -112,47 +114,55 @@ def play(
     return game.face_at(game.state).ending, agreed
 
 
-def deviation(compiled: Compiled, ended: Counter[EndingId | None], games: int) -> tuple[float, str]:
-    """The largest distance of an ending's share from its exact odds, in standard errors; and which ending's."""
+def deviation(
+    compiled: Compiled, counts: Counter[EndingId | None], games: int
+) -> tuple[float, str]:
+    """Return the largest deviation of an ending's share from its probability, in standard errors, and the ending."""
     odds = dict(
         zip(compiled.endings, random_play(compiled, compiled.max_steps).endings, strict=True)
     )
-    odds |= {ending: 0.0 for ending in ended if ending is not None and ending not in odds}
+    odds |= {ending: 0.0 for ending in counts if ending is not None and ending not in odds}
     worst = (0.0, "")
     for ending, chance in odds.items():
         chance = min(float(chance), 1.0)
         error = math.sqrt(chance * (1 - chance) / games)
-        apart = abs(ended[ending] / games - chance)
-        told = f"{ending.passage}: {ended[ending]:,} of {games:,}, odds {chance:.4f}"
-        worst = max(
-            worst, (apart / error if error > 1e-9 else 0.0 if apart < 1e-6 else math.inf, told)
-        )
+        apart = abs(counts[ending] / games - chance)
+        label = f"{ending.passage}: {counts[ending]:,} of {games:,}, odds {chance:.4f}"
+        errors = apart / error if error > 1e-9 else math.inf
+        if error <= 1e-9 and apart < 1e-6:
+            errors = 0.0
+        worst = max(worst, (errors, label))
     return worst
 
 
-def examined(path: str, games: int, straight: int, seed: int, seconds: float) -> Finding:
+def examine(path: str, games: int, straight: int, seed: int, seconds: float) -> Finding:
     """Compile a story, and play it."""
     start = time.perf_counter()
-    searched = _opened(path)
-    compiled = compile_game(searched, cache=False)
-    took = time.perf_counter() - start
-    searched.close()
-    game = _opened(path)
-    ended: Counter[EndingId | None] = Counter(
+    game = _open(path)
+    compiled = compile_game(game, cache=False)
+    seconds_to_compile = time.perf_counter() - start
+    game.close()
+    game = _open(path)
+    endings: Counter[EndingId | None] = Counter(
         play(game, seed + n, lambda *_: True)[0] for n in range(games)
     )
     game.close()
     strayed, first = _strayed(path, compiled, straight, seed, seconds)
-    worst, of = deviation(compiled, ended, games)
-    return Finding(len(compiled), took, len(compiled.endings), worst, of, strayed, first)
+    worst, of = deviation(compiled, endings, games)
+    return Finding(
+        len(compiled), seconds_to_compile, len(compiled.endings), worst, of, strayed, first
+    )
 
 
 def _strayed(
     path: str, compiled: Compiled, games: int, seed: int, seconds: float
 ) -> tuple[int, str]:
-    """Play games straight through; how many showed what the compiled game does not, and where the first did."""
-    game, follower, places = _opened(path), Follower(compiled), []
-    game.stage, start = StraightStage(game.stage), time.perf_counter()
+    """Play games in one engine each; return how many left the compiled game, and where the first did."""
+    game = _open(path)
+    game.stage = StraightStage(game.stage)
+    follower = Follower(compiled)
+    places: list[str] = []
+    start = time.perf_counter()
 
     def watch(action: str | None, seen: Observation) -> bool:
         if follower.begin(seen) if action is None else follower.step(action, seen):
@@ -168,7 +178,7 @@ def _strayed(
     return len(places), places[0] if places else ""
 
 
-def _opened(path: str) -> HostedGame:
+def _open(path: str) -> HostedGame:
     game = drrn.make(path, engine="hosted")
     assert isinstance(game, HostedGame)
     return game
@@ -190,27 +200,27 @@ def main() -> None:
         "--seconds", type=float, default=60, help="for those, at most (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(
         "| story | states | compiled in s | endings | largest deviation | of | pages that strayed |",
         flush=True,
     )
     print("| --- " * 7 + "|", flush=True)
-    for path in asked.stories:
+    for path in options.stories:
         try:
-            found = examined(path, asked.games, asked.straight, asked.seed, asked.seconds)
+            finding = examine(path, options.games, options.straight, options.seed, options.seconds)
         except InputError as error:
             print(f"| {path} | {' '.join(str(error).split())} |", flush=True)
             continue
-        strayed = f"{found.strayed} {found.first}".strip()
+        strayed = f"{finding.strayed} {finding.first}".strip()
         cells = [
             path,
-            f"{found.states:,}",
-            f"{found.seconds:.1f}",
-            str(found.endings),
-            f"{found.deviation:.2f}",
+            f"{finding.states:,}",
+            f"{finding.seconds:.1f}",
+            str(finding.endings),
+            f"{finding.deviation:.2f}",
         ]
-        print("| " + " | ".join([*cells, found.of, strayed]) + " |", flush=True)
+        print("| " + " | ".join([*cells, finding.of, strayed]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Steps a second of each suite's adaptor, beside the bare suite doing the same work: random play with listed actions.
+"""Measure steps a second of random play through each suite's adaptor, and with the bare suite.
 
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
 """
@@ -19,8 +19,9 @@ Page = tuple[list[str], bool]  # the actions, and whether the episode is over
 
 
 def adaptor(name: str) -> Iterator[Page]:
-    """Random play through our game."""
-    game, choose = drrn.make(name), random.Random(0)
+    """Play at random through our game."""
+    game = drrn.make(name)
+    choose = random.Random(0)
     try:
         while True:
             page = game.reset(choose.getrandbits(31))
@@ -34,7 +35,7 @@ def adaptor(name: str) -> Iterator[Page]:
 
 
 def bare(choice: SuiteChoice) -> Iterator[Page]:
-    """Random play by the suite's own calls, in this process."""
+    """Play at random with the suite's own calls, in this process."""
     reset, step = OPEN[choice.suite.name](choice)
     choose = random.Random(0)
     while True:
@@ -50,11 +51,13 @@ def twx(choice: SuiteChoice) -> Any:
     environment = TwxEnvironment(
         choice.game, choice.options
     )  # for the game, its properties and seeds
-    env, seeds, fold = environment.env, environment.seeds, environment.fold
+    env = environment.env
+    seeds = environment.seeds
+    fold = environment.fold
 
     def step(action: str) -> Page:
-        _, _, done, shown = env.step(action)
-        return shown["validActions"], done
+        _, _, done, info = env.step(action)
+        return info["validActions"], done
 
     return lambda seed: (
         env.reset(seed=seeds[seed % len(seeds)], gameFold=fold)[1]["validActions"],
@@ -65,12 +68,12 @@ def twx(choice: SuiteChoice) -> Any:
 def textworld(choice: SuiteChoice) -> Any:
     import textworld as suite
 
-    asked = ["description", "inventory", "admissible_commands", "score", "won", "lost"]
-    env = suite.start(choice.game, suite.EnvInfos(**dict.fromkeys(asked, True)))
+    infos = ["description", "inventory", "admissible_commands", "score", "won", "lost"]
+    env = suite.start(choice.game, suite.EnvInfos(**dict.fromkeys(infos, True)))
 
     def step(action: str) -> Page:
-        shown, _, done = env.step(action)
-        return shown["admissible_commands"], done
+        state, _, done = env.step(action)
+        return state["admissible_commands"], done
 
     return lambda seed: (env.reset()["admissible_commands"], False), step
 
@@ -104,20 +107,24 @@ def scienceworld(choice: SuiteChoice) -> Any:
     env.load(choice.game, choice.options["variation"] or 0, choice.options["simplifications"])
 
     def step(action: str) -> Page:
-        _, _, done, shown = env.step(action)
-        return shown["valid"], done
+        _, _, done, info = env.step(action)
+        return info["valid"], done
 
     return lambda seed: (env.reset()[1]["valid"], False), step
 
 
 OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
-    "twx": twx, "textworld": textworld, "jericho": jericho, "scienceworld": scienceworld,
-}  # fmt: skip
+    "twx": twx,
+    "textworld": textworld,
+    "jericho": jericho,
+    "scienceworld": scienceworld,
+}
 
 
 def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
-    """Steps a second of each, in turns of half a second, so that a busy machine is busy for all of them."""
-    steps, spent = [0] * len(plays), [0.0] * len(plays)
+    """Return steps a second of each, in turns of half a second, so that other load affects all of them."""
+    steps = [0] * len(plays)
+    spent = [0.0] * len(plays)
     for play in plays:
         next(play)
     while min(spent) < seconds:

@@ -1,9 +1,9 @@
-"""Twine 1 stories told twice, by our own reading and by their engine: the same clicks, and every page compared.
+"""Compare our interpreter of Twine 1 with the stories' own engine, page by page for the same clicks.
 
     python benchmarks/twins.py STORY ... [--walks 20] [--clicks 40]
 
-A page that chance makes is compared by its odds: both games list every outcome of a click with its chance, so what a
-player may come to see, and how likely, must be the same in both.
+Random pages are compared by their probabilities: both games list every outcome of a click, and the pages that a player
+may see must have the same probabilities in both.
 """
 
 from __future__ import annotations
@@ -23,174 +23,178 @@ from drrn.stories.hosted.stage import UnlistedError
 from drrn.stories.twine.renderer import Journey, Move
 from drrn.stories.twine.story_game import StoryGame, StoryState
 
-MOST_STATES = 500  # that may stand behind one page; past that a walk ends
-MOST_WAYS = (
-    1_000  # in which chance may make a step come out; past that both games draw the same lots
-)
-PageSeen = tuple[str, tuple[str, ...]]  # text and actions
-Belief = dict[Hashable, float]  # states that a player may be in, with their chances
+MAX_STATES = 500  # behind one page; a walk ends there
+MAX_OUTCOMES = 1_000  # of a step; with more, both games make the same random draws
+Page = tuple[str, tuple[str, ...]]  # text and actions
+Belief = dict[Hashable, float]  # states that a player may be in, with their probabilities
 
 
 @dataclass
 class Comparison:
-    """What walks through both games came to."""
+    """The result of walks through both games."""
 
-    pages: int = 0  # compared
-    difference: str = ""  # the first
-    unlisted: str = ""  # why some pages were compared without their odds
-    seen: set[PageSeen] = field(default_factory=set)
+    pages: int = 0
+    difference: str = ""  # the first one
+    unlisted: str = ""  # why some pages were compared without their probabilities
+    distinct: set[Page] = field(default_factory=set)
 
 
 def compare(
     native: Any, hosted: Any, *, walks: int = 20, clicks: int = 40, seed: int = 0
 ) -> Comparison:
     """Walk through both games side by side; both are opened without shuffling."""
-    found, choose = Comparison(), random.Random(seed)
-    way_of_comparing: Callable[[Any, Any, random.Random, Comparison, int], None] = _by_odds
+    result = Comparison()
+    choose = random.Random(seed)
+    walk: Callable[[Any, Any, random.Random, Comparison, int], None] = _walk_by_odds
     for _ in range(walks):
         try:
-            way_of_comparing(native, hosted, choose, found, clicks)
+            walk(native, hosted, choose, result, clicks)
         except TooManyError:
-            found.unlisted = (
-                f"a step comes out in over {MOST_WAYS:,} ways, so both drew the same lots"
-            )
-            way_of_comparing = _by_lots
-        if found.difference:
+            result.unlisted = f"a step has over {MAX_OUTCOMES:,} outcomes, so both made equal draws"
+            walk = _walk_by_draws
+        if result.difference:
             break
-    return found
+    return result
 
 
 class TooManyError(Exception):
-    """Chance makes too many pages of one step to compare them all."""
+    """A step has too many outcomes to compare them all."""
 
 
-def _by_odds(
-    native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int
+def _walk_by_odds(
+    native: Any, hosted: Any, choose: random.Random, result: Comparison, clicks: int
 ) -> None:
-    _Walk(native, hosted, choose, found).go(clicks)
+    _Walk(native, hosted, choose, result).go(clicks)
 
 
-def _by_lots(
-    native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int
+def _walk_by_draws(
+    native: Any, hosted: Any, choose: random.Random, result: Comparison, clicks: int
 ) -> None:
-    """The same clicks and, since both draw them in the same order, the same lots."""
-    theirs, before, move = (
-        hosted.after(hosted.start, 0, choose.getrandbits(32)),
-        Journey(),
-        native.renderer.opening,
-    )
+    """Make the same clicks and the same random draws in both."""
+    theirs = hosted.after(hosted.start, 0, choose.getrandbits(32))
+    before = Journey()
+    move = native.renderer.opening
     for click in range(clicks + 1):
-        ours = told(native, before, move, theirs.moment.clicks[-1].draws)
+        ours = native_state(native, before, move, theirs.moment.clicks[-1].draws)
         looks = [game.look(state) for game, state in ((native, ours), (hosted, theirs))]
         one, other = ((look.text, look.actions) for look in looks)
-        found.pages += 1
-        found.seen.add(other)
-        found.difference = difference({one: {}}, {other: {}}, odds=False)
-        if found.difference or not one[1] or click == clicks:
+        result.pages += 1
+        result.distinct.add(other)
+        result.difference = difference({one: {}}, {other: {}}, odds=False)
+        if result.difference or not one[1] or click == clicks:
             return
         index = choose.randrange(len(one[1]))
-        before, move = ours.journey, ours.scene.moves[index]
+        before = ours.journey
+        move = ours.scene.moves[index]
         theirs = hosted.after(theirs, index, choose.getrandbits(32))
 
 
-def told(native: StoryGame, before: Journey, move: Move, lots: Sequence[int]) -> StoryState:
-    """The state that a move leads to natively, by given lots."""
-    journey, given = before.copy(), iter(lots)
-    move = journey.follow(move, native.renderer)
-    scene = native.renderer.render(move, journey.cells, lambda chances: next(given, 0))
+def native_state(
+    native: StoryGame, before: Journey, move: Move, draws: Sequence[int]
+) -> StoryState:
+    """Return the state that a move leads to in our interpreter, with fixed random draws."""
+    journey = before.copy()
+    rest = iter(draws)
+    move = journey.follow(move, native._tracked)
+    scene = native.renderer.render(move, journey.cells, lambda chances: next(rest, 0))
     return StoryState(scene, journey.after(scene))
 
 
 class _Walk:
-    """The same clicks in both games, until they differ or the story ends."""
+    """A walk with the same clicks in both games, until they differ or the story ends."""
 
-    def __init__(self, native: Any, hosted: Any, choose: random.Random, found: Comparison) -> None:
-        self.native, self.hosted, self.choose, self.found = native, hosted, choose, found
-        self.way: list[str] = []
-        self.drawn = (
-            False  # whether chance fell once where it has no list: then odds are compared no more
-        )
+    def __init__(self, native: Any, hosted: Any, choose: random.Random, result: Comparison) -> None:
+        self.native = native
+        self.hosted = hosted
+        self.choose = choose
+        self.result = result
+        self.path: list[str] = []
+        self.compares_odds = True  # until a draw has outcomes that cannot be listed
 
     def go(self, clicks: int) -> None:
-        ours, theirs = pages(self.native, self.native.opening()), self.first()
-        while seen := self.seen(ours, theirs):
-            beliefs = normal(ours[seen]), normal(theirs[seen])
-            if not seen[1] or len(self.way) == clicks or max(map(len, beliefs)) > MOST_STATES:
+        ours = pages(self.native, self.native.opening())
+        theirs = self.first()
+        while page := self.common_page(ours, theirs):
+            _, actions = page
+            our_belief = normal(ours[page])
+            their_belief = normal(theirs[page])
+            too_many = max(len(our_belief), len(their_belief)) > MAX_STATES
+            if not actions or len(self.path) == clicks or too_many:
                 return
-            index = self.choose.randrange(len(seen[1]))
-            self.way.append(seen[1][index])
-            ours, theirs = after(self.native, beliefs[0], index), self.next(beliefs[1], index)
+            index = self.choose.randrange(len(actions))
+            self.path.append(actions[index])
+            ours = after(self.native, our_belief, index)
+            theirs = self.next(their_belief, index)
 
-    def first(self) -> dict[PageSeen, Belief]:
-        return self.listed(
+    def first(self) -> dict[Page, Belief]:
+        return self.outcomes(
             lambda: pages(self.hosted, self.hosted.opening()),
             lambda: self.hosted.after(self.hosted.start, 0, self.key()),
         )
 
-    def next(self, belief: Belief, index: int) -> dict[PageSeen, Belief]:
-        def fallen() -> Hashable:
+    def next(self, belief: Belief, index: int) -> dict[Page, Belief]:
+        def draw() -> Hashable:
             (state,) = self.choose.choices(list(belief), list(belief.values()))
             return self.hosted.after(state, index, self.key())
 
-        return self.listed(lambda: after(self.hosted, belief, index), fallen)
+        return self.outcomes(lambda: after(self.hosted, belief, index), draw)
 
-    def listed(
-        self, every: Callable[[], dict[PageSeen, Belief]], fallen: Callable[[], Hashable]
-    ) -> dict[PageSeen, Belief]:
-        """Every outcome in the engine, or the one that fell where it draws otherwise than by lots."""
-        if not self.drawn:
+    def outcomes(
+        self, every: Callable[[], dict[Page, Belief]], draw: Callable[[], Hashable]
+    ) -> dict[Page, Belief]:
+        """Return every outcome in the engine, or one draw if they cannot be listed."""
+        if self.compares_odds:
             try:
                 return every()
             except UnlistedError as error:
-                self.found.unlisted, self.drawn = str(error), True
-        return pages(self.hosted, [(1.0, fallen())])
+                self.result.unlisted = str(error)
+                self.compares_odds = False
+        return pages(self.hosted, [(1.0, draw())])
 
-    def seen(self, ours: dict[PageSeen, Belief], theirs: dict[PageSeen, Belief]) -> PageSeen | None:
-        """A page that both may show; None where they differ."""
-        self.found.pages += 1
-        if wrong := difference(ours, theirs, odds=not self.drawn):
-            self.found.difference = f"after {' → '.join(self.way) or 'the opening'}: {wrong}"
+    def common_page(self, ours: dict[Page, Belief], theirs: dict[Page, Belief]) -> Page | None:
+        """Return a page that both may show; None if they differ."""
+        self.result.pages += 1
+        if wrong := difference(ours, theirs, odds=self.compares_odds):
+            self.result.difference = f"after {' → '.join(self.path) or 'the opening'}: {wrong}"
             return None
-        seen = self.choose.choice(sorted(theirs))
-        self.found.seen.add(seen)
-        return seen
+        page = self.choose.choice(sorted(theirs))
+        self.result.distinct.add(page)
+        return page
 
     def key(self) -> int:
         return self.choose.getrandbits(32)
 
 
-def after(game: Any, belief: Belief, index: int) -> dict[PageSeen, Belief]:
-    """What an action leads to, from every state that the player may be in."""
-    ways = (
+def after(game: Any, belief: Belief, index: int) -> dict[Page, Belief]:
+    """Return the pages that an action leads to, from every state that the player may be in."""
+    outcomes = (
         (before * chance, s)
         for state, before in belief.items()
         for chance, s in game.outcomes(state, index)
     )
-    return pages(game, ways)
+    return pages(game, outcomes)
 
 
-def pages(game: Any, outcomes: Iterable[tuple[float, Hashable]]) -> dict[PageSeen, Belief]:
-    """Outcomes by the page that they show."""
-    found: dict[PageSeen, Belief] = {}
-    for way, (chance, state) in enumerate(outcomes):
-        if way >= MOST_WAYS:
+def pages(game: Any, outcomes: Iterable[tuple[float, Hashable]]) -> dict[Page, Belief]:
+    """Group outcomes by the page that they show."""
+    result: dict[Page, Belief] = {}
+    for count, (chance, state) in enumerate(outcomes):
+        if count >= MAX_OUTCOMES:
             raise TooManyError
         look = game.look(state)
-        belief = found.setdefault((look.text, look.actions), {})
+        belief = result.setdefault((look.text, look.actions), {})
         belief[state] = belief.get(state, 0.0) + chance
-    return found
+    return result
 
 
 def normal(belief: Belief) -> Belief:
-    """The chances, given that one of these states it is."""
+    """Normalise the probabilities of some states."""
     total = math.fsum(belief.values())
     return {state: chance / total for state, chance in belief.items()}
 
 
-def difference(
-    native: dict[PageSeen, Belief], hosted: dict[PageSeen, Belief], *, odds: bool = True
-) -> str:
-    """What one game may show and the other may not, or not as likely; nothing where they agree."""
+def difference(native: dict[Page, Belief], hosted: dict[Page, Belief], *, odds: bool = True) -> str:
+    """Describe the first page that only one game may show, or that differs in probability; "" if none."""
     if more := sorted(hosted.keys() - native.keys()):
         return _contrast(more[0], sorted(native))
     if odds and (more := sorted(native.keys() - hosted.keys())):
@@ -202,12 +206,10 @@ def difference(
     return ""
 
 
-def _contrast(page: PageSeen, others: list[PageSeen]) -> str:
-    """Where a page parts from the one that is most like it."""
-    (text, actions), alike = (
-        page,
-        max(others, key=lambda other: (_common(other[0], page[0]), other[1] == page[1])),
-    )
+def _contrast(page: Page, others: list[Page]) -> str:
+    """Describe the difference between a page and the most similar one."""
+    text, actions = page
+    alike = max(others, key=lambda other: (_common(other[0], text), other[1] == actions))
     if text == alike[0]:
         return f"actions {alike[1]!r} natively, {actions!r} hosted"
     start = max(0, _common(text, alike[0]) - 20)
@@ -215,12 +217,12 @@ def _contrast(page: PageSeen, others: list[PageSeen]) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts begin alike with."""
+    """Return the length of the common prefix."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def compare_files(path: str, **options: int) -> Comparison | str:
-    """Both games of a story's file compared, or why one of them cannot be opened."""
+    """Compare both games of a file, or return why one of them cannot be opened."""
     try:
         native, hosted = (
             drrn.make(path, engine=engine, shuffle=False) for engine in ("native", "hosted")
@@ -244,14 +246,13 @@ def main() -> None:
     arguments = parser.parse_args()
     print("| story | pages compared | distinct | differed first |\n| --- | --- | --- | --- |")
     for path in arguments.stories:
-        found = compare_files(path, walks=arguments.walks, clicks=arguments.clicks)
-        if isinstance(found, str):
-            print(f"| {path} | — | — | not both: {found} |", flush=True)
+        result = compare_files(path, walks=arguments.walks, clicks=arguments.clicks)
+        if isinstance(result, str):
+            print(f"| {path} | — | — | not both: {result} |", flush=True)
         else:
-            what = found.difference or (
-                f"nothing ({found.unlisted})" if found.unlisted else "nothing"
-            )
-            print(f"| {path} | {found.pages} | {len(found.seen)} | {what} |", flush=True)
+            nothing = f"nothing ({result.unlisted})" if result.unlisted else "nothing"
+            what = result.difference or nothing
+            print(f"| {path} | {result.pages} | {len(result.distinct)} | {what} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -325,6 +325,13 @@ class Store:
         states = self.states.scratch()
         return Store(states, states if self.shared else self.actions.scratch())
 
+    def read(self, states: Iterable[str], actions: Iterable[str]) -> None:
+        """Add texts."""
+        for text in states:
+            self.states.id(text)
+        for action in actions:
+            self.actions.id(action)
+
     def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
         """Return a page as ids."""
         return self.states.id(text), [self.actions.id(action) for action in actions]

@@ -16,6 +16,21 @@ RETURNS = {
 }
 
 
+def single_steps(states, menus, taken, rewards, next_states, next_menus):
+    """Return episodes of one step each; rewards are numbers, menus are `Menus`."""
+    count = len(states)
+    return Steps(
+        states=states,
+        actions=menus,
+        taken=taken,
+        probabilities=np.ones(count),
+        rewards=np.asarray(rewards, np.float64),
+        last=np.ones(count, bool),
+        end_states=next_states,
+        end_actions=next_menus,
+    )
+
+
 def steps_of(*episodes):
     """Return steps of episodes: each a list of (state, menu, index taken, reward), and its last page."""
     steps = [step for taken, _ in episodes for step in taken]

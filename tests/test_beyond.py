@@ -15,16 +15,13 @@ from drrn.lab.experiments.plan import (
     BEST,
     BEYOND,
     LONG,
-    SEEDS,
     STRONG_JOB,
     VECTORS,
-    Beyond,
     Scale,
     settings_of,
     variants_of,
 )
 from drrn.lab.experiments.results import EVALUATIONS, Results
-from drrn.lab.reports.beyond import strong_scores
 from drrn.lab.reports.claims import headline
 from drrn.lab.reports.report import differences
 from drrn.lab.reports.result_set import ResultSet
@@ -81,7 +78,7 @@ def rows_of(path):
 def test_a_strong_job_has_the_recipe_as_it_is_and_ten_seeds_that_none_was_tuned_on():
     found = settings(STRONG_JOB).flat()
     assert {name: found[name] for name in STRONG_CHANGES} == STRONG_CHANGES
-    assert settings(STRONG_JOB).run.seeds == list(range(SEEDS)) == list(range(10))
+    assert settings(STRONG_JOB).run.seeds == list(range(10))
     assert settings(STRONG_JOB).run.rounds * settings(STRONG_JOB).run.episodes_per_round == 4_000
     assert settings(LONG).run.rounds * settings(LONG).run.episodes_per_round == 20_000
 
@@ -128,10 +125,9 @@ def test_what_is_asked_of_all_jobs_gives_way_to_what_a_job_takes_out():
 
 
 def test_rows_of_the_papers_jobs_are_wanted_as_they_were():
-    game, scale = drrn.make("night-market"), Scale()
-    assert scale.final(BEST) == {"softmax": 1000, "greedy": 200} and "best" in scale.final(
-        STRONG_JOB
-    )
+    game = drrn.make("night-market")
+    assert Scale().final(BEST, settings(BEST)) == {"softmax": 1000, "greedy": 200}
+    assert "best" in Scale().final(STRONG_JOB, settings(STRONG_JOB))
     assert (
         set(hashes_of(game, BEST)) == {"sha256", "paraphrases"}
         and hashes_of(game, STRONG_JOB)["reworded"]
@@ -190,7 +186,7 @@ def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vector
 
     def work(root):
         found = settings_of(
-            "long-watch", VECTORS, game, Scale(beyond_seeds=1, overrides=TINY, vectors=str(vectors))
+            "long-watch", VECTORS, game, Scale(seeds=1, overrides=TINY, vectors=str(vectors))
         )
         final = {"softmax": 20, "greedy": 5, "best": 5}
         hashes = hashes_of(game, VECTORS)
@@ -219,7 +215,7 @@ def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vector
 def test_the_report_has_the_strong_agent_beside_the_papers_recipe_and_its_curves(made):
     text, results = (made / "RESULTS.md").read_text(), ResultSet(Results(made))
     assert "## Beyond the paper" in text and (made / "figures/beyond.svg").exists()
-    scores = strong_scores(results, "long-watch", policy="best")
+    scores = results.scores("long-watch", STRONG_JOB, policy="best")
     mean, lowest = sum(scores) / 2, min(scores)
     line = next(
         line
@@ -261,7 +257,7 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     command = ["report", "--out", str(tmp_path / "results"), "--beyond", str(page)]
     assert main(command) == 0 and "No rows yet" in page.read_text()
     part, results = (
-        next(each for each in ABLATIONS if each.part == "optimism"),
+        next(each for each in ABLATIONS if each.name == "strong-optimism"),
         Results(tmp_path / "results"),
     )
     files = {
@@ -272,10 +268,7 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     results.store(
         "night-market", part.name, files, {**record, "game": "night-market", "job": part.name}
     )
-    assert (
-        main([*command, "--check"]) == 1
-        and "the tables of the strong agent" in capsys.readouterr().err
-    )
+    assert main([*command, "--check"]) == 1 and f"{page}, line " in capsys.readouterr().err
     assert main(command) == 0 and main([*command, "--check"]) == 0
     told = page.read_text()
     assert f"| {part.label} | " in told and told.startswith("before\n<!-- parts -->")
@@ -288,7 +281,3 @@ def test_the_published_page_is_what_the_rows_say():
     if not (ROOT / "results/rows").is_dir():
         pytest.skip("no results are published yet")
     assert differences(Results(ROOT / "results"), None, ROOT / "docs/beyond.md") == []
-
-
-def test_a_strong_variant_is_none_of_the_papers():
-    assert all(isinstance(variant, Beyond) and variant != BEST for variant in BEYOND)

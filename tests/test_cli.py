@@ -1,16 +1,24 @@
 """The real commands, with small numbers."""
 
+import importlib
 import json
 import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import drrn.cli
 from drrn.cli import main
+from drrn.compiled.compile import LIMIT, MEMORY
 from drrn.errors import InputError
+from drrn.files import read_toml
+from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from drrn.serve import scores
+from drrn.settings import POLICIES
+from drrn.stories.authored import EXPLORE_LIMIT
 
 TALE = """\
 :: Start
@@ -245,7 +253,7 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
     main(["play", str(path), "--player", "ada"])
     out = capsys.readouterr().out
     assert out.count("One.\n") == 2 and "as practice" in out
-    assert scores.averages(scores.read(scores.scores_file()), "walk").novice_games == 0
+    assert scores.averages(scores.read(scores.scores_file()), "walk")["novice_games"] == 0
 
 
 @pytest.mark.parametrize("again", ["y", "r"])
@@ -272,8 +280,8 @@ def test_scores_separate_first_games_from_later_ones(home):
         text += f"2026-01-01,tale,{player},1,{undone},3,{reward},0,Up\n"
     (home / "scores.csv").write_text(text + "2026-01-01,other,cy,1,0,3,5,0,Up\n")
     result = scores.averages(scores.read(scores.scores_file()), "tale")
-    assert (result.players, result.novice_games, result.novice) == (2, 2, -5.0)
-    assert (result.experienced_games, result.experienced) == (2, 15.0)
+    assert (result["players"], result["novice_games"], result["novice"]) == (2, 2, -5.0)
+    assert (result["experienced_games"], result["experienced"]) == (2, 15.0)
 
 
 def test_a_broken_row_of_scores_is_named_by_its_line(home):
@@ -330,3 +338,25 @@ def test_help_explains_each_command(capsys, command):
     with pytest.raises(SystemExit) as stop:
         main([*command.split(), "--help"])
     assert stop.value.code == 0 and len(capsys.readouterr().out) > 100
+
+
+COMMANDS = read_toml(Path(drrn.cli.__file__).with_name("commands.toml"))["commands"]
+
+
+def test_the_declared_commands_agree_with_the_library():
+    for name in ("evaluate", "watch", "compare"):
+        assert tuple(COMMANDS[name]["options"]["--policy"]["choices"]) == POLICIES
+    assert COMMANDS["inspect"]["options"]["--limit"]["default"] == LIMIT
+    assert COMMANDS["inspect"]["options"]["--memory"]["default"] == MEMORY
+    assert COMMANDS["annotate"]["options"]["--limit"]["default"] == EXPLORE_LIMIT
+    experiments = " ".join(COMMANDS["reproduce"]["description"].split())
+    assert f"Experiments: {', '.join(EXPERIMENTS)}; the last three run only" in experiments
+    assert list(EXPERIMENTS)[-3:] == list(ON_REQUEST)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_declared_command_has_its_function(name):
+    for table in (COMMANDS[name], COMMANDS[name].get("add")):
+        if table:
+            module, _, function = table["run"].partition(":")
+            assert callable(getattr(importlib.import_module(f"drrn.cli.{module}"), function))

@@ -84,7 +84,7 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
     batches = dataclasses.replace(
         batches, discounts=0 * batches.discounts
     )  # so that targets stand still
-    pages = Pages(batches.pages.states, batches.taken_actions[..., None])
+    pages = batches.taken_pages
     parts = {"gate": model.weights[f"{name} gate"], "words": model.tables[name].weight}
     before = {part: tensor.clone() for part, tensor in parts.items()}
 
@@ -115,7 +115,7 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
 def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     model = gated(name, most_actions=3)
     batches = random_batches(model, 4, updates=8)
-    rewards = ((batches.pages.states + batches.taken_actions) % 2).astype(
+    rewards = ((batches.pages.states + batches.taken_pages.actions[..., 0]) % 2).astype(
         np.float32
     )  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)

@@ -37,7 +37,7 @@ def test_expectations_are_no_part_of_what_results_belong_to(story, expected):
         ('ending = "Island"\nodds = ">= 200 %"', "odds are between"),
         ('best = ">= 20 %"', 'such as ">= 20"'),
         ("at_most_steps = 0", "a whole number from 1"),
-        ("always_ends = false", "can only be true"),
+        ("always_ends = false", "must be true"),
         ('never = "$gold < 0"', "no passage sets $gold"),
         ('sometimes = "x"', 'unknown key "sometimes"'),
         ("reachable = 3", "must be text in quotes"),

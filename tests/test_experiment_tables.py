@@ -12,8 +12,7 @@ import drrn
 from drrn.compiled.compile import compile_game
 from drrn.document import Document, Section, Table
 from drrn.errors import InputError
-from drrn.lab.experiments.examples import examples
-from drrn.lab.experiments.plan import BEST, GRID, Variant
+from drrn.lab.experiments.plan import BEST, EXAMPLES, GRID, Variant
 from drrn.lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
 from drrn.lab.reports.claims import with_headline
 from drrn.lab.reports.report import differences, results_markdown, results_page
@@ -197,7 +196,7 @@ def test_predictive_r2_is_computed_per_seed(results):
 def test_the_headline_replaces_only_the_text_between_its_markers(results, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
-    text = with_headline(readme, ResultSet(results), results.root)[1]
+    text = with_headline(readme, ResultSet(results), results.root)
     assert text.startswith("before\n<!-- headline -->") and text.endswith(
         "<!-- /headline -->\nafter\n"
     )
@@ -277,7 +276,7 @@ def test_the_example_states_are_in_the_games_and_our_actions_are_not(located, ke
     compiled = compile_game(drrn.make(located(name)))
     texts, actions = ({mark(text) for text in side} for side in (compiled.texts, compiled.actions))
     known = {word for action in compiled.actions for word in words(action)}
-    mine = [example for example in examples() if example.game == key]
+    mine = [example for example in EXAMPLES if example.game == key]
     assert mine and sum(example.embedding for example in mine) == 1
     for example in mine:
         assert example.state.mark in texts and {example.good.mark, example.poor.mark} <= actions
@@ -301,7 +300,7 @@ def test_the_report_says_so_if_the_control_beats_every_model(results):
 
 
 def test_the_papers_q_values_are_in_the_rows_of_its_actions(results):
-    example = next(e for e in examples() if e.game == "saving-john")
+    example = next(e for e in EXAMPLES if e.game == "saving-john")
     rows = [
         {"seed": 0, "state": example.state.mark, "kind": kind, "action": action, "q": q}
         for kind, action, q in (

@@ -68,23 +68,14 @@ def story_in(format_name="", version="", text="Here."):
     [
         format_js(),
         format_js(image="icon.svg", proofing=False, editor={"a": [1, {"b": "}"}]}),
-        f"window.storyFormat({{name: 'Harlowe', version: '3.3.9', /* }} */ source: {PAGE!r}}})",
-        f"// storyFormat\nwindow . storyFormat ( {{'source': `{PAGE}`, version:\"3.3.9\", name:'Harl\\x6fwe'}} )",
-        'window.storyFormat({"setup": function () { var a = "}" + /[}"/]\\//g.source; return a / 2; }, '
-        + format_js()[len("window.storyFormat({") :],
-        format_js()[:-3]
-        + ',"setup":function(){ if (x) return /"/.test(y) ? {a: `${"b"}`} : 4 / 2 / 1; }, late(a) { } });',
+        format_js().replace('"name"', "name"),
+        format_js()[:-3] + ',"setup":function(){ if (x) return /"/.test(y); }, late(a) { } });',
         format_js()[:-3] + ',"setup": function(){ "never closed',
     ],
-    ids=["json", "more", "words", "quotes", "code first", "code last", "broken code last"],
+    ids=["json", "more", "bare name", "code last", "broken code last"],
 )
 def test_name_version_and_source_are_read_in_every_notation(text):
     assert format_in(text, "format.js") == StoryFormat("Harlowe", "3.3.9", PAGE)
-
-
-def test_escapes_that_json_does_not_have_are_read_as_javascript_reads_them():
-    text = "window.storyFormat({name:'A', version:'1.0.0', source:'\\u{1F600}\\ud83d\\ude00\\v\\'\\\n{{STORY_DATA}}'})"
-    assert format_in(text, "format.js").source == "😀😀\v'{{STORY_DATA}}"
 
 
 @pytest.mark.parametrize(
@@ -92,17 +83,14 @@ def test_escapes_that_json_does_not_have_are_read_as_javascript_reads_them():
     [
         ("", "not a story format of Twine 2"),
         ("console.log('storyFormat')", "not a story format of Twine 2"),
-        (format_js()[:60], "damaged story format: the file is truncated"),
-        (
-            'window.storyFormat({"name": "A", [1]: 2})',
-            "damaged story format: '\\[' is not the name",
-        ),
-        ('window.storyFormat({"name"; 2})', "damaged story format: ';' follows 'name'"),
+        (format_js()[:60], "damaged story format"),
+        (format_js(version=3), "damaged story format"),
+        ('window.storyFormat({"name": "A", [1]: 2})', "damaged story format"),
+        ("window.storyFormat({})", "damaged story format"),
         (format_js(version="new"), "Harlowe has the version 'new'"),
         (format_js(name="../../etc/passwd"), "name of the story format is '../../etc/passwd'"),
         (format_js(proofing=True), "Harlowe 3.3.9 is a proofing format"),
         (format_js(source="<html></html>"), "its source lacks {{STORY_DATA}}"),
-        ("window.storyFormat({})", "Untitled has the version ''"),
     ],
 )
 def test_a_file_that_is_not_a_format_is_refused_in_one_sentence(text, sentence):
@@ -122,11 +110,10 @@ def test_a_huge_or_binary_file_is_refused(tmp_path, monkeypatch):
         read_format(path)
 
 
-def test_a_file_of_endless_brackets_is_refused(monkeypatch):
-    monkeypatch.setattr(format_file, "MAX_TOKENS", 1_000)
-    for part in ("{", "+a", "`${`"):
-        with pytest.raises(InputError, match="more than 1,000 tokens"):
-            format_in("window.storyFormat({a:" + part * 5_000, "format.js")
+def test_a_file_of_endless_brackets_is_refused():
+    for part in ("{", "[", '{"a":'):
+        with pytest.raises(InputError, match="damaged story format"):
+            format_in("window.storyFormat({a:" + part * 500_000, "format.js")
 
 
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
@@ -266,7 +253,6 @@ def test_the_error_for_a_missing_format_lists_installed_ones_and_the_source(tmp_
         ("(set: $a to 1) (link-reveal: 'x')[y]", "harlowe"),
         ("<<set $a to 1>><<link 'x'>><</link>>", "sugarcube"),
         ("<% if (s.a) { %>x<% } %>", "snowman"),
-        ("[if a]\nx\n\n[else]\ny", "chapbook"),
     ],
 )
 def test_a_story_that_names_no_format_gets_the_one_its_code_looks_like(text, key):

@@ -8,7 +8,6 @@ from gymnasium.utils.env_checker import check_env
 
 import drrn.gym
 from drrn.game.make import BUILT_IN
-from drrn.stories.twine.states import explore
 
 IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
 
@@ -23,8 +22,8 @@ def test_every_built_in_game_passes_gymnasiums_own_check(env_id):
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_action_space_has_as_many_indices_as_the_most_actions_shown(name):
-    scenes = explore(drrn.make(name)).scenes
-    assert drrn.gym.MOST_ACTIONS[name] == max(len(scene.actions) for scene in scenes)
+    faces = drrn.make(name).explore().faces
+    assert drrn.gym.MOST_ACTIONS[name] == max(len(face.actions) for face in faces)
 
 
 @pytest.mark.parametrize("env_id", IDS)

@@ -13,7 +13,6 @@ from drrn.lab.authors.install import add_games
 from drrn.lab.experiments.results import Results
 from drrn.stories import added as place
 from drrn.stories.twine.rules import read_paraphrases
-from drrn.stories.twine.states import explore
 
 FERRY = (
     (15 - 1.25) * 8 / 7
@@ -71,17 +70,17 @@ def test_q_learning_comes_to_rest_at_the_same_score_wherever_it_begins(compiled,
 
 
 def test_every_rule_is_reached_and_every_page_counted(imitated_games):
-    gate, crossing = (explore(drrn.make(imitated_games / f"{name}.toml")) for name in place.NAMES)
+    gate, crossing = (drrn.make(imitated_games / f"{name}.toml").explore() for name in place.NAMES)
     for found, stochastic, most_actions, hypertext in (
         (gate, False, 4, False),
         (crossing, True, 3, True),
     ):
         assert found.complete and found.stochastic is stochastic
-        assert {scene.rule for scene in found.scenes if scene.ended} == {0, 1, 2}
-        assert max(len(scene.actions) for scene in found.scenes) == most_actions
-        assert any(scene.hypertext for scene in found.scenes) is hypertext
+        assert {face.ending.rule for face in found.faces if face.ending} == {0, 1, 2}
+        assert max(len(face.actions) for face in found.faces) == most_actions
+        assert any(face.hypertext for face in found.faces) is hypertext
     # The gate is a page for each way; the tea makes three pages of the quay.
-    assert [len({scene.text for scene in found.scenes}) for found in (gate, crossing)] == [7, 8]
+    assert [len({face.text for face in found.faces}) for found in (gate, crossing)] == [7, 8]
 
 
 def test_states_that_differ_in_nothing_to_come_are_one(imitated_games):
@@ -101,7 +100,7 @@ def test_links_inside_the_text_are_shown_in_it(crossing):
 
 
 def test_every_paraphrase_is_of_an_action_that_the_game_shows(crossing):
-    actions = {action for scene in explore(drrn.make(crossing)).scenes for action in scene.actions}
+    actions = {action for face in drrn.make(crossing).explore().faces for action in face.actions}
     assert set(read_paraphrases(crossing.with_name("machine-of-death.paraphrases.tsv"))) <= actions
 
 

@@ -1,4 +1,4 @@
-"""Menus of very different width: kept ragged, scored in pieces, learned from alike; memory follows the links."""
+"""Menus of very different width: stored as ragged arrays, scored in pieces, learned from."""
 
 import numpy as np
 import pytest
@@ -8,12 +8,10 @@ import drrn
 from drrn.game.contract import Observation
 from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
-from drrn.learning.equations import best_of_pairs, q_targets
-from drrn.learning.experience import Transitions
-from drrn.learning.menus import Menus, MenuStore
+from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.models import Pages, base
-from tests.small_episodes import steps_of
+from tests.small_episodes import single_steps, steps_of
 from tests.small_models import learner, model
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
@@ -21,10 +19,10 @@ LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
 
 def narrow(monkeypatch, most):
     """Menus of more actions than this are wide."""
-    for module in ("drrn.models.base", "drrn.learning.menus", "drrn.learning.q_learning", "drrn.learning.return_learning",
-                   "drrn.playing.stepped_rollouts"):  # fmt: skip
-        monkeypatch.setattr(f"{module}.NARROW", most)
-    monkeypatch.setattr("drrn.compiled.lockstep.WIDE", most)
+    modules = ["models.base", "learning.menus", "learning.q_learning", "learning.fast.q_learning"]
+    for module in (*modules, "learning.return_learning", "playing.stepped_rollouts"):
+        monkeypatch.setattr(f"drrn.{module}.NARROW", most)
+    monkeypatch.setattr("drrn.compiled.game.WIDE", most)
 
 
 class Hall:
@@ -79,49 +77,59 @@ def test_ragged_menus_are_what_was_put_in():
     assert both.padded(2).tolist() == [[3, 1], [-1, -1], [5, -1]] and len(both.used().actions) == 3
 
 
-def test_a_store_keeps_a_wide_menu_once_and_lets_go_of_what_is_not_used():
-    store = MenuStore()
-    numbers = store.add(Menus.of([list(range(100)), [1], list(range(100))]))
-    again = store.add(Menus.of([list(range(100)), [2]]))
-    assert numbers[0] == numbers[2] == again[0] and store.count == 3
-    renumbered = store.keep(np.unique(again))
-    assert store.count == 2 and store.of(renumbered[again]).flat().tolist() == [*range(100), 2]
-    store.renumber(np.arange(100) + 1000)
-    assert store.of(renumbered[again[:1]]).flat().tolist() == list(range(1000, 1100))
-    assert store.add(Menus.of([list(range(1000, 1100))])).tolist() == renumbered[again[:1]].tolist()
+def added(buffer, *menus):
+    """Add steps that lead from page to page, whose menus are these; return the menus' numbers."""
+    lists = Menus.of(menus)
+    count = len(menus) - 1
+    ids = np.zeros(count, np.int64)
+    buffer.add(single_steps(ids, lists[:count], ids, ids, ids, lists[1:]), 0.9, 1)
+    rows = np.arange(len(buffer) - count, len(buffer))
+    return [*buffer.columns["menus"][rows], buffer.columns["next_menus"][len(buffer) - 1]]
+
+
+def test_a_buffer_stores_a_wide_menu_once_and_drops_those_that_are_not_used():
+    buffer = ReplayBuffer(capacity=4)
+    numbers = added(buffer, list(range(100)), [1], list(range(100)))
+    assert numbers[0] == numbers[2] and buffer.menu_count == 2
+    again = added(buffer, list(range(100)), [2])
+    assert again[0] == numbers[0] and buffer.menu_count == 3
+    buffer.renumber(np.arange(1), np.arange(100) + 1000)
+    assert buffer.at(np.array([2]))["menus"].flat().tolist() == list(range(1000, 1100))
+    assert added(buffer, list(range(1000, 1100)), [1])[0] == again[0]
+    small = [[n] for n in range(5)]
+    added(buffer, *small)
+    assert buffer.texts_in_use()[1].tolist() == list(range(5)) and buffer.menu_count == 5
 
 
 def transitions(count, wide, start=0):
-    """So many, of which every tenth page is wide; each small one has an action of its own."""
+    """Return steps; every tenth page is wide, and the others have an action of their own."""
     lists = [
         list(range(wide)) if n % 10 == 0 else [n % 50, 1] for n in range(start, start + count + 1)
     ]
-    menus, numbers = Menus.of(lists), np.zeros(count, np.float32)
+    menus = Menus.of(lists)
     ids = np.arange(start, start + count)
-    return Transitions(
-        ids, menus[:count], np.zeros(count, np.int64), numbers, numbers, ids + 1, menus[1:]
-    )
+    zeros = np.zeros(count, np.int64)
+    return single_steps(ids, menus[:count], zeros, zeros, ids + 1, menus[1:])
 
 
-def test_memory_follows_the_links_not_the_widest_menu():
+def test_memory_grows_with_the_links_not_with_the_widest_menu():
     buffer = ReplayBuffer(capacity=10_000)
-    buffer.add(transitions(10_000, 3000))
-    assert buffer.nbytes < 1e6  # side by side it would be 240 MB
+    buffer.add(transitions(10_000, 3000), 0.9, 1)
+    assert buffer.nbytes < 1e6  # padded, it would be 240 MB
 
 
-def test_a_full_buffer_forgets_the_menus_of_what_it_overwrote():
+def test_a_full_buffer_drops_the_menus_of_overwritten_transitions():
     buffer = ReplayBuffer(capacity=50)
     for start in range(0, 20_000, 40):
-        buffer.add(transitions(40, 100, start))
-    assert buffer.menus.count < 5000 and buffer.nbytes < 200_000
-    here = buffer.at(np.arange(50))
-    expected = [list(range(100)) if n % 10 == 0 else [n % 50, 1] for n in here.states.tolist()]
-    assert [row[row >= 0].tolist() for row in here.actions.padded(100)] == expected
+        buffer.add(transitions(40, 100, start), 0.9, 1)
+    assert buffer.menu_count < 5000 and buffer.nbytes < 200_000
+    rows = buffer.at(np.arange(50))
+    expected = [list(range(100)) if n % 10 == 0 else [n % 50, 1] for n in rows["states"].tolist()]
+    assert [row[row >= 0].tolist() for row in rows["menus"].padded(100)] == expected
     other = ReplayBuffer(capacity=50)
     other.restore(buffer.state())
-    assert np.array_equal(
-        other.at(np.arange(50)).next_actions, buffer.at(np.arange(50)).next_actions
-    )
+    for buffers in (other.at(np.arange(50)), rows):
+        assert np.array_equal(buffers["next_menus"].padded(), rows["next_menus"].padded())
 
 
 def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
@@ -149,13 +157,13 @@ def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, na
         for buffer in learning.buffers:
             lists = [chance.permutation(4)[: chance.integers(0, 5)].tolist() for _ in range(60)]
             shown = [menu or [0] for menu in lists]
-            menus, rewards = Menus.of([*shown, *lists]), chance.normal(size=60).astype(np.float32)
+            menus = Menus.of([*shown, *lists])
+            rewards = chance.normal(size=60)
             taken = np.array([int(chance.integers(len(menu))) for menu in shown])
-            states, after = chance.integers(3, size=60), chance.integers(3, size=60)
-            discounts = np.full(60, 0.9, np.float32)
-            buffer.add(
-                Transitions(states, menus[:60], taken, rewards, discounts, after, menus[60:])
-            )
+            states = chance.integers(3, size=60)
+            after = chance.integers(3, size=60)
+            steps = single_steps(states, menus[:60], taken, rewards, after, menus[60:])
+            buffer.add(steps, 0.9, 1)
         learning.learn([np.random.default_rng(r) for r in range(2)])
         return built.state()
 
@@ -164,15 +172,6 @@ def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, na
     ragged_state = taught()
     for key, array in padded.items():
         assert np.allclose(array, ragged_state[key], atol=1e-5), key
-
-
-def test_the_best_of_pairs_is_the_best_of_each_page():
-    q = torch.tensor([[1.0, 5.0, 2.0, 7.0]])
-    owner = torch.tensor([[0, 0, 2, -1]])  # page 1 has no action, and the last is no pair
-    assert best_of_pairs(q, owner, 3).tolist() == [[5.0, 0.0, 2.0]]
-    padded = torch.tensor([[[1.0, 5.0], [0.0, 0.0], [2.0, 0.0]]])
-    mask = torch.tensor([[[True, True], [False, False], [True, False]]])
-    assert q_targets(torch.zeros(1, 3), padded, mask, 1.0).tolist() == [[5.0, 0.0, 2.0]]
 
 
 def test_a_memory_of_episodes_is_valued_alike_however_its_pages_are_laid_out(monkeypatch):
@@ -223,12 +222,12 @@ def test_groups_of_pages_waste_less_than_they_hold():
 
 def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():
     buffer = ReplayBuffer(capacity=99)
-    buffer.add(transitions(30, 20))
+    buffer.add(transitions(30, 20), 0.9, 1)
     whole, alone = (
         batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False)
     )
     assert (
-        np.array_equal(whole.taken_actions, alone.taken_actions)
+        np.array_equal(whole.taken_pages.actions, alone.pages.actions)
         and alone.pages.actions.shape[-1] == 1
     )
     assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)

@@ -5,7 +5,7 @@ import pytest
 
 import drrn
 from drrn.learning.episode_memory import EpisodeMemory
-from drrn.learning.exploration import Optimism, PageHashes, recurs
+from drrn.learning.exploration import Optimism, recurs
 from drrn.models import Pages
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.settings import Settings
@@ -31,22 +31,24 @@ def taken(place, reward, times=1):
 
 
 def test_before_anything_was_played_every_action_is_as_good():
-    assert explorer().first(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
+    assert explorer().probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
 
 
 def test_what_was_never_tried_is_chosen_however_much_the_network_thinks_of_the_rest():
     played = explorer()
     played.tell(0, taken(0, 4.0, times=30))
     played.tell(0, taken(2, 1.0, times=30))
-    assert played.first(0, np.array([[50.0, -50.0, 50.0]]), PAGE)[0, 1] > 0.99
-    assert played.again(0, NO_Q, PAGE) is None
+    assert played.probabilities(0, np.array([[50.0, -50.0, 50.0]]), PAGE)[0, 1] > 0.99
 
 
 def test_once_everything_was_tried_often_the_best_return_is_followed():
     played = explorer()
     for place, reward in enumerate((1.0, 3.0, 2.0)):
         played.tell(0, taken(place, reward, times=200))
-    assert played.first(0, NO_Q, PAGE).argmax() == 1 and played.first(0, NO_Q, PAGE)[0, 1] > 0.98
+    assert (
+        played.probabilities(0, NO_Q, PAGE).argmax() == 1
+        and played.probabilities(0, NO_Q, PAGE)[0, 1] > 0.98
+    )
 
 
 def test_the_value_is_the_mean_with_a_few_returns_more_of_what_is_hoped_for():
@@ -54,7 +56,9 @@ def test_the_value_is_the_mean_with_a_few_returns_more_of_what_is_hoped_for():
     played.alpha = 1.0
     played.tell(0, taken(0, 4.0, times=4))
     hoped = np.array([(4 * 4.0 + 0.5 * 8.0) / 4.5, 8.0, 8.0])  # V is twice the best return, 4
-    assert played.first(0, NO_Q, PAGE)[0] == pytest.approx(np.exp(hoped) / np.exp(hoped).sum())
+    assert played.probabilities(0, NO_Q, PAGE)[0] == pytest.approx(
+        np.exp(hoped) / np.exp(hoped).sum()
+    )
 
 
 def test_a_way_that_leads_to_something_untried_is_worth_going():
@@ -62,15 +66,17 @@ def test_a_way_that_leads_to_something_untried_is_worth_going():
     played = explorer()
     on, off = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 1.0)], END), ([(0, [5, 6], 1, 2.0)], END)
     played.tell(0, steps_of(*[on] * 20, *[off] * 20))
-    assert played.first(0, NO_Q[:, :2], Pages(np.array([0]), np.array([[5, 6]])))[0, 0] > 0.9
+    assert (
+        played.probabilities(0, NO_Q[:, :2], Pages(np.array([0]), np.array([[5, 6]])))[0, 0] > 0.9
+    )
 
 
 def test_each_replica_explores_by_what_it_played_itself():
     played = explorer(replicas=2)
     played.tell(0, taken(0, 1.0, times=20))
     assert (
-        played.first(1, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
-        and played.first(0, NO_Q, PAGE)[0, 0] < 0.1
+        played.probabilities(1, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
+        and played.probabilities(0, NO_Q, PAGE)[0, 0] < 0.1
     )
 
 
@@ -80,10 +86,12 @@ def test_a_restored_explorer_chooses_as_the_one_it_was_taken_from_and_one_that_f
     other.restore(played.state())
     for each in (played, other):
         each.tell(0, taken(1, 2.0))
-    assert other.first(0, NO_Q, PAGE).tolist() == played.first(0, NO_Q, PAGE).tolist()
+    assert (
+        other.probabilities(0, NO_Q, PAGE).tolist() == played.probabilities(0, NO_Q, PAGE).tolist()
+    )
     assert [ids.tolist() for ids in played.texts_in_use()] == [[0, 9], [5, 6, 7]]
     played.start(20)  # of twenty rounds, in the last of which it does not explore
-    assert played.first(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
+    assert played.probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
     assert [len(ids) for ids in played.texts_in_use()] == [0, 0]
 
 
@@ -177,7 +185,7 @@ def sentences(count, words, seed=0):
 def test_texts_that_differ_in_one_of_many_words_mostly_share_their_bits_and_others_do_not():
     store = Store.of_words()
     ids = np.array([[store.states.id(text) for text in texts] for texts in sentences(400, 30)])
-    bits = PageHashes(store).states.of(ids)
+    bits = explorer(store).state_hash.of(ids)
     assert np.mean(bits[0] == bits[1]) > 0.5
     assert np.mean(bits[0] == np.roll(bits[0], 1)) < 0.1
 
@@ -185,7 +193,7 @@ def test_texts_that_differ_in_one_of_many_words_mostly_share_their_bits_and_othe
 def test_short_actions_that_differ_in_one_word_are_other_actions():
     store = Store.of_words()
     ids = np.array([[store.actions.id(text) for text in texts] for texts in sentences(200, 4)])
-    bits = PageHashes(store).actions.of(ids)
+    bits = explorer(store).action_hash.of(ids)
     assert np.mean(bits[0] == bits[1], where=ids[0] != ids[1]) < 0.1
 
 
@@ -206,15 +214,16 @@ def known_texts():
 
 
 def test_an_action_is_counted_and_valued_on_all_pages_that_are_alike():
-    likeness, memory = PageHashes(known_texts()), EpisodeMemory(100)
-    bits = likeness.states.of(np.arange(4)).tolist()
+    optimism = explorer(known_texts())
+    memory = EpisodeMemory(100)
+    bits = optimism.state_hash.of(np.arange(4)).tolist()
     assert bits[0] == bits[1] == bits[2] != bits[3]
     steps = steps_of(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
-    memory.add(likeness.of_steps(steps))
+    memory.add(steps.renumbered(optimism.state_hash.of, optimism.action_hash.of))
     memory.evaluate(np.zeros(len(memory.links)), 1.0, 1.0, None)
-    counts, means = memory.lookup(
-        likeness.of_pages(Pages(np.array([2, 3]), np.array([[0, 1, 2], [1, 0, -1]])))
-    )
+    states = optimism.state_hash.of(np.array([2, 3]))
+    actions = optimism.action_hash.of(np.array([[0, 1, 2], [1, 0, -1]]))
+    counts, means = memory.lookup(Pages(states, actions))
     assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     assert means[0].tolist() == [2.5, 1.0, 0.0]  # what followed the action on either page: 3 and 2
 
@@ -225,16 +234,19 @@ def test_on_a_page_that_is_new_what_was_not_tried_on_pages_like_it_is_chosen():
         played.tell(0, steps_of(([(state, [0, 1], 0, 1.0)], (3, []))))
     assert not recurs(played.memories[0])
     alike, another = (Pages(np.array([state]), np.array([[0, 1]])) for state in (2, 3))
-    assert played.first(0, NO_Q[:, :2], alike)[0, 1] > 0.9
-    assert played.first(0, NO_Q[:, :2], another).tolist() == [[0.5, 0.5]]
+    assert played.probabilities(0, NO_Q[:, :2], alike)[0, 1] > 0.9
+    assert played.probabilities(0, NO_Q[:, :2], another).tolist() == [[0.5, 0.5]]
 
 
 def test_what_was_met_on_pages_alike_stays_when_texts_are_forgotten_and_have_new_numbers():
     store = known_texts()
-    likeness, memory = PageHashes(store), EpisodeMemory(100)
-    memory.add(likeness.of_steps(steps_of(([(1, [1, 2], 0, 1.0)], (3, [])))))
+    optimism = explorer(store)
+    memory = EpisodeMemory(100)
+    steps = steps_of(([(1, [1, 2], 0, 1.0)], (3, [])))
+    memory.add(steps.renumbered(optimism.state_hash.of, optimism.action_hash.of))
     store.states.keep(np.array([1, 3])), store.actions.keep(np.array([1, 2]))
-    asked = likeness.of_pages(Pages(np.array([0]), np.array([[0, 1]])))
+    actions = optimism.action_hash.of(np.array([[0, 1]]))
+    asked = Pages(optimism.state_hash.of(np.array([0])), actions)
     assert memory.lookup(asked)[0].tolist() == [[1.0, 0.0]]
 
 

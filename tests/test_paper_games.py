@@ -11,12 +11,11 @@ from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.stories.twine.rules import read_paraphrases
-from drrn.stories.twine.states import explore
 
 
 @cache
 def explored(shared_games, name):
-    return explore(drrn.make(shared_games / f"{name}.toml"), limit=30_000)
+    return drrn.make(shared_games / f"{name}.toml").explore(limit=30_000)
 
 
 def random_games(shared_games, name):
@@ -31,13 +30,13 @@ def test_random_play_of_saving_john_scores_what_its_states_say(shared_games):
 
 
 def test_saving_john_has_70_texts_107_actions_and_134_states(shared_games):
-    found = explore(drrn.make(shared_games / "savingjohn.toml"))
+    found = drrn.make(shared_games / "savingjohn.toml").explore()
     assert found.complete and not found.stochastic
     assert found.states == 134
-    assert len({scene.text for scene in found.scenes}) == 70
-    assert len({action for scene in found.scenes for action in scene.actions}) == 107
-    assert max(len(scene.actions) for scene in found.scenes) == 4
-    assert not any(scene.hypertext for scene in found.scenes)
+    assert len({face.text for face in found.faces}) == 70
+    assert len({action for face in found.faces for action in face.actions}) == 107
+    assert max(len(face.actions) for face in found.faces) == 4
+    assert not any(face.hypertext for face in found.faces)
 
 
 def test_random_play_of_machine_of_death_scores_what_its_states_say(shared_games):
@@ -48,16 +47,16 @@ def test_random_play_of_machine_of_death_scores_what_its_states_say(shared_games
 
 def test_machine_of_death_reaches_all_16_ending_rules_and_shows_at_most_9_actions(shared_games):
     found = explored(shared_games, "machineofdeath")
-    assert {scene.rule for scene in found.scenes if scene.ended} == set(range(16))
-    assert max(len(scene.actions) for scene in found.scenes) == 9
+    assert {face.ending.rule for face in found.faces if face.ending} == set(range(16))
+    assert max(len(face.actions) for face in found.faces) == 9
     assert found.stochastic
-    assert len({action for scene in found.scenes for action in scene.actions}) == 173
+    assert len({action for face in found.faces for action in face.actions}) == 173
 
 
 def test_the_page_of_the_mall_shows_its_five_links_inside_the_text(shared_games):
     game = drrn.make(shared_games / "machineofdeath.toml", shuffle=False)
-    found = explore(game, limit=300)
-    mall = next(s for s in found.scenes if "Peak hour ended" in s.text and s.hypertext)
+    found = game.explore(limit=300)
+    mall = next(s for s in found.faces if "Peak hour ended" in s.text and s.hypertext)
     assert mall.actions == (
         "fast food restaurant",
         "UFO catcher",
@@ -70,9 +69,7 @@ def test_the_page_of_the_mall_shows_its_five_links_inside_the_text(shared_games)
 
 def test_every_published_paraphrase_is_of_an_action_that_the_game_shows(shared_games):
     actions = {
-        action
-        for scene in explored(shared_games, "machineofdeath").scenes
-        for action in scene.actions
+        action for face in explored(shared_games, "machineofdeath").faces for action in face.actions
     }
     pairs = read_paraphrases(shared_games / "machineofdeath.paraphrases.tsv")
     unused = [original for original in pairs if original not in actions]

@@ -85,8 +85,12 @@ def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(
             False,
             'paraphrases.reworded names "none.tsv", which is not a',
         ),
-        ("paraphrases = { reworded = 3 }\n", False, "[paraphrases]: reworded must be str, not int"),
-        ("paraphrases = 3\n", False, "paraphrases must be dict or str, not int"),
+        (
+            "paraphrases = { reworded = 3 }\n",
+            False,
+            "paraphrases: reworded: must be text in quotes, not 3",
+        ),
+        ("paraphrases = 3\n", False, "paraphrases: must be a table, not 3"),
     ],
 )
 def test_a_set_that_is_not_there_is_one_sentence_with_those_that_are(said, toml, asked, message):

@@ -5,13 +5,11 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import terminal
-from drrn.compiled import lockstep
 from drrn.game.episodes import summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
-from drrn.playing.policies import POLICIES, Softmax, policy_of, probabilities_of
+from drrn.playing.policies import POLICIES, policy_of, probabilities_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
@@ -56,7 +54,12 @@ def generators(seed=0):
 
 
 def played(rollouts, policy, episodes=3000, seed=0):
-    return rollouts.play(episodes, policy, generators(seed), learn=True)
+    """Return the episodes of replica 0."""
+    return rollouts.play(episodes, policy, generators(seed))[0]
+
+
+def recorded(rollouts, policy, episodes, seed=0):
+    return rollouts.record(episodes, policy, generators(seed))
 
 
 def seen_in(steps):
@@ -68,28 +71,23 @@ def seen_in(steps):
     return np.array(seen, bool)
 
 
-def test_the_command_line_offers_every_policy():
-    assert terminal.POLICIES == POLICIES
-
-
 @pytest.mark.parametrize("way", WAYS)
 def test_greedy_never_leaves_a_circle_and_best_leaves_it_as_softmax_would(fork, way):
     rollouts = rollouts_of(fork, way)
-    stuck = summarise(played(rollouts, policy_of("greedy", 1.0), 20)[0].episodes)
+    stuck = summarise(played(rollouts, policy_of("greedy", 1.0), 20))
     assert stuck.endings == {} and stuck.mean_steps == 12
-    found = summarise(played(rollouts, policy_of("best", 1.0))[0].episodes)
+    found = summarise(played(rollouts, policy_of("best", 1.0)))
     home = LEFT / (2 - AWAY)  # the first page is shown again before the second is
     shares = {name: count / found.episodes for name, count in found.endings.items()}
     assert shares == pytest.approx({"Home": home, "Island": LEFT - home}, abs=0.03)
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("name", [*POLICIES, "epsilon"])
+@pytest.mark.parametrize("name", POLICIES)
 def test_the_probabilities_recorded_are_the_policys_own(fork, way, name):
     rollouts = rollouts_of(fork, way)
-    policy = Softmax(0.5) if name == "epsilon" else policy_of(name, 0.7)
-    for replica, rollout in enumerate(played(rollouts, policy, 50)):
-        steps = rollout.steps
+    policy = policy_of(name, 0.7)
+    for replica, steps in enumerate(recorded(rollouts, policy, 50)):
         pages = Pages(steps.states, steps.actions.padded())
         q = rollouts.model.q(pages).numpy()
         shares = probabilities_of(policy, replica, q, pages, seen_in(steps))
@@ -101,8 +99,9 @@ def test_the_probabilities_recorded_are_the_policys_own(fork, way, name):
 @pytest.mark.parametrize("way", WAYS)
 def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     rollouts = rollouts_of(fork, way)
-    rollout = played(rollouts, policy_of("best", 1.0), 200)[1]
-    steps, episodes = rollout.steps, rollout.episodes
+    policy = policy_of("best", 1.0)
+    steps = recorded(rollouts, policy, 200)[0]
+    episodes = played(rollouts, policy, 200)
     assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [
         episode.steps for episode in episodes
     ]
@@ -112,19 +111,17 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     ]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
     assert totals == pytest.approx([episode.total for episode in episodes])
-    transitions = rollout.steps.transitions(0.9, 1)
-    inner = ~steps.last
-    assert (transitions.next_states[inner] == steps.states[1:][inner[:-1]]).all()
-    assert (transitions.next_states[steps.last] == steps.end_states).all()
-    assert (transitions.next_actions[steps.last].padded() == steps.end_actions.padded()).all()
+    assert steps.returns == pytest.approx([episode.total for episode in episodes])
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_seed_plays_the_same_and_a_replica_does_not_see_another(fork, way):
     rollouts, policy = rollouts_of(fork, way), policy_of("best", 1.0)
-    one, two = (played(rollouts, policy, 40, seed=3)[1].steps for _ in range(2))
-    assert all(np.array_equal(vars(one)[name], vars(two)[name]) for name in vars(one))
-    other = played(rollouts, policy, 40, seed=4)[1].steps
+    one, two = (recorded(rollouts, policy, 40, seed=3)[1] for _ in range(2))
+    for name in ("states", "taken", "probabilities", "rewards", "last", "end_states"):
+        assert np.array_equal(getattr(one, name), getattr(two, name))
+    assert np.array_equal(one.actions.flat(), two.actions.flat())
+    other = recorded(rollouts, policy, 40, seed=4)[1]
     assert not np.array_equal(one.states, other.states)
 
 
@@ -132,26 +129,23 @@ def test_the_same_seed_plays_the_same_and_a_replica_does_not_see_another(fork, w
 def test_an_episode_of_one_step_and_one_of_none(story, way):
     twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
-    rollout = played(rollouts_of(story(twee, rules), way, {}), policy_of("best", 1.0), 60)[0]
-    steps = rollout.steps
-    assert 10 < len(steps) < 50 and len(rollout.episodes) == 60
+    rollouts = rollouts_of(story(twee, rules), way, {})
+    steps = recorded(rollouts, policy_of("best", 1.0), 60)[0]
+    assert 10 < len(steps) < 50
+    assert len(played(rollouts, policy_of("best", 1.0), 60)) == 60
     assert steps.last.all() and (steps.probabilities == 1).all() and (steps.rewards == 10).all()
     assert (steps.end_actions.counts == 0).all() and len(steps.end_states) == len(steps)
-    nothing = played(
-        rollouts_of(story(":: Start\nAll is over.\n", ""), way, {}), policy_of("best", 1.0), 5
-    )[0]
-    assert (
-        len(nothing.steps)
-        == len(nothing.steps.end_states)
-        == len(nothing.steps.transitions(0.9, 2))
-        == 0
-    )
+    rollouts = rollouts_of(story(":: Start\nAll is over.\n", ""), way, {})
+    nothing = recorded(rollouts, policy_of("best", 1.0), 5)[0]
+    assert len(nothing) == len(nothing.end_states) == len(nothing.returns) == 0
 
 
 def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, monkeypatch):
     rollouts = rollouts_of(fork, "compiled")
     game, (first, again) = rollouts.game, rollouts.tables(policy_of("best", 1.0))[0]
-    monkeypatch.setattr(lockstep, "MAX_SEEN_TABLE", 7 * len(game.texts))  # no more than 7 at once
+    monkeypatch.setattr(
+        "drrn.compiled.game.MAX_SEEN_TABLE", 7 * len(game.texts)
+    )  # no more than 7 at once
     taken = game.play(first, 300, seed=0, record=True, again=again).transitions
     assert np.bincount(np.unique(taken.episode)).sum() == 300
     for episode in range(300):
@@ -185,7 +179,7 @@ def test_best_is_greedy_on_new_pages_and_softmax_on_those_shown_before():
     q = np.array([[1.0, 2.0, 9.0], [3.0, 2.0, 0.0]])
     pages = Pages(np.array([4, 5]), np.array([[0, 1, -1], [2, 3, 4]]))
     best = policy_of("best", 0.5)
-    assert np.array_equal(best.first(0, q, pages), greedy(q, pages.mask))
+    assert np.array_equal(best[0](0, q, pages), greedy(q, pages.mask))
     mixed = probabilities_of(best, 0, q, pages, np.array([False, True]))
     assert np.array_equal(mixed, [[0, 1, 0], softmax(q, pages.mask, 0.5)[1]])
 
@@ -237,9 +231,7 @@ def test_stepped_and_compiled_play_by_best_agree_where_chance_and_circles_meet(s
         "You are out on <<if random(0, 2)>>the water<<else>>a wave<<endif>>.",
     )
     found = [
-        summarise(
-            played(rollouts_of(story(twee, REWARDS), way), policy_of("best", 1.0))[0].episodes
-        )
+        summarise(played(rollouts_of(story(twee, REWARDS), way), policy_of("best", 1.0)))
         for way in WAYS
     ]
     for one in found[1:]:

@@ -252,7 +252,7 @@ def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
     list(whole.train())
     going = cut.train()
     next(going)
-    owner, name = (cut.rollouts, "play") if where == "play" else (cut.learner, "fit")
+    owner, name = (cut.rollouts, "record") if where == "play" else (cut.learner, "fit")
     usual, calls = getattr(owner, name), []
 
     def interrupted(*given, **named):

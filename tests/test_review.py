@@ -165,7 +165,7 @@ def test_a_first_game_with_an_undo_is_still_the_first(tmp_path):
     columns = "when,game,player,seed,undone,steps,final_reward,total,ending"
     path.write_text(f"{columns}\nx,long-watch,ada,1,2,3,20,0,E\nx,long-watch,ada,1,0,3,10,0,E\n")
     result = scores.averages(scores.read(path), "long-watch")
-    assert (result.novice_games, result.experienced) == (0, 10.0)
+    assert (result["novice_games"], result["experienced"]) == (0, 10.0)
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,25 @@
-"""Training from the page: the form, runs that outlive the server, stop and go on; what an agent thinks of a page."""
+"""Training from the page: the form, runs that outlive the server, and advice of agents."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import httpx
+import numpy as np
 import pytest
+from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
-from drrn.game.make import make
-from drrn.serve.advice_worker import AdviceWorker, word_importance
+from drrn.game.contract import Observation
+from drrn.game.make import GameSpec, make
+from drrn.runs.agent import Agent
+from drrn.runs.storage import CONFIG
+from drrn.serve.advice_worker import AdviceWorker, word_importance, word_pages
 from drrn.serve.embeddings import read_embeddings
-from drrn.serve.forms import settings_form, settings_from
-from drrn.serve.http import RequestError
+from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import Library
 from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
@@ -40,7 +45,7 @@ def test_the_form_has_every_setting_but_those_that_name_files():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "values",
     [
         {"vectors": "/etc/passwd"},
         {"model": "os:system"},
@@ -53,22 +58,22 @@ def test_the_form_has_every_setting_but_those_that_name_files():
         {"epochs": None},
     ],
 )
-def test_a_form_cannot_ask_for_files_code_or_more_than_there_is(given):
+def test_a_form_cannot_ask_for_files_code_or_more_than_the_limits(values):
     with pytest.raises(InputError):
-        settings_from(make("long-watch"), given, paper=False)
+        settings_from(make("long-watch"), values, paper=False)
 
 
-def until(holds):
-    """Look again and again until something holds; what it is then."""
+def wait_for(condition):
+    """Return the value of a condition once it is true."""
     for _ in range(3_000):
-        if found := holds():
-            return found
+        if value := condition():
+            return value
         time.sleep(0.1)
-    raise AssertionError("it never came to hold")
+    raise AssertionError("the condition never became true")
 
 
-def begun_server(folder):
-    """A server in a process of its own: the process, and its link."""
+def start_server(folder):
+    """Start a server in its own process; return the process and its link."""
     arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(folder)]
     server = subprocess.Popen(
         [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True
@@ -76,78 +81,122 @@ def begun_server(folder):
     return server, server.stdout.readline().strip()
 
 
-def test_training_goes_on_when_the_server_is_killed_and_can_be_stopped_and_resumed(tmp_path):
-    server, link = begun_server(tmp_path)
+@pytest.mark.slow
+def test_training_outlives_a_killed_server_and_can_be_stopped_and_resumed(tmp_path):
+    server, link = start_server(tmp_path)
     try:
-        asked = {"game": "long-watch", "settings": SMALL}
-        run = httpx.post(f"{link}api/runs", json=asked, timeout=60).json()
-        assert run["status"] == "starting"
+        request = {"game": "long-watch", "settings": SMALL}
+        run = httpx.post(f"{link}api/runs", json=request, timeout=60).json()
+        assert run["state"] == "starting"
     finally:
         os.kill(server.pid, signal.SIGKILL)
         server.communicate()
     runs = RunFolder(tmp_path, Library())  # of another server
     id_ = run["id"]
-    until(lambda: len(runs[id_].rounds) >= 2)
-    assert runs.as_json(runs[id_])["status"] == "running"
+
+    def state():
+        return runs[id_].as_json()["state"]
+
+    wait_for(lambda: runs[id_].has(CONFIG) and len(runs[id_].rounds()) >= 2)
+    assert state() == "running"
+    with pytest.raises(HTTPException, match="This run is running"):
+        runs.resume(runs[id_])
     runs.stop(runs[id_])
-    until(lambda: runs.as_json(runs[id_])["status"] == "stopped")
-    rounds = len(runs[id_].rounds)
+    wait_for(lambda: state() == "interrupted")
+    with pytest.raises(HTTPException, match="not running"):
+        runs.stop(runs[id_])
+    rounds = len(runs[id_].rounds())
     for too_few in (rounds, 0, "9", True):
-        with pytest.raises(RequestError, match=f"an integer from {rounds + 1} to 10000"):
+        with pytest.raises(HTTPException, match=f"an integer from {rounds + 1} to 10000"):
             runs.resume(runs[id_], too_few)
     runs.resume(runs[id_], rounds + 1)
-    assert runs.as_json(runs[id_])["status"] in ("starting", "running")
-    until(lambda: runs.as_json(runs[id_])["status"] == "finished")
-    assert len(runs[id_].rounds) == runs[id_].settings["rounds"] == rounds + 1
+    assert state() == "running"
+    wait_for(lambda: state() == "finished")
+    assert len(runs[id_].rounds()) == runs[id_].settings.run.rounds == rounds + 1
     assert f"After round {rounds + 1} (" in (runs[id_].folder / "README.md").read_text()
-    with pytest.raises(RequestError, match="only with more rounds"):
+    with pytest.raises(HTTPException, match="only with more rounds"):
         runs.resume(runs[id_])
-    whole = runs.details(runs[id_])
-    assert (whole["game"], whole["ready"], whole["reference"]["best"]) == ("long-watch", True, 20.0)
+    check_details(runs, id_, rounds + 1)
     check_embeddings(runs[id_])
     check_advice(str(runs[id_].folder))
     runs.remove(runs[id_])
     assert runs.ids() == set()
 
 
+def check_details(runs, id_, rounds):
+    data = runs[id_].details()
+    assert runs.counts() == {"long-watch": 1}
+    assert (data["ready"], data["reference"].best, data["error"]) == (True, 20.0, "")
+    assert [point["round"] for point in data["curve"]] == list(range(1, rounds + 1))
+    assert data["curve"][-1]["best_final_reward"] == data["scores"]["best"]
+    assert len(runs[id_].details(after=rounds - 1)["curve"]) == 1
+
+
 def check_embeddings(run):
-    told = read_embeddings(run.files.side, 0)
-    assert [one["round"] for one in told["rounds"][:2]] == [1, 2]
-    assert len(told["rounds"][0]["actions"]) == len(told["actions"]) >= 2
+    data = read_embeddings(run.side, 0)
+    assert [points["round"] for points in data["rounds"][:2]] == [1, 2]
+    assert len(data["rounds"][0]["actions"]) == len(data["actions"]) >= 2
 
 
 def check_advice(folder):
     page = make("long-watch", shuffle=False).reset(0)
-    thought = AdviceWorker().advise(folder, "best", [], page.text, page.actions, False, True)
-    assert thought["choice"] == max(
-        range(len(page.actions)), key=lambda i: thought["actions"][i]["q"]
-    )
-    assert sum(action["share"] for action in thought["actions"]) == pytest.approx(1)
-    assert all(len(action["replicas"]) == 2 for action in thought["actions"])
-    word = thought["words"]["state"][0]
+    advice = AdviceWorker().advise(folder, "best", [], page, True)
+    q = [action["q"] for action in advice["actions"]]
+    assert advice["choice"] == q.index(max(q))
+    assert sum(action["share"] for action in advice["actions"]) == pytest.approx(1)
+    assert all(len(action["replicas"]) == 2 for action in advice["actions"])
+    assert q == pytest.approx(Agent.load(folder).ask(page.text, page.actions).mean(axis=0).tolist())
+    word = advice["words"]["state"][0]
     assert page.text[word["start"] : word["end"]].lower() == word["word"]
 
 
-def test_a_words_importance_is_what_q_loses_without_it():
-    worth = {"gold": 3.0, "door": 1.0, "open": 2.0}
+@pytest.mark.slow
+def test_a_run_that_fails_to_start_has_its_error_without_folders(tmp_path):
+    runs = RunFolder(tmp_path, Library())
+    checked = {"name": "gone", "title": "Gone", "settings": make_settings()}
+    entry = SimpleNamespace(spec=GameSpec(str(tmp_path / "gone.twee")))
+    run = runs.start(entry, checked, "strong")
+    assert run.as_json()["state"] == "starting"
+    wait_for(lambda: runs[run.id].as_json()["state"] == "failed")
+    data = runs[run.id].details()
+    assert "gone.twee" in data["error"] and str(tmp_path) not in data["error"]
+    assert (data["game"], data["rounds_done"], data["curve"]) == ("Gone", 0, [])
 
-    def ask(pages):
-        import numpy as np
 
-        def q(text):
-            return sum(worth.get(word, 0.0) for word in text.lower().replace(".", "").split())
+def make_settings():
+    return settings_from(make("long-watch"), SMALL, paper=False).flat()
 
-        return np.array([[q(state) + q(action) for action in menu] for state, menu in pages])
 
-    found = word_importance("Gold 😀 gold. A door.", ["Open door", "wait"], ask)
-    state = {(one["start"], one["word"]): one["importance"] for one in found["state"]}
+def test_a_damaged_run_is_listed_with_its_error(tmp_path):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{")
+    runs = RunFolder(tmp_path, Library())
+    data = runs["broken"].details()
+    assert (data["state"], data["removable"]) == ("damaged", False)
+    assert "broken/config.json" in data["error"] and str(tmp_path) not in data["error"]
+    assert runs.counts() == {None: 1}
+    with pytest.raises(HTTPException, match="in a terminal"):
+        runs.remove(runs["broken"])
+
+
+def test_the_importance_of_a_word_is_the_difference_of_q_without_it():
+    values = {"gold": 3.0, "door": 1.0, "open": 2.0}
+
+    def q(text):
+        return sum(values.get(word, 0.0) for word in text.lower().replace(".", "").split())
+
+    page = Observation("Gold 😀 gold. A door.", ("Open door", "wait"))
+    pages = word_pages(page)
+    table = np.array([[q(each.text) + q(action) for action in each.actions] for each in pages])
+    words = word_importance(page, table)
+    state = {(word["start"], word["word"]): word["importance"] for word in words["state"]}
     assert state == {
         (0, "gold"): [3.0, 3.0],
-        (8, "gold"): [3.0, 3.0],  # offsets count as a browser does: the face takes two
+        (8, "gold"): [3.0, 3.0],  # offsets count UTF-16 units, two for the face
         (14, "a"): [0.0, 0.0],
         (16, "door"): [1.0, 1.0],
     }
-    assert [one["importance"] for one in found["actions"][0]] == [2.0, 1.0]
+    assert [word["importance"] for word in words["actions"][0]] == [2.0, 1.0]
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path, capsys):
@@ -155,23 +204,28 @@ def test_a_port_in_use_is_one_sentence(tmp_path, capsys):
 
     from drrn.cli import main
 
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
         assert main(["serve", "--no-browser", "--port", str(port), "--runs", str(tmp_path)]) == 2
-    said = capsys.readouterr().err
-    assert f"port {port} is in use" in said and said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert f"port {port} is in use" in error and error.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_server_quietly(tmp_path):
     arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(tmp_path)]
     server = subprocess.Popen(
-        [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
-    )  # fmt: skip
+        [sys.executable, "-m", "drrn", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # background jobs of a shell ignore SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     link = server.stdout.readline().strip()
     assert httpx.get(f"{link}api/status").status_code == 200
     server.send_signal(signal.SIGINT)
-    _, said = server.communicate(timeout=30)
-    assert (server.returncode, said.strip()) == (130, "")
+    _, errors = server.communicate(timeout=30)
+    assert (server.returncode, errors.strip()) == (130, "")

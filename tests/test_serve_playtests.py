@@ -1,4 +1,4 @@
-"""Play-tests on the page: their report, the map with its places and odds, and what is kept of them."""
+"""Play-tests on the page: the report, the map with its pages and odds, and the saved result."""
 
 import asyncio
 import json
@@ -6,15 +6,18 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from starlette.exceptions import HTTPException
 
+from drrn.cli import main
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.game.episodes import random_policy
 from drrn.game.make import make
-from drrn.serve.http import RequestError
-from drrn.serve.playtest_worker import SolvedMap, map_payload, sampled_odds, seen_pages
-from drrn.serve.playtests import RETRY_SECONDS, TOO_LONG, FactsTable, PlayTest
+from drrn.serve.async_service import AsyncService
+from drrn.serve.library import Library
+from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings, seen_paths
+from drrn.serve.services import TOO_LONG, Services
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import StoryTest
 from tests.small_server import client_of, uploaded
@@ -23,35 +26,53 @@ from tests.small_stories import FORK, REWARDS
 pytest.importorskip("starlette")
 
 
-def test_the_odds_from_the_first_place_are_those_of_the_story(fork):
+def probabilities(findings, field="probability"):
+    return {ending["name"]: ending[field]["mean"] for ending in findings["endings"]}
+
+
+def worker_of(game):
+    worker = PlayTestWorker(None)
+    worker.game = game
+    return worker
+
+
+def test_the_odds_from_the_first_page_are_those_of_the_story(fork):
     compiled = compile_game(fork)
-    places = SolvedMap(compiled)
-    start = places.page(0)
-    assert start["label"] == "Start"
-    assert start["odds"]["random"]["score"] == pytest.approx(random_play(compiled).final_reward)
-    assert start["odds"]["best"]["score"] == pytest.approx(best(compiled).score)
-    assert [(one["label"], one["actions"]) for one in start["after"]] == [
-        ("Grey", ["Go out."]),
-        ("Home", ["Stay in."]),
-    ]
-    assert [one["label"] for one in start["before"]] == ["Grey"]
-    assert start["path"]["actions"] == ()
+    start = worker_of(fork).page(0)
+    findings = start["findings"]
+    random_reward = findings["random"]["final_reward"]["mean"]
+    assert random_reward == pytest.approx(random_play(compiled).final_reward)
+    assert findings["best"]["final_reward"]["mean"] == pytest.approx(best(compiled).score)
+    assert probabilities(findings, "best") == {"Island": 1.0, "Home": 0.0}
+    assert start["path"]["actions"] == []
 
 
-def test_from_the_water_half_of_random_play_finds_the_island_at_once(fork):
-    places = SolvedMap(compile_game(fork))
-    number = places.drawing.labels.index("Grey")
-    grey = places.page(number)
-    odds = {ending["name"]: ending["odds"] for ending in grey["odds"]["random"]["endings"]}
-    assert odds == {
+def test_from_the_water_two_thirds_of_random_games_reach_the_island(fork):
+    worker = worker_of(fork)
+    page = worker.page(worker.map.labels.index("Grey"))
+    # x = 1/2 + 1/2 · (1/2 x)
+    assert probabilities(page["findings"]) == {
         "Island": pytest.approx(2 / 3),
         "Home": pytest.approx(1 / 3),
-    }  # x = 1/2 + 1/2 · (1/2 x)
-    assert (grey["path"]["actions"], grey["texts"]) == (("Go out.",), ["You are out on the water."])
+    }
+    assert (page["path"]["actions"], page["texts"]) == (["Go out."], ["You are out on the water."])
+
+
+def test_the_map_has_the_links_of_each_page(fork):
+    data = map_data(story_map(compile_game(fork)))
+    labels = [page["label"] for page in data["pages"]]
+    links = {(labels[link["from"]], labels[link["to"]]): link["actions"] for link in data["links"]}
+    assert links == {
+        ("Start", "Grey"): ["Go out."],
+        ("Start", "Home"): ["Stay in."],
+        ("Grey", "Start"): ["Turn back."],
+        ("Grey", "Island"): ["Row on."],
+    }
+    assert [page["label"] for page in data["pages"] if page["ending"]] == ["Home", "Island"]
 
 
 @pytest.mark.parametrize("name", ["long-watch", "home-world"])
-def test_places_are_numbered_as_the_map_numbers_them(name):
+def test_pages_are_numbered_as_the_map_numbers_them(name):
     compiled = compile_game(make(name))
     drawing = story_map(compiled)
     for state in range(0, len(compiled), 7):
@@ -60,23 +81,27 @@ def test_places_are_numbered_as_the_map_numbers_them(name):
     assert len(set(drawing.node_of_state.tolist())) == len(drawing.labels)
 
 
-def test_a_map_of_what_was_seen_has_places_too(fork):
+def test_each_page_of_a_map_of_what_was_seen_has_a_path(fork):
     test = StoryTest(fork, 1.0)
     test.run()
     test.solution = None
-    drawn = test.story_map()
-    seen = seen_pages(drawn, test.evidence)
-    assert [one["label"] for one in seen] == [page["label"] for page in map_payload(drawn)["pages"]]
-    island = next(one for one in seen if one["label"] == "Island")
-    assert (tuple(island["path"]["actions"]), island["exact"]) == (("Go out.", "Row on."), False)
-    assert (island["texts"], island["before"][0]["label"]) == (["An island, with figs."], "Grey")
+    drawing = test.story_map()
+    paths = dict(zip(drawing.labels, seen_paths(test.evidence), strict=True))
+    assert paths["Island"].actions == ("Go out.", "Row on.")
+    assert paths["Island"].comes_to == "An island, with figs."
 
 
-def test_odds_by_games_are_near_the_exact_ones(fork):
-    found = sampled_odds(fork, ["Go out."], random_policy(0), seconds=60)
-    odds = {ending["name"]: ending["odds"] for ending in found["endings"]}
-    assert (found["games"], odds["Island"]) == (300, pytest.approx(2 / 3, abs=0.1))
-    assert sampled_odds(fork, ["Fly."], random_policy(0), seconds=0) is None
+def test_odds_of_sampled_games_are_near_the_exact_ones(fork):
+    findings = sampled_findings(fork, ["Go out."], {"random": random_policy(0)}, seconds=60)
+    odds = probabilities(findings.as_json())
+    assert (findings.random.games, odds["Island"]) == (300, pytest.approx(2 / 3, abs=0.1))
+    assert sampled_findings(fork, ["Fly."], {"random": random_policy(0)}, seconds=0).random is None
+
+
+def wait_for(client, test, condition):
+    while not condition(data := client.get(test).json()):
+        time.sleep(0.1)
+    return data
 
 
 def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_path, monkeypatch):
@@ -84,93 +109,113 @@ def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_p
     toml = 'story = "fork.twee"\n' + REWARDS + '[[expect]]\nreachable = "Island"\n'
     with client_of(tmp_path / "runs") as client:
         game = uploaded(client, "fork.twee", FORK, ("fork.toml", toml)).json()["game"]["id"]
-        assert client.get(f"/api/tests?game={game}").json() == {"tests": []}
-        assert client.post("/api/tests", json={"game": game, "seconds": 0}).status_code == 400
-        begun = client.post("/api/tests", json={"game": game, "seconds": 3}).json()
-        assert client.post("/api/tests", json={"game": game}).status_code == 409  # it is under way
-        with client.stream("GET", f"/api/tests/{begun['id']}/events") as stream:
-            events = [line for line in stream.iter_lines() if line.startswith(("event", "data"))]
-        assert events[-2] == "event: done"
-        assert json.loads(events[-1].removeprefix("data: "))["status"] == "done"
-        check_report(client, begun["id"])
+        test = f"/api/tests/{game}"
+        assert client.get(test).status_code == 404
+        assert client.post(test, json={"seconds": 0}).status_code == 400
+        assert client.post(test, json={"seconds": 3}).status_code == 201
+        assert client.post(test).status_code == 409  # it is running
+        assert client.get(f"{test}/map").status_code == 404
+        data = wait_for(client, test, lambda data: data["status"] != "running")
+        assert data["status"] == "done"
+        check_report(client, test)
     with client_of(tmp_path / "runs") as other:  # the server was started again
-        kept = other.get(f"/api/tests?game={game}").json()["tests"][0]
-        assert kept["id"] == begun["id"]
-        check_report(other, kept["id"])
+        check_report(other, test)
 
 
 def check_report(client, test):
-    report = client.get(f"/api/tests/{test}").json()["report"]
-    assert (report["exact"], report["passages"], report["source"]) == (
-        True,
-        {"count": 4, "total": 4},
-        "fork.twee",
-    )
+    report = client.get(test).json()["report"]
+    assert (report["exact"], report["source"]) == (True, "fork.twee")
+    assert report["passages"] == {"count": 4, "total": 4}
     assert report["expectations"][0]["status"] == "passed"
-    places = client.get(f"/api/tests/{test}/map").json()["pages"]
-    island = next(page["page"] for page in places if page["label"] == "Island")
-    assert client.get(f"/api/tests/{test}/pages/{island}").json()["texts"] == [
-        "An island, with figs."
-    ]
-    assert client.get(f"/api/tests/{test}/pages/99").status_code == 404
-    assert client.get(f"/api/tests/{test}/pages/-1").status_code == 404
-    svg = client.get(f"/api/tests/{test}/map.svg")
+    pages = client.get(f"{test}/map").json()["pages"]
+    island = next(page["page"] for page in pages if page["label"] == "Island")
+    assert client.get(f"{test}/pages/{island}").json()["texts"] == ["An island, with figs."]
+    assert client.get(f"{test}/pages/99").status_code == 404
+    assert client.get(f"{test}/pages/-1").status_code == 404
+    svg = client.get(f"{test}/map.svg")
     assert svg.headers["content-type"].startswith("image/svg+xml") and "<style" not in svg.text
-    assert "figs" in client.get(f"/api/tests/{test}/report.html").text
+    assert "figs" in client.get(f"{test}/report.html").text
 
 
-def test_a_play_test_that_is_stopped_tells_what_it_found(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsys):
+    """The page, `drrn test` and `drrn inspect` report the same findings of The Long Watch."""
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    endless = ":: Start\nA hall. <<set $n to random(1, 9999999)>><<print $n>>\n\n[[On.|Start]]\n[[Off.|End]]\n"
-    endless += "\n:: End\nOut.\n"
+    with client_of(tmp_path / "runs") as client:
+        client.post("/api/tests/long-watch", json={"seconds": 5})
+        inspected = client.get("/api/games/long-watch").json()["findings"]
+        data = wait_for(client, "/api/tests/long-watch", lambda data: data["status"] == "done")
+        start = client.get("/api/tests/long-watch/pages/0").json()["findings"]
+    main(["test", "long-watch", "--seconds", "5", "--format", "json"])
+    test = json.loads(capsys.readouterr().out)
+    assert data["report"]["exact"]
+    # what depends on time, and the path of the file
+    different = {"seconds", "games", "searching_games", "cut_short", "source"}
+    assert without(data["report"], different) == without(test, different)
+    main(["inspect", "long-watch", "--json"])
+    inspection = json.loads(capsys.readouterr().out)
+    # the page does not compute the highest returns
+    for play in (inspection["best"], inspected["best"]):
+        play.pop("returns")
+    different = {"seconds", "source", "memoryless"}
+    assert without(inspected, different) == without(inspection, different)
+    for name in ("random", "best"):
+        score = inspection[name]["final_reward"]["mean"]
+        assert start[name]["final_reward"]["mean"] == pytest.approx(score)
+        assert data["report"][name]["final_reward"]["mean"] == score
+    assert {name: odds for name, odds in probabilities(inspection).items() if odds} == {
+        name: pytest.approx(odds) for name, odds in probabilities(start).items() if odds
+    }
+
+
+def without(findings, names):
+    return {name: value for name, value in findings.items() if name not in names}
+
+
+def test_a_stopped_play_test_reports_what_it_has_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    endless = ":: Start\nA hall. <<set $n to random(1, 9999999)>><<print $n>>\n\n"
+    endless += "[[On.|Start]]\n[[Off.|End]]\n\n:: End\nOut.\n"
     with client_of(tmp_path / "runs") as client:
         game = uploaded(client, "hall.twee", endless).json()["game"]["id"]
-        test = client.post("/api/tests", json={"game": game, "seconds": 120}).json()["id"]
-        while "games" not in client.get(f"/api/tests/{test}").json()["progress"]:
-            time.sleep(0.1)
-        client.post(f"/api/tests/{test}/stop")
-        while (told := client.get(f"/api/tests/{test}").json())["status"] == "running":
-            time.sleep(0.1)
-        assert (told["status"], told["report"]["interrupted"]) == ("done", True)
+        test = f"/api/tests/{game}"
+        client.post(test, json={"seconds": 120})
+        wait_for(client, test, lambda data: "games" in data["progress"])
+        client.post(f"{test}/stop")
+        data = wait_for(client, test, lambda data: data["status"] != "running")
+        assert (data["status"], data["report"]["interrupted"]) == ("done", True)
+        page = client.get(f"{test}/pages/0").json()
+        assert page["findings"]["random"]["games"] >= 10
+        assert probabilities(page["findings"])["End"] == pytest.approx(1.0)
 
 
-# --- what a game is in a few numbers
+def test_an_inspection_that_took_too_long_is_repeated_and_an_error_of_the_story_is_not(
+    tmp_path, monkeypatch
+):
+    answers = {
+        "slow": [HTTPException(503, "This took longer."), {"exact": True}],
+        "large": [InputError("too many states")],
+    }
+    asked = []
 
+    async def ask(service, method, timeout):
+        (game,) = service._arguments
+        asked.append(game)
+        answer = answers[game].pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_kept(monkeypatch):
-    said = [
-        RequestError(503, "This took longer."),
-        {"pages": 3},
-        InputError("too many states"),
-        {"pages": 4},
-    ]
-    told, clock = [], [100.0]
+    async def inspect():
+        services = Services(Library(), tmp_path)
+        slow = SimpleNamespace(id="slow", spec="slow")
+        large = SimpleNamespace(id="large", spec="large")
+        both = await asyncio.gather(services.inspect(slow), services.inspect(slow))
+        assert both == [(None, TOO_LONG)] * 2  # one process for simultaneous requests
+        for _ in range(2):
+            assert await services.inspect(slow) == ({"exact": True}, None)
+            assert "too many states" in (await services.inspect(large))[1]
 
-    def ask(test, method, timeout):
-        told.append(test.entry.id)
-        found = said.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    async def looked():
-        table, slow, large = FactsTable(), SimpleNamespace(id="slow"), SimpleNamespace(id="large")
-        first = await asyncio.gather(table.of(slow), table.of(slow))
-        soon = await table.of(slow)
-        clock[0] += RETRY_SECONDS + 1
-        return (
-            first,
-            soon,
-            await table.of(slow),
-            await table.of(large),
-            await table.of(large),
-            await table.of(slow),
-        )
-
-    monkeypatch.setattr(PlayTest, "ask", ask)
-    monkeypatch.setattr("drrn.serve.playtests.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    first, soon, later, large, still_large, kept = asyncio.run(looked())
-    assert first == [(None, TOO_LONG)] * 2 and soon == first[0]  # one process for all who ask
-    assert later == kept == ({"pages": 3}, None)
-    assert large == still_large == (None, "Its states cannot all be counted. too many states")
-    assert told == ["slow", "slow", "large"]
+    monkeypatch.setattr(AsyncService, "ask", ask)
+    asyncio.run(inspect())
+    assert asked == ["slow", "slow", "large"]

@@ -11,7 +11,6 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather
 from drrn.stories.playtest.survey import explore as add_explored
 from drrn.stories.twine.renderer import Journey
-from drrn.stories.twine.states import explore
 from drrn.text import words
 
 
@@ -138,7 +137,7 @@ def reached(game, found, distance, seed):
 
 def test_every_action_of_more_than_one_word_has_a_paraphrase_and_none_repeats():
     game = drrn.make("night-market")
-    actions = {action for scene in explore(game).scenes for action in scene.actions}
+    actions = {action for face in game.explore().faces for action in face.actions}
     pairs = paraphrases_of(game)
     assert {action for action in actions if len(words(action)) > 1} == set(pairs)
     assert len(set(pairs.values())) == len(pairs) and not set(pairs.values()) & set(pairs)

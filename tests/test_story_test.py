@@ -358,17 +358,6 @@ def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
     assert "Endings (1, and 1 dead end)" in text_of(report)
 
 
-def test_macros_that_an_engine_has_no_use_for_are_said_to_have_no_effect(tmp_path):
-    (tmp_path / "tale.html").write_text(
-        tiny_story({"Start": "[[On->End]]", "End": "The end."}), encoding="utf-8"
-    )
-    (tmp_path / "tale.toml").write_text(
-        'story = "tale.html"\n[macros]\nwobble = "ignore"\n', encoding="utf-8"
-    )
-    report = report_of(drrn.make(tmp_path / "tale.toml", shuffle=False), seconds=3.0)
-    assert any(said.startswith("[macros] in the TOML has no effect") for said in report.advice)
-
-
 def test_an_ink_story_is_tested_like_any_other(tmp_path):
     path = tmp_path / "stall.json"
     path.write_text(json.dumps(STALL), encoding="utf-8")
@@ -521,7 +510,7 @@ def test_the_command_is_content_where_all_holds_and_says_what_it_cannot_open(fil
     assert main(["test", str(file)]) == 0
     assert main(["test", str(file), "--seconds", "0"]) == 2
     assert main(["test", "nosuch.twee"]) == 2
-    assert "seconds above 0" in capsys.readouterr().err
+    assert "--seconds: the value is 0.0" in capsys.readouterr().err
 
 
 def test_json_has_everything(file, capsys):

@@ -10,7 +10,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.lab.experiments.results import Results
-from drrn.lab.experiments.sweep import Grid, Seeds, Sweep, Swept, read_grid
+from drrn.lab.experiments.sweep import Grid, Seeds, Sweep, job_name, read_grid
 
 SET = ["--set", "rounds=2", "episodes_per_round=8", "evaluation_episodes=4"]
 COMMAND = [
@@ -118,15 +118,13 @@ def test_a_grid_too_large_to_list_is_drawn_from():
 
 
 def test_names_of_jobs_are_names_of_files_and_differ():
-    alike = [
-        Swept("drrn", changes=(("vectors", value),)).name
-        for value in ("a/b.txt", "a_b.txt", "a b.txt")
-    ]
+    paths = ("a/b.txt", "a_b.txt", "a b.txt")
+    alike = [job_name((("vectors", path),), "tuning") for path in paths]
     assert len(set(alike)) == 3 and not any(set(name) & set("/ .") for name in alike)
-    assert (
-        Swept("drrn", changes=(("alpha", 0.5), ("keep", True))).name == "tuning-alpha=0_5,keep=yes"
-    )
-    assert len(Swept("drrn", changes=tuple((f"setting{n}", 1 / 7) for n in range(50))).name) < 130
+    name = job_name((("alpha", 0.5), ("keep", True)), "tuning")
+    assert name == "tuning-alpha=0_5,keep=yes"
+    many = tuple((f"setting{number}", 1 / 7) for number in range(50))
+    assert len(job_name(many, "tuning")) < 130
 
 
 # --- the command
@@ -297,7 +295,7 @@ def test_any_number_of_seeds_is_compared_at_once():
     assert str(Seeds(0, 10**12)) == "seeds 0 to 999999999999"
     with pytest.raises(InputError, match="overlap"):
         sweep_of(Seeds(0, 10**12), Seeds(10**12 - 1, 10**12))
-    assert sweep_of(Seeds(0, 10**12), Seeds(10**12, 10**12)).tuning.count == 10**12
+    assert sweep_of(Seeds(0, 10**12), Seeds(10**12, 10**12)).tuning.number == 10**12
 
 
 def sweep_of(tuning, report):

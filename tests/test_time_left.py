@@ -13,6 +13,7 @@ from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST, TABLE, VARIANTS, Scale, settings_of
 from drrn.lab.experiments.workers import (
     SECONDS,
+    START,
     WEIGHT,
     Estimate,
     Event,
@@ -30,8 +31,9 @@ PLAIN = {
 }
 
 
-def job_for(variant=TABLE, game="long-watch", root="x", **overrides):
-    settings = settings_of(game, variant, drrn.make("long-watch"), Scale(overrides=overrides))
+def job_for(variant=TABLE, game="long-watch", root="x", seeds=None, **overrides):
+    scale = Scale(seeds=seeds, overrides=overrides)
+    settings = settings_of(game, variant, drrn.make("long-watch"), scale)
     return Job(Path(root), game, game, variant, settings, {}, {}, "a commit")
 
 
@@ -84,19 +86,17 @@ def test_the_estimate_for_the_published_experiments_is_sound_from_the_start(fact
 
 
 def test_measurements_soon_outweigh_what_was_known_before():
-    """A job of ten rounds of 10 s each, 20 s to start and 3 s to end; then another job."""
+    """A job of ten rounds takes 123 s; then another job."""
     one = job_for(rounds=10)
     two = job_for(VARIANTS["linear"], rounds=10)
     estimate = Estimate([one, two], 1)
-    expected = SECONDS * (job_cost(one) + job_cost(two)) + 2 + 2
+    expected = SECONDS * (job_cost(one) + job_cost(two))
     assert estimate.seconds_left() == pytest.approx(expected)
     for number in range(1, 11):
         estimate.update(Event(one, "round", rounds=number, seconds=20.0 + 10 * number))
     estimate.update(Event(one, "done", rounds=10, seconds=123.0))
-    cost = 0.9 * job_cost(one)  # the first round cannot be told from the start
-    rate = (90 + WEIGHT * SECONDS) / (cost + WEIGHT)
-    start = 30 - job_cost(one) / 10 * rate
-    assert estimate.seconds_left() == pytest.approx(start + job_cost(two) * rate + 3)
+    rate = (123 + WEIGHT * SECONDS) / (job_cost(one) + WEIGHT)
+    assert estimate.seconds_left() == pytest.approx(job_cost(two) * rate)
 
 
 def test_finished_jobs_predict_the_others(tmp_path):
@@ -110,39 +110,40 @@ def test_finished_jobs_predict_the_others(tmp_path):
         job.results.store(job.game, job.name, files, {**record, "seconds": values, "commit": ""})
     rate = seconds_per_cost([one, facts])  # the facts of a game do not count
     assert rate == pytest.approx(10 / job_cost(one))
-    assert Estimate([two], 1, rate).seconds_left() == pytest.approx(job_cost(two) * rate + 2)
+    assert Estimate([two], 1, rate).seconds_left() == pytest.approx(job_cost(two) * rate)
     assert seconds_per_cost([]) == SECONDS
     assert seconds_per_cost([two]) == SECONDS  # it has no record
 
 
 def test_a_job_costs_more_with_more_rounds_episodes_and_seeds():
-    plain = job_cost(job_for())
-    assert job_cost(job_for(rounds=40)) == pytest.approx(2 * plain)
-    assert job_cost(job_for(episodes_per_round=400)) == pytest.approx(2 * plain)
-    assert plain < job_cost(job_for(replicas=10)) < 2 * plain
+    plain = job_cost(job_for()) - 2 * START
+    assert job_cost(job_for(rounds=40)) == pytest.approx(2 * plain + 2 * START)
+    assert job_cost(job_for(episodes_per_round=400)) == pytest.approx(2 * plain + 2 * START)
+    assert plain < job_cost(job_for(seeds=10)) < 2 * plain + 2 * START
     assert job_cost(replace(job_for(), variant=None)) == 0
 
 
 def test_the_time_left_is_at_least_that_of_the_longest_job():
     jobs = [job_for(), job_for(game="machine-of-death")]
     estimate = Estimate(jobs, 2)
-    assert estimate.seconds_left() == pytest.approx(SECONDS * job_cost(jobs[1]) + 2)
+    assert estimate.seconds_left() == pytest.approx(SECONDS * job_cost(jobs[1]))
 
 
 def test_a_job_whose_worker_died_counts_as_not_started():
     job = job_for(rounds=4)
     estimate = Estimate([job], 1)
     whole = estimate.seconds_left()
-    estimate.update(Event(job, "round", rounds=2, seconds=1 + SECONDS * job_cost(job) / 2))
-    assert estimate.seconds_left() == pytest.approx(SECONDS * job_cost(job) / 2 + 1)
+    estimate.update(Event(job, "round", rounds=2, seconds=SECONDS * job_cost(job) / 2))
+    assert estimate.seconds_left() == pytest.approx(SECONDS * job_cost(job) / 2)
     estimate.update(Event(job, "lost", seconds=9.0))
     assert estimate.seconds_left() == whole
 
 
 def test_the_display_starts_with_the_time_left(capsys):
     job = job_for()
-    with Processes(2) as workers, Display([job], workers, SECONDS) as display:
-        text = time_left_text(SECONDS * job_cost(job) + 2)
+    with Processes(2) as workers:
+        display = Display([job], workers, SECONDS)
+        text = time_left_text(SECONDS * job_cost(job))
         assert capsys.readouterr().out == f"{text}, 2 at a time\n"
         display.update(Event(job, "failed", seconds=4.0, why="no memory"))
     assert "FAILED: no memory  all done" in capsys.readouterr().out

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from drrn.learning.q_learning import ReplayBuffer
 from drrn.playing.evaluation import mean_and_deviation
-from drrn.playing.policies import Softmax
+from drrn.playing.policies import policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
@@ -147,7 +148,7 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
         )
 
 
-evenly = Softmax(alpha=0.0)
+evenly = policy_of("softmax", alpha=0.0)
 
 
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
@@ -158,39 +159,38 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
         story(FORK, endless, shuffle=True), Settings.from_flat(**{**SMALL, "model": model}), CPU
     )
     generators = [np.random.default_rng(r) for r in range(2)]
-    fast = trainer.rollouts.play(400, evenly, generators, learn=True)[0].steps.transitions(
-        0.9, n_steps
-    )
     stepped = SteppedRollouts(trainer.game, trainer.model)
-    slow = stepped.play(400, evenly, generators, learn=True)[0].steps.transitions(0.9, n_steps)
 
-    def seen(t):
-        action = t.actions.at(t.taken)
-        numbers = (t.rewards.round(4), t.discounts.round(4), t.next_states)
-        return {tuple(map(float, row)) for row in zip(t.states, action, *numbers, strict=True)}
+    def transitions(rollouts):
+        steps = rollouts.record(400, evenly, generators)[0]
+        buffer = ReplayBuffer(capacity=10_000)
+        buffer.add(steps, 0.9, n_steps)
+        rows = buffer.at(np.arange(len(buffer)))
+        action = rows["menus"].at(rows["taken"])
+        numbers = (rows["rewards"].round(4), rows["discounts"].round(4), rows["next_states"])
+        rows = zip(rows["states"], action, *numbers, strict=True)
+        return {tuple(map(float, row)) for row in rows}
 
-    assert seen(fast) == seen(slow)
+    assert transitions(trainer.rollouts) == transitions(stepped)
 
 
 def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_should(fork):
-    """Each page's actions stand in all their places about as often, and each step leads where its slot does."""
     rollouts = Trainer(fork, Settings.from_flat(**{**SMALL, "model": "max-action"}), CPU).rollouts
     game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
-    steps = rollouts.play(600, evenly, generators, learn=True)[0].compute_steps.__self__.steps
-    first = steps[1]  # of all episodes; step 0 is empty
+    steps = rollouts.record(600, evenly, generators)[0]
+    first = np.append(True, steps.last[:-1])  # steps
+    inner = np.flatnonzero(first & ~steps.last)  # first steps that are not the last
     start = int(np.flatnonzero(game.start)[0])
     menu = rollouts.actions[game.page[start]]
-    for action in menu[menu >= 0]:
-        shares = (
-            np.bincount(np.nonzero(first.menu == action)[1], minlength=2)[: (menu >= 0).sum()] / 600
-        )
-        assert shares == pytest.approx(1 / (menu >= 0).sum(), abs=0.1)
-        leads = {rollouts.states[game.page[s]] for slot in range(game.first[start], game.first[start + 1])
-                 if rollouts.actions[game.page[start]][slot - game.first[start]] == action
-                 for s in game.successor[game.outcomes(slot)]}  # fmt: skip
-        took = first.menu[np.arange(600), first.taken] == action
-        assert set(first.next_text[took]) <= leads
+    shown = steps.actions.padded()
+    slots = range(game.first[start], game.first[start + 1])
+    for slot, action in zip(slots, menu[menu >= 0], strict=True):
+        share = (shown[first] == action).mean(axis=0)
+        assert share[: len(slots)] == pytest.approx(1 / len(slots), abs=0.1)
+        took = inner[steps.actions.at(steps.taken)[inner] == action]
+        leads = {rollouts.states[game.page[s]] for s in game.successor[game.outcomes(slot)]}
+        assert set(steps.states[took + 1]) <= leads
 
 
 def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import drrn
 from drrn import InputError
 
 
@@ -284,125 +283,6 @@ def test_visits_and_turns_are_counted(play):
     assert play(text, "Loop", "Start", rest=rest).text == "Visit 2, turn 3, from 'Loop'."
 
 
-# --- macros of the wild
-
-
-@pytest.mark.parametrize(
-    "macro",
-    [
-        "<<goto 'A'>>",
-        '<<goto "A">>',
-        "<<goto A>>",
-        "<<goto [[A]]>>",
-        "<<goto $where>>",
-        "<<Goto 'A'>>",
-        "<<timedgoto 'A' 0s>>",
-        "<<timedgoto 'A' 500ms>>",
-        "<<timedgoto $where 2.5s>>",
-        "<<goto 'B'>><<goto 'A'>>",
-        "<<silently>><<goto 'A'>><<endsilently>>",
-    ],
-)
-def test_a_page_that_goes_on_by_itself_is_not_seen(play, macro):
-    seen = play(f"<<set $where = 'A'>>Not seen. {macro} [[B]]")
-    assert (seen.text, seen.actions) == ("This is A.", ())
-
-
-def test_what_is_set_on_the_way_counts_and_so_does_the_visit(play):
-    rest = ":: On\n<<set $x += 1>><<goto 'Here'>><<set $x += 1>>\n\n"
-    rest += ":: Here\n<<$x>>, visit <<print visited()>> and <<print visited('On')>>, from <<print previous()>>, "
-    rest += "turn <<print turns()>>, in <<print passage()>>.\n\n[[On]]\n"
-    assert (
-        play("Go.\n\n[[On]]", "On", rest=rest).text == "2, visit 1 and 1, from On, turn 3, in Here."
-    )
-    assert (
-        play("Go.\n\n[[On]]", "On", "On", rest=rest).text
-        == "4, visit 2 and 2, from On, turn 5, in Here."
-    )
-
-
-def test_back_leads_to_the_page_that_went_on_which_goes_on_again(play):
-    rest = ":: On\n<<set $x += 1>><<goto 'Here'>>\n\n"
-    rest += ":: Here\nHere: <<$x>>.\n\n<<back>>\n<<back label 'Two' 2 steps>>\n"
-    assert play("Go.\n\n[[On]]", "On", rest=rest).text == "Here: 1."
-    assert play("Go.\n\n[[On]]", "On", "« back", rest=rest).text == "Here: 1."
-    assert play("Go.\n\n[[On]]", "On", "Two", rest=rest).text == "Go."
-    assert play("<<goto 'Here'>>", "« back", rest=rest).text == "Here: 0."
-
-
-@pytest.mark.parametrize(
-    ("macro", "said"),
-    [
-        ("<<goto 'Nowhere'>>", 'goes to no passage: there is no "Nowhere"'),
-        ("<<timedgoto 'A'>>", "has no time, such as 2s"),
-        ("<<timedgoto 'A' 1m>>", "has no time"),
-        ("<<timedgoto 'A' 30s>>", "waits more than 10 seconds"),
-        ("<<goto 'Start'>>", 'passage "Start" goes to "Start" and so on without end'),
-        ("<<cyclinglink $x>>", "needs words to display"),
-        ("<<cyclinglink 'a' 'b' out>>", "needs a variable"),
-    ],
-)
-def test_what_cannot_go_on_or_cycle_says_why(play, macro, said):
-    with pytest.raises(InputError, match=said):
-        play(macro)
-
-
-def test_a_cycling_link_shows_its_words_in_turn_and_tells_nothing_anew(play):
-    text = "<<set $n += 1>>Tea <<print random(1, 6)>>: <<cyclinglink $tea 'green' 'black' 'no'>> (<<$n>>).\n\n[[On]]"
-    rest = ":: On\n<<$tea>> tea, <<$n>>.\n"
-    first = play(text, rest=rest)
-    assert first.actions == ("green", "On")
-    assert play(text, "green", rest=rest).text == first.text.replace("green", "black")
-    assert play(text, "green", "black", "no", rest=rest) == first
-    assert play(text, "On", rest=rest).text == "green tea, 1."
-    assert play(text, "green", "black", "On", rest=rest).text == "no tea, 1."
-
-
-def test_a_cycling_link_begins_with_the_words_that_its_variable_has(play):
-    assert play("<<set $x = 'b'>>Be <<cyclingLink $x 'a' 'b'>>.").text == "Be b."
-    assert play("<<set $x = 'c'>>Be <<cyclinglink $x 'a' 'b'>>.").text == "Be a."
-
-
-def test_a_cycling_link_may_end_or_go_out(play):
-    ends = play("Be <<cyclinglink 'a' 'b' end>>.\n\n[[A]]", "a")
-    assert (ends.text, ends.actions) == ("Be b.", ("A",))
-    gone = play("Be <<cyclinglink $x 'a' 'b' 'out'>> so.\n\n[[A]]", "a", "b")
-    assert (gone.text, gone.actions) == ("Be so.", ("A",))
-    back = ":: Back\nx\n\n[[Start]]\n"
-    assert (
-        play("Be <<cyclinglink $x 'a' out>> so.\n\n[[Back]]", "a", "Back", "Start", rest=back).text
-        == "Be so."
-    )
-
-
-def test_turning_a_link_counts_no_visit_and_is_no_way_back(play):
-    text = "Visit <<print visited()>>: <<cyclinglink $x 'a' 'b'>>.\n\n[[On]]"
-    rest = ":: On\nTurn <<print turns()>>, from <<print previous()>>.\n\n<<back>>\n"
-    assert play(text, "a", "b", "On", rest=rest).text == "Turn 2, from Start."
-    assert play(text, "a", "On", "« back", rest=rest).text == "Visit 1: a."
-
-
-def test_two_cycling_links_turn_each_for_itself_and_compile_to_all_that_they_can_show(story):
-    text = "<<cyclinglink $x 'a' 'b'>> and <<cyclinglink $y 'c' 'd' 'e'>> here.\n\n[[On]]"
-    game = story(f":: Start\n{text}\n\n:: On\n<<$x>><<$y>>\n")
-    compiled = drrn.compile_game(game)
-    assert len(compiled.page) == 6 + 6  # each pair of words, and where each leads
-    texts = {scene.text for scene in game.explore().scenes}
-    assert {"a and c here.", "b and e here.", "bd", "ae"} <= texts and len(texts) == 12
-
-
-def test_a_going_on_is_compiled_with_its_odds(story):
-    on = ":: On\n<<if Math.random() lt 0.2>><<goto 'A'>><<else>><<goto 'B'>><<endif>>\n\n:: A\nA.\n\n:: B\nB.\n"
-    game = story(":: Start\nGo.\n\n[[On]]\n\n" + on)
-    [(_, opening)] = game.opening()
-    assert {game.look(state).text: odds for odds, state in game.outcomes(opening, 0)} == {
-        "A.": 0.2,
-        "B.": 0.8,
-    }
-    compiled = drrn.compile_game(game)
-    assert sorted(compiled.probability.tolist()) == pytest.approx([0.2, 0.8, 1.0])
-
-
 def test_an_uneven_lot_is_drawn_as_often_as_its_odds_say(story):
     game = story(":: Start\n<<if Math.random() < 0.2>>yes<<else>>no<<endif>>\n")
     game.reset(0)
@@ -413,10 +293,6 @@ def test_an_uneven_lot_is_drawn_as_often_as_its_odds_say(story):
 def test_capitals_in_the_name_of_a_macro_do_not_matter_unless_a_passage_has_it(play):
     assert play("<<Set $x = 2>><<IF $x is 2>><<PRINT $x>><<Else>>no<<EndIf>>").text == "2"
     assert play("<<Print>> <<print 1>>", rest=":: Print\nA print.\n").text == "A print. 1"
-
-
-def test_sounds_are_not_heard(tell):
-    assert tell("<<playsound 'a.mp3'>>Quiet<<stopAllSound>>.") == "Quiet."
 
 
 def test_true_one_and_lists_of_them_are_told_apart(story):

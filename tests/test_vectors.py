@@ -1,7 +1,6 @@
 """Word vectors are read from every form of file alike, on demand; a bad file is one sentence."""
 
 import os
-import struct
 import tracemalloc
 
 import numpy as np
@@ -9,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drrn import vectors as module
 from drrn.errors import InputError
 from drrn.files import home
-from drrn.vectors import formats, open_vectors
+from drrn.vectors import open_vectors
 from tests.vector_files import (
     FORMS,
     WORDS,
     glove,
     matrix,
-    safetensors,
     vector_file,
     word2vec_binary,
     word2vec_text,
@@ -46,7 +45,7 @@ def test_all_forms_are_equal_whatever_the_words_and_wherever_a_block_ends(
 ):
     folder, vectors = tmp_path_factory.mktemp("forms"), matrix(words, dimensions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(formats, "BLOCK", block)
+        patch.setattr(module, "BLOCK", block)
         for name in FORMS:
             opened = open_vectors(vector_file(folder, name, words, vectors))
             assert [opened.rank(word) for word in words] == list(range(len(words)))
@@ -72,11 +71,9 @@ def test_a_mark_of_utf_8_at_the_beginning_and_blank_lines_at_the_end_are_passed_
     assert np.array_equal(opened.vector(WORDS[-1]), matrix()[-1])
 
 
-def test_a_binary_file_without_line_ends_is_read_and_half_precision_is(tmp_path):
+def test_a_binary_file_without_line_ends_is_read(tmp_path):
     (tmp_path / "v.bin").write_bytes(word2vec_binary(WORDS, matrix(), end=b""))
-    (tmp_path / "v.safetensors").write_bytes(safetensors(WORDS, matrix().astype(np.float16)))
-    for name in ("v.bin", "v.safetensors"):
-        assert np.array_equal(open_vectors(tmp_path / name).vector("down"), matrix()[-1])
+    assert np.array_equal(open_vectors(tmp_path / "v.bin").vector("down"), matrix()[-1])
 
 
 def test_a_word_of_the_file_may_hold_spaces_and_of_two_alike_the_first_counts(tmp_path):
@@ -147,14 +144,14 @@ def test_the_index_takes_sixteen_bytes_a_word_whatever_the_dimensions(tmp_path):
 @pytest.fixture
 def cached(monkeypatch):
     """Files of any size are copied into the cache."""
-    monkeypatch.setattr("drrn.vectors.word_vectors.CACHED_SIZE", 0)
+    monkeypatch.setattr("drrn.vectors.CACHED_SIZE", 0)
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_cached_file_is_mapped_and_has_the_same_vectors(tmp_path, monkeypatch, cached, name):
     path = vector_file(tmp_path, name)
     first = open_vectors(path)
-    monkeypatch.setattr("drrn.vectors.word_vectors.VectorFile", None)  # the file is not read again
+    monkeypatch.setattr("drrn.vectors._read", None)  # the file is not read again
     again = open_vectors(path)
     for opened in (first, again):
         assert isinstance(opened.vectors, np.memmap) and opened.vectors.dtype == np.float32
@@ -166,7 +163,7 @@ def test_a_cached_file_is_mapped_and_has_the_same_vectors(tmp_path, monkeypatch,
 def test_a_copy_is_made_again_if_it_is_damaged_or_the_file_has_changed(tmp_path, cached):
     path = vector_file(tmp_path)
     first = open_vectors(path)
-    for suffix in ("npz", "npy"):
+    for suffix in ("npz", "f32"):
         for copy in (home() / "cache").glob(f"vectors-*.{suffix}"):
             copy.write_bytes(b"broken")
         assert np.array_equal(open_vectors(path).vector("sea"), first.vector("sea"))
@@ -191,26 +188,22 @@ def test_a_damaged_file_leaves_nothing_in_the_cache(tmp_path, monkeypatch, cache
 
 # --- bad files
 
-TEXT, BINARY, TENSORS = (
-    glove(WORDS, matrix()),
-    word2vec_binary(WORDS, matrix()),
-    safetensors(WORDS, matrix()),
-)
+TEXT = glove(WORDS, matrix())
+BINARY = word2vec_binary(WORDS, matrix())
 LINES = TEXT.splitlines(keepends=True)
 BAD = {
     "empty": (b"", "v.txt: the file is empty"),
     "cut in the middle of a line": (
-        TEXT.rstrip().rsplit(b" ", 2)[0], f"v.txt, line {len(WORDS)}: the file ends after 4 of 6 numbers: copy"
+        TEXT.rstrip().rsplit(b" ", 2)[0], f"v.txt, line {len(WORDS)}: 4 numbers after the word instead of 6: copy"
     ),
-    "cut in a number": (TEXT.rstrip(b"\n0123456789.") + b"-", f"line {len(WORDS)}: the file ends after 5 of 6"),
+    "cut in a number": (TEXT.rstrip(b"\n0123456789.") + b"-", f"line {len(WORDS)}: 5 numbers after the word instead of 6"),
     "a shorter line": (LINES[0] + b"to 1 2\n" + LINES[2], "v.txt, line 2: 2 numbers after the word"),
     "a longer line": (LINES[0] + b"to 1 2 3 4 5 6 7\n" + LINES[2], "v.txt, line 2: 7 numbers after the word"),
-    "a line without anything": (LINES[0] + b"\n" + LINES[2], "v.txt, line 2: 0 numbers"),
     "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "v.txt: unknown format"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "v.txt: unknown format"),
     "one long line": (b"x" * 2**21, "v.txt: unknown format"),
     "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed: unpack it first"),
-    "word2vec's text, cut": (word2vec_text(WORDS, matrix())[:-40], "the file ends after"),
+    "word2vec's text, cut": (word2vec_text(WORDS, matrix())[:-40], "numbers after the word instead of 6"),
     "word2vec's text, cut after a line": (
         b"".join(word2vec_text(WORDS, matrix()).splitlines(keepends=True)[:-1]),
         f"{len(WORDS) - 1} words, but the first line announces {len(WORDS)}",
@@ -219,17 +212,6 @@ BAD = {
     "binary, cut": (BINARY[:-9], f"v.txt: the file ends in the middle of word {len(WORDS)} of {len(WORDS)}: copy"),
     "binary, cut in half": (BINARY[: len(BINARY) // 2], "v.txt: too short for the"),
     "binary, with other dimensions": (BINARY.replace(b" 6\n", b" 5\n", 1), f"more than the {len(WORDS)} words"),
-    "safetensors, cut": (TENSORS[:-9], "v.txt: the file is truncated"),
-    "safetensors, cut in its header": (TENSORS[:40], "v.txt: the file is truncated"),
-    "safetensors without words": (TENSORS.replace(b'"words"', b'"wards"'), "a U8 tensor `words`"),
-    "safetensors with a word too few": (
-        safetensors(WORDS[:-1], matrix()), f"{len(WORDS)} vectors, but `words` has {len(WORDS) - 1} lines"
-    ),
-    "safetensors with three words too many": (
-        safetensors([*WORDS, *"abc"], matrix()), f"{len(WORDS)} vectors, but `words` has {len(WORDS) + 3} lines"
-    ),
-    "safetensors of half a dimension": (TENSORS.replace(b", 6]", b",6.]"), "v.txt: not word vectors in safetensors"),
-    "safetensors of brackets": (struct.pack("<Q", 10**5) + b'{"a":'.ljust(10**5, b"["), "v.txt: not word vectors in"),
     "a first line of endless digits": (b"9" * 5000 + b" 3\nsea 1 2 3\n", "v.txt, line 2: 3 numbers"),
     "one endless vector": (b"1 900000000000\nsea " + bytes(99), "line 1: it announces 1 words of 900000000000 dimensions"),
 }  # fmt: skip
@@ -249,15 +231,9 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path, case):
     )
 
 
-ONE_WORD = (
-    b'{"m": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}, '
-    b'"words": {"dtype": "U8", "data_offsets": [4, %d]}}' % 2**32
-)
 PROMISES = {
     "of zeros": b"",
     "of one vector": b"1 1000000000\nsea ",
-    "of a header": struct.pack("<Q", 2**32) + b"{",
-    "of one word": struct.pack("<Q", len(ONE_WORD)) + ONE_WORD,
     "of one line": b"sea 1 2 3\n" * 200_000,
 }
 
@@ -277,7 +253,7 @@ def test_a_file_of_five_gigabytes_that_holds_nothing_is_refused_in_a_few_megabyt
     tracemalloc.stop()
 
 
-@given(st.sampled_from([TEXT, word2vec_text(WORDS, matrix()), BINARY, TENSORS]), st.data())
+@given(st.sampled_from([TEXT, word2vec_text(WORDS, matrix()), BINARY]), st.data())
 def test_a_file_cut_anywhere_is_refused_or_reads_as_far_as_it_goes(tmp_path_factory, content, data):
     path = tmp_path_factory.mktemp("cut") / "v"
     path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
@@ -291,7 +267,7 @@ def test_a_file_cut_anywhere_is_refused_or_reads_as_far_as_it_goes(tmp_path_fact
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e99", "x", "1,5"])
-def test_a_number_that_is_none_is_told_with_its_line_when_it_is_asked_for(tmp_path, number):
+def test_a_number_that_is_none_is_reported_when_its_word_is_used(tmp_path, number):
     (tmp_path / "v.txt").write_bytes(
         b"the 1 2 3\n" + f"sea 1 {number} 3\n".encode() + b"go 1 2 3\n"
     )
@@ -300,16 +276,15 @@ def test_a_number_that_is_none_is_told_with_its_line_when_it_is_asked_for(tmp_pa
             open_vectors(tmp_path / "v.txt").vector("sea")
         return
     opened = open_vectors(tmp_path / "v.txt")
-    with pytest.raises(InputError, match="line 2: number 2 is not finite"):
+    with pytest.raises(InputError, match="word 2: number 2 is not finite"):
         opened.vector("sea")
 
 
-def test_a_number_that_is_not_finite_is_told_with_its_word_in_other_forms(tmp_path):
+def test_a_number_of_a_binary_file_that_is_not_finite_is_reported_with_its_word(tmp_path):
     vectors = matrix()
     vectors[7, 2] = np.nan
-    for name in ("word2vec.bin", "v.safetensors"):
-        with pytest.raises(InputError, match="word 8: number 3 is not finite"):
-            open_vectors(vector_file(tmp_path, name, vectors=vectors)).vector("sea")
+    with pytest.raises(InputError, match="word 8: number 3 is not finite"):
+        open_vectors(vector_file(tmp_path, "word2vec.bin", vectors=vectors)).vector("sea")
 
 
 def test_what_is_no_file_is_refused_in_one_sentence(tmp_path):

@@ -1,20 +1,7 @@
 """Small files of word vectors, in every form that is read."""
 
-import struct
-
 import numpy as np
 
-# The names of types in the safetensors format.
-KINDS = {
-    np.float32: "F32",
-    np.float64: "F64",
-    np.float16: "F16",
-    np.int16: "I16",
-    np.int32: "I32",
-    np.int64: "I64",
-    np.uint8: "U8",
-    np.bool_: "BOOL",
-}
 # In the order of their frequency, as such files are; the parts that GloVe's tokeniser makes are among them.
 WORDS = (
     "the to 's n't do not go sea a you it on out row is in boat light lamp wait 1 2 7 captain rock 12 th grey home "
@@ -50,24 +37,7 @@ def word2vec_binary(words, vectors, end=b"\n"):
     return f"{len(words)} {vectors.shape[1]}\n".encode() + b"".join(entries)
 
 
-def safetensors(words, vectors):
-    spelled = np.frombuffer("\n".join(words).encode(), np.uint8)
-    kinds, header, end = {np.dtype(kind): name for kind, name in KINDS.items()}, "", 0
-    for name, array in (("words", spelled), ("vectors", vectors)):
-        shape = list(array.shape)
-        header += f', "{name}": {{"dtype": "{kinds[array.dtype]}", "shape": {shape}, '
-        header += f'"data_offsets": [{end}, {end + array.nbytes}]}}'
-        end += array.nbytes
-    text = ("{" + header[2:] + "}").encode()
-    return struct.pack("<Q", len(text)) + text + spelled.tobytes() + vectors.tobytes()
-
-
-FORMS = {
-    "glove.txt": glove,
-    "word2vec.txt": word2vec_text,
-    "word2vec.bin": word2vec_binary,
-    "v.safetensors": safetensors,
-}
+FORMS = {"glove.txt": glove, "word2vec.txt": word2vec_text, "word2vec.bin": word2vec_binary}
 
 
 def vector_file(folder, name="glove.txt", words=WORDS, vectors=None):

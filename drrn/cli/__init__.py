@@ -1,4 +1,4 @@
-"""The command line. A command's module is imported when the command is chosen."""
+"""The command line: `commands.toml` declares the commands; a module is imported to run one."""
 
 from __future__ import annotations
 
@@ -8,43 +8,17 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
 
+from drrn.declaration import Setting
 from drrn.errors import InputError, require
+from drrn.files import read_toml
 from drrn.version import __version__
 from drrn.writing import visible
 
-DESCRIPTION = """\
-Reinforcement learning agents for text games: play games, test stories, train agents, reproduce
-the paper (He et al., ACL 2016).
-
-GAME is a name (see: drrn games), a published Twine page (.html), a Twee file (.twee, .tw) or a
-folder of them, compiled Ink (.json), the .toml next to a story that says what its endings are
-worth, a game of a suite (twx:coin; see: drrn games --suites), or your own game as module:factory.
-"""
-# The module in `drrn.cli`, and one line of help.
-COMMANDS = {
-    "games": ("games", "list the games that have a name, or add the paper's"),
-    "formats": ("games", "list the installed story formats of Twine, or add some"),
-    "play": ("play", "play a game in the terminal, or let a policy play it"),
-    "train": ("train", "train an agent, and save the run to a folder"),
-    "evaluate": ("evaluate", "evaluate a trained agent: scores and endings, by policy"),
-    "ask": ("evaluate", "print the Q-values of a trained agent for any state and actions"),
-    "sweep": ("sweep", "train with many settings, and compare them"),
-    "runs": ("runs", "list runs: scores, rounds, state"),
-    "compare": ("runs", "plot the learning curves of runs, and test how they differ"),
-    "push": ("runs", "upload a run to the Hugging Face Hub"),
-    "pull": ("runs", "download a run from the Hugging Face Hub"),
-    "watch": ("watch", "watch a trained agent play"),
-    "inspect": ("inspect", "show what a game contains: pages, endings, exact scores"),
-    "test": ("test", "play-test a story: endings, dead ends, unreachable passages"),
-    "annotate": ("annotate", "write a TOML file with the endings of a story"),
-    "serve": ("serve", "open a local web page to play, test, train and explain"),
-    "reproduce": ("reproduce", "run the paper's experiments"),
-    "report": ("report", "write the report of the experiments"),
-}
-NEED_TORCH = ("train", "evaluate", "ask", "sweep", "watch", "reproduce")
+Table = Mapping[str, Any]  # of commands.toml
 
 
 class Parser(argparse.ArgumentParser):
@@ -52,25 +26,6 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see: {self.prog} --help)")
-
-
-def parser(*names: str) -> Parser:
-    """Return the parser with the arguments of these commands; by default, of all.
-
-    The other commands have a name and a line of help only.
-    """
-    root = Parser(
-        prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    root.add_argument("-V", "--version", action="version", version=f"drrn {__version__}")
-    commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    modules = {COMMANDS[name][0] for name in names or COMMANDS if name in COMMANDS}
-    for name, (module, explanation) in COMMANDS.items():
-        if module not in modules:
-            commands.add_parser(name, help=explanation)
-    for module in sorted(modules):
-        importlib.import_module(f"drrn.cli.{module}").add_command(commands)
-    return root
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -81,16 +36,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     logging.getLogger("drrn").addFilter(_remove_control_characters)
     words = sys.argv[1:] if arguments is None else list(arguments)
-    name = words[0] if words else ""
-    root = parser(name if name in COMMANDS else "-")
+    root = parser(words[0] if words else "")
     try:
         options = root.parse_args(words)
         if options.command is None:
             root.print_help()
             return 0
-        if options.command in NEED_TORCH:
+        if options.torch:
             require("torch", "torch")
-        code: int = options.run(options) or 0
+        module, _, function = options.run.partition(":")
+        run = getattr(importlib.import_module(f"drrn.cli.{module}"), function)
+        code: int = run(options) or 0
         sys.stdout.flush()
     except InputError as error:
         return _fail(str(error))
@@ -117,3 +73,130 @@ def _remove_control_characters(record: logging.LogRecord) -> bool:
     record.msg = visible(record.getMessage())
     record.args = ()
     return True
+
+
+# --- parsers, from commands.toml
+
+
+def parser(name: str | None = None) -> Parser:
+    """Return the parser of all commands; if one is named, only that one has its options."""
+    table = read_toml(Path(__file__).with_name("commands.toml"))
+    root = Parser(prog="drrn", **_description(table))
+    root.add_argument("-V", "--version", action="version", version=f"drrn {__version__}")
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for each, command in table["commands"].items():
+        if name in (None, each):
+            _add_command(commands, each, command, table["shared"])
+        else:
+            commands.add_parser(each, help=command["help"])
+    return root
+
+
+def _add_command(commands: Any, name: str, table: Table, shared: Table) -> None:
+    texts = {"help": table["help"], "usage": table.get("usage"), **_description(table)}
+    command = commands.add_parser(name, **texts)
+    options = {option: _keywords(value) for option, value in table.get("options", {}).items()}
+    for group in table.get("shared", ()):
+        for option, value in shared[group].items():
+            options[option] = {**_keywords(value), **options.get(option, {})}
+    _add_options(command, options)
+    for title, group in table.get("groups", {}).items():
+        of_group = {option: _keywords(value) for option, value in group.items()}
+        _add_options(command.add_argument_group(title), of_group)
+    if "settings" in table:
+        _add_settings(command.add_argument_group("settings", table["settings"]))
+    command.set_defaults(run=table["run"], torch=table.get("torch", False))
+    if "add" in table:
+        actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
+        _add_command(actions, "add", table["add"], shared)
+
+
+def _description(table: Table) -> dict[str, Any]:
+    """Return the description of a parser; one with examples keeps its lines."""
+    text = table["description"].strip()
+    raw = argparse.RawDescriptionHelpFormatter
+    formatter = raw if "\n\n" in text else argparse.HelpFormatter
+    return {"description": text, "formatter_class": formatter}
+
+
+def _keywords(option: str | Table) -> dict[str, Any]:
+    """Return the arguments of `add_argument`; an option that is only a text is a flag."""
+    if isinstance(option, str):
+        return {"action": "store_true", "help": option}
+    keywords = dict(option)
+    if "type" in keywords:
+        keywords["type"] = TYPES[keywords["type"]]
+    return keywords
+
+
+def _add_options(group: Any, options: Mapping[str, dict[str, Any]]) -> None:
+    for name, keywords in options.items():
+        group.add_argument(name, **keywords)
+
+
+def _add_settings(group: Any) -> None:
+    """Add an option for each setting; if it is not given, the namespace does not have it."""
+    from drrn.settings import all_settings, default_text
+
+    for setting in all_settings().values():
+        name = setting.name.replace("_", "-")
+        text = f"{setting.help}{default_text(setting)}".replace("%", "%%")
+        common = {"dest": setting.name, "default": argparse.SUPPRESS, "help": text}
+        if setting.kind is bool:
+            positive = name.removeprefix("no-")
+            opposite = positive if name.startswith("no-") else f"no-{name}"
+            group.add_argument(f"--{name}", f"--{opposite}", action=OnOrOff, **common)
+        else:
+            metavar = f"{{{','.join(setting.choices)}}}" if setting.choices else "X"
+            group.add_argument(f"--{name}", type=setting.read, metavar=metavar, **common)
+
+
+class OnOrOff(argparse.Action):
+    """Two flags for one setting: the first switches it on, the second off."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, **options)
+
+    def __call__(
+        self, _: Any, namespace: argparse.Namespace, __: Any, option_string: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, option_string == self.option_strings[0])
+
+
+def _number(kind: type, **bounds: Any) -> Callable[[str], Any]:
+    """Return a function that reads a number within bounds."""
+    declaration = Setting("the value", kind, **bounds)
+
+    def read(text: str) -> Any:
+        try:
+            value = declaration.read(text[:20])
+            declaration.check(value)
+        except InputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return value
+
+    return read
+
+
+def _budget(text: str) -> tuple[int | None, float | None]:
+    """Read a number of jobs, or of minutes in which jobs are started."""
+    number = text.removesuffix("min").removesuffix("m")
+    try:
+        if number == text:
+            return TYPES["positive"](text), None
+        return None, _number(float, above=0, most=1e6)(number)
+    except argparse.ArgumentTypeError as error:
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]} is neither a number of jobs, such as 50, nor of minutes, such as 30m"
+        ) from error
+
+
+TYPES: dict[str, Callable[[str], Any]] = {
+    "int": int,
+    "path": Path,
+    "positive": _number(int, least=1, most=10**12),
+    "port": _number(int, least=0, most=65_535),
+    "seconds": _number(float, above=0, most=86_400),
+    "pause": _number(float, least=0, most=3600),
+    "budget": _budget,
+}

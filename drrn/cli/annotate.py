@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
-from drrn.cli.terminal import add_game_options, add_limit, counted, one_line, open_game
-from drrn.cli.test import clear_status, status_line
+from drrn.cli.terminal import clear_status, open_game, status_line
 from drrn.errors import InputError
 from drrn.game.optional import title_of
 from drrn.stories.authored import Explorable, explorable
@@ -16,26 +14,9 @@ from drrn.stories.playtest.findings import Ending, Findings
 from drrn.stories.playtest.playtest import explore_endings
 from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.script import DEFAULT_ANSWER
-from drrn.writing import visible_json
+from drrn.writing import counted, one_line, visible_json
 
 RANDOM_SECONDS = 10  # of random games, if not every state was visited
-
-
-def add_command(commands: Any) -> None:
-    """Add `drrn annotate`."""
-    command = commands.add_parser(
-        "annotate",
-        help="write a .toml that lists the endings of a story, to fill in their rewards",
-        description="Explore a whole story and write a .toml next to it that lists every ending "
-        "with its passage and last sentence. Fill in the rewards; an existing file is never "
-        "overwritten.",
-    )
-    add_game_options(command)
-    command.add_argument(
-        "--out", type=Path, metavar="FILE", help="file to write (default: next to the story)"
-    )
-    add_limit(command)
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -4,95 +4,56 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from drrn.cli.play import add_paraphrased
-from drrn.cli.terminal import POLICIES, one_line, positive, print_json, table
+from drrn.cli.terminal import print_json, table, warn
 from drrn.compiled.history import with_history
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import episode, mean_and_sd
+from drrn.game.make import GameSpec
+from drrn.runs.agent import Agent
 from drrn.runs.run import Run
+from drrn.settings import POLICIES
+from drrn.stories.playtest.findings import last_words
 from drrn.text import words
-from drrn.writing import counted
+from drrn.writing import counted, one_line
 
-if TYPE_CHECKING:
-    from drrn.runs.agent import Agent, Attention
-
-EVALUATE = """Play games with each replica of a run, and print means and standard deviations over
-replicas."""
-ASK = """Print the Q-value of each action in a state: the mean over replicas, and its standard
-deviation. The texts may be anything; words that the agent does not know are ignored. With
---examples, the states are pages of the run's game, as the agent plays it."""
-POLICY = """softmax plays as in training; greedy takes the action with the highest Q; best is
-greedy on pages that are new in the episode, and softmax on repeated ones (default: all)"""
 EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
-MARKED = 1.5  # a word is marked from this multiple of its equal share
-MAX_WORDS = 5  # listed by --attention
 
 Figures = dict[str, list[dict[str, Any]]]  # by policy, of each replica
 QValues = dict[str, list[float]]  # by action, best first: of each replica
 
 
-def add_command(commands: Any) -> None:
-    command = commands.add_parser("evaluate", description=EVALUATE)
-    flag = command.add_argument
-    flag("agent", type=Path, metavar="RUN", help="the folder of a run")
-    flag("--game", help="another game than the one it learned")
-    add_paraphrased(command)
-    flag("--policy", choices=POLICIES, action="append", help=POLICY)
-    flag("--workers", type=positive, default=1, help="processes that step a slow game (default: 1)")
-    flag("--episodes", type=positive, default=1000, help="of each replica (default: %(default)s)")
-    flag("--exact", action="store_true", help="exact expected scores (not for the policy best)")
-    flag("--json", action="store_true", help="print each replica's scores as JSON")
-    command.set_defaults(run=run)
-    command = commands.add_parser("ask", description=ASK)
-    flag = command.add_argument
-    flag("agent", type=Path, metavar="RUN", help="the folder of a run")
-    flag("--state", help="the text of the page")
-    flag("--action", action="append", help="the text of an action (give several)")
-    flag("--examples", type=positive, metavar="N", help="N Q-values along games of the agent")
-    attention = "show the attention weights of the words (encoder attention)"
-    flag("--attention", action="store_true", help=attention)
-    flag("--json", action="store_true", help="print each replica's Q-values as JSON")
-    command.set_defaults(run=run_ask)
-
-
 def run(options: argparse.Namespace) -> None:
-    from drrn.runs.agent import Agent
-
     policies = options.policy or POLICIES
-    if options.exact and not set(policies) & set(EXACT):
+    exact = [policy for policy in policies if options.exact and policy in EXACT]
+    if options.exact and not exact:
         raise InputError("the policy best depends on earlier pages, so leave out --exact")
     agent = Agent.load(options.agent)
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     game = spec.open()
     figures: Figures = {}
     for policy in policies:
-        if options.exact and policy in EXACT:
+        if policy in exact:
             figures[policy] = _exact(agent, game, policy)
         else:
-            choices = {"episodes": options.episodes, "workers": options.workers, "spec": spec}
-            figures[policy] = _sampled(agent, game, policy, choices)
+            figures[policy] = _sampled(agent, game, policy, options, spec)
     if options.json:
-        exact = {policy: options.exact and policy in EXACT for policy in policies}
-        entries = [
-            {"policy": policy, "exact": exact[policy], **entry}
-            for policy, entries in figures.items()
-            for entry in entries
-        ]
-        print_json({"game": game.name, "replicas": entries})
+        replicas = []
+        for policy, entries in figures.items():
+            common = {"policy": policy, "exact": policy in exact}
+            replicas += [{**common, **entry} for entry in entries]
+        print_json({"game": game.name, "replicas": replicas})
         return
-    how = "exact" if options.exact else f"{options.episodes} games each"
+    how = "exact" if exact else f"{options.episodes} games each"
     header = [f"{counted(agent.settings.run.replicas, 'replica')}, {how}"]
     for policy in figures:
-        sampled = options.exact and policy not in EXACT
-        header += [f"{policy}, sampled" if sampled else policy, "sd"]
+        sampled = ", sampled" if exact and policy not in exact else ""
+        header += [policy + sampled, "sd"]
     print(table([_measure_row(name, figures) for name in MEASURES], header=header))
     print("\nendings\n" + table(_ending_rows(figures), header=[*figures, ""]))
 
@@ -121,9 +82,10 @@ def _ending_rows(figures: Figures) -> list[list[object]]:
 
 
 def _sampled(
-    agent: Agent, game: Game, policy: str, choices: dict[str, Any]
+    agent: Agent, game: Game, policy: str, options: argparse.Namespace, spec: GameSpec
 ) -> list[dict[str, Any]]:
     entries = []
+    choices = {"episodes": options.episodes, "workers": options.workers, "spec": spec}
     for evaluation in agent.evaluate(game, policies=[policy], **choices):
         summary = evaluation.summary
         means = (summary.mean_final_reward, summary.mean_return, summary.mean_steps)
@@ -151,12 +113,8 @@ def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
 
 
 def run_ask(options: argparse.Namespace) -> None:
-    from drrn.runs.agent import Agent
-
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
-    if options.attention and options.examples is not None:
-        raise InputError("--attention needs a --state and --action texts; leave out --examples")
     agent = Agent.load(options.agent)
     if options.examples is not None:
         pages = list(_examples(agent, Run(options.agent).open_game(), options.examples))
@@ -167,16 +125,10 @@ def run_ask(options: argparse.Namespace) -> None:
         return
     _warn_about_unknown_texts(agent, options.state, options.action)
     q_values = _ask(agent, options.state, options.action)
-    weights = {}
-    if options.attention:
-        actions = list(q_values)
-        weights = dict(zip(actions, agent.attention(options.state, actions), strict=True))
     if options.json:
-        detailed = {action: {"q": q_values[action], **vars(w)} for action, w in weights.items()}
-        print_json(detailed or q_values)
-        return
-    attention = "".join(_attention_text(action, each) for action, each in weights.items())
-    print(table(_rows(q_values), header=["Q", "", "action"]) + attention)
+        print_json(q_values)
+    else:
+        print(table(_rows(q_values), header=["Q", "", "action"]))
 
 
 def _ask(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
@@ -190,24 +142,6 @@ def _rows(q_values: QValues) -> list[list[object]]:
         [statistics.fmean(values), f"± {statistics.pstdev(values):.2f}", action]
         for action, values in q_values.items()
     ]
-
-
-def _attention_text(action: str, attention: Attention) -> str:
-    """Return the words of both texts, the important ones marked, then the most important."""
-    lines = [f"\n\nAttention for: {one_line(action)}"]
-    for side, weights in (("state", attention.state), ("action", attention.action)):
-        if not weights:
-            continue
-        least = MARKED / len(weights)
-        text = " ".join(_mark(word) if weight >= least else word for word, weight in weights)
-        first = sorted(weights, key=lambda each: -each[1])[:MAX_WORDS]
-        shares = ", ".join(f"{word} {weight:.0%}" for word, weight in first)
-        lines.append(f"  {side}: {text}\n    {shares}")
-    return "\n".join(lines)
-
-
-def _mark(word: str) -> str:
-    return f"\033[1m{word}\033[0m" if sys.stdout.isatty() else f"[{word}]"
 
 
 def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:
@@ -230,8 +164,6 @@ def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observatio
 
 
 def _example_text(page: Observation, q_values: QValues) -> str:
-    from drrn.stories.playtest.findings import last_words
-
     text = f"… {one_line(last_words(page.text))}"
     return (
         f"{text}  (reward {page.reward:g})" if page.ended else f"{text}\n{table(_rows(q_values))}"
@@ -247,4 +179,4 @@ def _warn_about_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) 
         if texts.vocabulary.numbers.keys().isdisjoint(words(text))
     ]
     if unknown:
-        print(f"the agent does not know any word of {', '.join(unknown)}", file=sys.stderr)
+        warn(f"the agent does not know any word of {', '.join(unknown)}")

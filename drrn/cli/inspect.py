@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from drrn.cli.terminal import add_game_options, counted, counter, open_game, positive
-from drrn.cli.test import clear_status, status_line, terminal_width
-from drrn.compiled.compile import LIMIT, MEMORY, compile_game
+from drrn.cli import terminal
+from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
 from drrn.document import Block, Bullets, Document, Fact, Facts, Section, Table, literal, to_text
 from drrn.errors import InputError
@@ -26,70 +22,21 @@ from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
 from drrn.stories.twine.rules import DEFAULT_SET
-from drrn.writing import one_line, percent, visible, visible_json
-
-MAX_LAST_WORDS = 60  # characters
-
-
-def add_command(commands: Any) -> None:
-    """Add `drrn inspect`."""
-    command = commands.add_parser(
-        "inspect",
-        help="statistics of a game, its endings and their probabilities, the best play, a map",
-        description="Visit every state of a game and print the paper's table of statistics, the "
-        "exact scores of best and random play, and every ending with its reward and probability. "
-        "drrn test reports what a story's author needs (paths, coverage, dead ends, broken links). "
-        "A story that is too large to be compiled is explored up to --limit; a game that can only "
-        "be stepped, such as a suite's, is played at random, and Ctrl-C prints what was found.",
-    )
-    add_game_options(command)
-    command.add_argument(
-        "--limit",
-        type=positive,
-        default=LIMIT,
-        help="largest number of states to visit (default: %(default)s)",
-    )
-    command.add_argument(
-        "--memory",
-        type=positive,
-        default=MEMORY,
-        metavar="MB",
-        help="approximate memory limit (default: %(default)s)",
-    )
-    command.add_argument("--json", action="store_true", help="print everything as JSON")
-    command.add_argument(
-        "--plot",
-        nargs="?",
-        const=Path(),
-        type=Path,
-        metavar="FILE",
-        help="draw the game's map as SVG (default: GAME.svg)",
-    )
-    command.add_argument(
-        "--seconds",
-        type=positive,
-        help="time limit to search a story that its own engine plays (default: 60; the result is "
-        "cached), or to play a game that can only be stepped (default: 30)",
-    )
-    command.add_argument(
-        "--walkthrough", action="store_true", help="print only the best play, page by page"
-    )
-    command.set_defaults(run=run)
+from drrn.writing import counted, percent, visible
 
 
 def run(options: argparse.Namespace) -> None:
     """Inspect the game and print the findings."""
-    game = open_game(options, lenient=True)
+    game = terminal.open_game(options, lenient=True)
     if options.seconds and isinstance(game, TimedSearch):
         game.search_seconds = float(options.seconds)
     map_file = _map_file(options.plot, game.name) if options.plot else None
     compiled, why_not = _compile(game, options)
-    clear_status()
+    terminal.clear_status()
     if compiled is None and (options.walkthrough or map_file):
         raise InputError(why_not)
     if compiled and options.walkthrough:
-        text = format_walkthrough(compiled, options.json)
-        print(visible_json(text) if options.json else visible(text))
+        _print_walkthrough(compiled, as_json=options.json)
         return
     try:
         findings = inspect_game(
@@ -98,23 +45,23 @@ def run(options: argparse.Namespace) -> None:
             why_not,
             limit=min(options.limit, EXPLORE_LIMIT),
             seconds=float(options.seconds or RANDOM_SECONDS),
-            progress=status_line(),
+            progress=terminal.status_line(),
         )
     finally:
-        clear_status()
+        terminal.clear_status()
         close(game)
     if options.json:
-        print(visible_json(json.dumps(findings.as_json(), indent=2, ensure_ascii=False)))
+        terminal.print_json(findings.as_json(), indent=2)
     else:
-        print(to_text(inspection(findings, options.game), width=terminal_width()))
+        print(to_text(inspection(findings, options.game), width=terminal.terminal_width()))
     if compiled and map_file:
         write_map(story_map(compiled), map_file)
-        print(f"{map_file}: the map", file=sys.stderr)
+        terminal.warn(f"{map_file}: the map")
 
 
 def _compile(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, str]:
     """Return the compiled game, or why it cannot be compiled."""
-    progress = counter("states", options.limit)
+    progress = terminal.counter("states", options.limit)
     try:
         compiled = compile_game(game, limit=options.limit, memory=options.memory, progress=progress)
     except InputError as error:
@@ -131,25 +78,23 @@ def _map_file(path: Path, name: str) -> Path:
     return file
 
 
-def format_walkthrough(compiled: Compiled, as_json: bool) -> str:
-    """Format the most likely course of the best play."""
+def _print_walkthrough(compiled: Compiled, *, as_json: bool) -> None:
+    """Print the most likely course of the best play."""
     steps = walkthrough(compiled)
     if as_json:
-        table = [dataclasses.asdict(step) for step in steps]
-        return json.dumps(table, indent=2, ensure_ascii=False)
-    lines = []
+        terminal.print_json([dataclasses.asdict(step) for step in steps], indent=2)
+        return
     for step in steps:
-        lines.append(f"{step.text}\n")
+        print(f"{visible(step.text)}\n")
         if step.action:
             draw = f"  (by chance: {percent(step.chance)})" if step.chance < 1 else ""
-            lines.append(f"  → {step.action}{draw}\n")
+            print(f"  → {visible(step.action)}{draw}\n")
     last = steps[-1].state
     if compiled.ended[last]:
         count = counted(len(steps) - 1, "step")
-        lines.append(f"  final reward {compiled.reward[last]:g} after {count}")
+        print(f"  final reward {compiled.reward[last]:g} after {count}")
     else:
-        lines.append("  … and so on: it is best never to end")
-    return "\n".join(lines)
+        print("  … and so on: it is best never to end")
 
 
 def inspection(findings: Findings, command: str = "") -> Document:
@@ -259,11 +204,8 @@ def _endings(findings: Findings) -> Block:
                 row.append(share.percent)
         if not findings.exact:
             row.append(str(ending.returns or ""))
-        words = one_line(ending.last_words)
-        if len(words) > MAX_LAST_WORDS:
-            words = words[: MAX_LAST_WORDS - 1].rstrip() + "…"
         steps = str(len(ending.path)) if ending.path is not None else ""
-        rows.append([*row, steps, literal(words)])
+        rows.append([*row, steps, literal(ending.last_words)])
     header += ["fewest steps", "last words"]
     return Table("", header, rows, align="l" + "r" * (len(header) - 2) + "l")
 

@@ -1,49 +1,35 @@
-"""Commands that run many jobs: their options, and the progress display."""
+"""Commands that run many jobs: their workers, --set, and the progress display."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import os
-import sys
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from drrn.cli.terminal import positive
+from drrn.cli.terminal import clear_status, status_line, terminal_width, warn
 from drrn.errors import InputError
+from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.workers import (
+    Estimate,
+    Event,
+    Processes,
+    Workers,
+    in_order,
+    run_all,
+    seconds_per_cost,
+    time_left_text,
+)
 from drrn.settings import all_settings
 from drrn.writing import visible
 
-if TYPE_CHECKING:
-    from drrn.lab.experiments.job import Job
-    from drrn.lab.experiments.workers import Event, Workers
-
-STOPPED = "stopped: run the same command again to continue from the last finished rounds"
-
-
-def add_workers_options(command: argparse.ArgumentParser) -> None:
-    """Add --jobs, --device and --ray."""
-    command.add_argument(
-        "--jobs", type=positive, metavar="N", help="jobs at once (default: the number of cores)"
-    )
-    command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
-    command.add_argument(
-        "--ray",
-        nargs="?",
-        const="",
-        metavar="ADDRESS",
-        help="run the jobs on a Ray cluster: HOST:PORT of its head, or auto for the one that this "
-        "machine is part of (default: RAY_ADDRESS, or else a new cluster of this machine alone)",
-    )
-
 
 def workers_for(options: argparse.Namespace) -> Workers:
-    """Return the workers that the options name."""
+    """Return the workers that --jobs, --device and --ray name."""
     if options.ray is None:
-        from drrn.lab.experiments import workers
-
-        return workers.Processes(options.jobs or _cores())
+        return Processes(options.jobs or _cores())
     from drrn.lab.experiments.cluster import LOCAL, RayCluster
 
     if options.device != "cpu":
@@ -56,18 +42,6 @@ def workers_for(options: argparse.Namespace) -> Workers:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def add_set_option(command: argparse.ArgumentParser, note: str = "") -> None:
-    """Add --set."""
-    command.add_argument(
-        "--set",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help=f"a setting of all jobs, as of `drrn train`, such as rounds=2{note}",
-    )
 
 
 def read_settings(texts: Iterable[str], reserved: Iterable[str]) -> dict[str, Any]:
@@ -91,27 +65,41 @@ def read_settings(texts: Iterable[str], reserved: Iterable[str]) -> dict[str, An
 
 
 def run_jobs(
-    jobs: list[Job], workers: Workers, finished: list[Job], until: float | None = None
+    jobs: list[Job],
+    workers: Workers,
+    text: str = "jobs are done",
+    *,
+    until: float | None = None,
+    is_done: Callable[[Job], bool] = Job.is_done,
 ) -> list[Event]:
-    """Run jobs with a progress display, and return the events of those that failed.
+    """Run those jobs that are not done, and return the events of those that failed.
 
     Args:
-        jobs: The jobs, in order.
+        jobs: The jobs; if there is a time limit, in the order in which they are run.
         workers: Where they run.
-        finished: Earlier jobs, to estimate the time left.
+        text: Printed after the number of jobs that are done.
         until: No job is started after this time of the monotonic clock.
+        is_done: Whether a job is done.
     """
-    from drrn.lab.experiments.workers import run_all, seconds_per_cost
-
-    if not jobs:
+    missing: list[Job] = []
+    finished: list[Job] = []
+    for job in jobs:
+        (finished if is_done(job) else missing).append(job)
+    print(f"{len(finished)} of {len(jobs)} {text}", flush=True)
+    if not missing:
         return []
+    if until is None:
+        missing = in_order(missing)
     failed = []
-    in_time = itertools.takewhile(lambda _: is_before(until), jobs)
-    with Display(jobs, workers, seconds_per_cost(finished), until) as display:
-        for event in run_all(in_time, workers):
+    display = Display(missing, workers, seconds_per_cost(finished), until)
+    try:
+        for event in run_all(itertools.takewhile(lambda _: is_before(until), missing), workers):
             display.update(event)
             if event.kind == "failed":
                 failed.append(event)
+    except KeyboardInterrupt:
+        warn("stopped: run the same command again to continue from the last finished rounds")
+        raise
     return failed
 
 
@@ -128,80 +116,47 @@ def failure_error(failed: list[Event], total: int) -> InputError:
 
 
 class Display:
-    """Progress of jobs: a live table on a terminal with rich, else a line for each finished job."""
+    """Prints a line for each finished job; on a terminal, a status line names the running ones."""
 
     def __init__(
         self, jobs: list[Job], workers: Workers, seconds: float, until: float | None = None
     ) -> None:
-        from drrn.lab.experiments.workers import Estimate
-
         self.total = len(jobs)
         self.finished = 0
         self.workers = workers
         self.until = until
         self.estimate = Estimate(jobs, workers.slots(), seconds)
-        self.running: dict[str, tuple[Event, float]] = {}  # by name: last event, start
-        self.live: Any = None
-
-    def __enter__(self) -> Display:
-        if sys.stdout.isatty():
-            try:
-                from rich.live import Live
-
-                self.live = Live(get_renderable=self._table, refresh_per_second=2, transient=True)
-                self.live.start()
-            except ImportError:
-                pass
-        if self.total and not self.live:
-            print(f"{self._time_left()}, {self.workers.slots()} at a time", flush=True)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.live:
-            self.live.stop()
+        self.running: dict[str, str] = {}  # round and score, by name
+        self.show = status_line()
+        print(f"{self._time_left()}, {workers.slots()} at a time", flush=True)
 
     def update(self, event: Event) -> None:
         self.estimate.update(event)
         name = f"{event.job.game} {event.job.name}"
+        score = "" if event.score is None else f"{event.score:6.2f}"
         if event.kind in ("done", "failed", "lost"):
             self.running.pop(name, None)
             self.finished += event.kind != "lost"
-            self._print(event, name)
+            clear_status()
+            print(self._line(event, name, score), flush=True)
         else:
-            start = self.running[name][1] if name in self.running else time.perf_counter()
-            self.running[name] = (event, start)
+            rounds = f" {event.rounds}/{event.job.settings.run.rounds}" if event.rounds else ""
+            self.running[name] = f"{name}{rounds}{score}"
+        if self.show:
+            running = ", ".join(self.running.values())
+            text = f"{self.finished} of {self.total} jobs done, {self._time_left()}; {running}"
+            self.show(text[: terminal_width() - 10])
 
-    def _print(self, event: Event, name: str) -> None:
-        score = "" if event.score is None else f"  {event.score:6.2f}"
+    def _line(self, event: Event, name: str, score: str) -> str:
         why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
         outcome = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: started again"}
         left = self._time_left() if self.finished < self.total else "all done"
         total = f"/{self.total}" if self.until is None else ""
         count = f"[{self.finished:>3}{total}]"
-        line = f"{count} {name:<45}{event.seconds:6.0f} s{score}{outcome[event.kind]}  {left}"
-        if self.live:
-            self.live.console.print(line, highlight=False, markup=False)
-        else:
-            print(line, flush=True)
-
-    def _table(self) -> Any:
-        """Return the live table, rendered twice a second."""
-        from rich.console import Group
-        from rich.table import Table
-
-        table = Table(box=None)
-        for column in ("running", "round", "score", "seconds"):
-            table.add_column(column, justify="left" if column == "running" else "right")
-        for name, (event, start) in list(self.running.items()):
-            job = event.job
-            rounds = f"{event.rounds}/{job.settings.run.rounds}" if job.variant else ""
-            score = "" if event.score is None else f"{event.score:.2f}"
-            table.add_row(name, rounds, score, f"{time.perf_counter() - start:.0f}")
-        return Group(f"\n{self.finished} of {self.total} jobs done, {self._time_left()}", table)
+        seconds = f"{event.seconds:6.0f} s"
+        return f"{count} {name:<45}{seconds}  {score}{outcome[event.kind]}  {left}"
 
     def _time_left(self) -> str:
-        from drrn.lab.experiments.workers import time_left_text
-
         self.estimate.slots = self.workers.slots()  # a cluster grows and shrinks
         seconds = self.estimate.seconds_left()
         if self.until is not None:  # jobs that were started in time are finished

@@ -7,43 +7,22 @@ import dataclasses
 import getpass
 import itertools
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.terminal import (
-    POLICIES,
-    add_game_options,
-    counted,
-    open_game,
-    positive,
-    print_json,
-    table,
-    tracked,
-)
+from drrn.cli.terminal import open_game, print_json, table, tracked, warn
 from drrn.errors import InputError, require
+from drrn.game import episodes
 from drrn.game.contract import Game, Observation
-from drrn.game.episodes import (
-    Episode,
-    Policy,
-    Summary,
-    episode,
-    outcome_of,
-    play_episodes,
-    random_policy,
-    summarise,
-)
 from drrn.game.optional import close, ending_of, is_stopped, title_of
 from drrn.serve import scores
-from drrn.writing import visible, words
+from drrn.settings import POLICIES
+from drrn.writing import counted, visible, words
 
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
-DESCRIPTION = """Play in the terminal: type the number of an action, its words, or the beginnings
-of its words; u undoes a step, r restarts, q quits. Each finished game is added to the scores
-file. With --policy, a policy plays instead of you."""
 MAX_COLUMNS = 80  # longer lines are hard to read
 LONG_MENU = 20  # more actions than this are typed, not numbered
 ADVICE = 3  # actions of a long menu that the agent recommends
@@ -56,36 +35,6 @@ HELP_COMMANDS = (
 DIRECTIONS = {"n": "north", "s": "south", "e": "east", "w": "west", "d": "down"}  # u is undo
 ARTICLES = {"a", "an", "the"}
 SYNONYMS = {"get": "take", "walk": "go"}  # if the game has no such verb
-
-
-def add_command(commands: Any) -> None:
-    command = commands.add_parser("play", description=DESCRIPTION)
-    add_game_options(command)
-    flag = command.add_argument
-    flag("--seed", type=int, help="random seed of the game (default: random)")
-    add_paraphrased(command)
-    flag("--no-shuffle", action="store_true", help="keep the story's order of the actions")
-    path = "replay the clicks in a file (of drrn test --paths, or one action per line)"
-    flag("--path", type=Path, metavar="FILE", help=path)
-    person = command.add_argument_group("you play").add_argument
-    person("--player", metavar="NAME", help="your name in the scores file (default: your login)")
-    agent = "show a trained agent's Q and probability of each action; with --policy, it plays"
-    person("--agent", type=Path, metavar="RUN", help=agent)
-    person("--scores", type=Path, metavar="FILE", help="scores file (default: ~/.drrn/scores.csv)")
-    policy = command.add_argument_group("a policy plays").add_argument
-    choices = ("random", *POLICIES)
-    policy("--policy", choices=choices, help="random, or a policy of the agent (default: best)")
-    policy("--episodes", type=positive, default=1000, metavar="N", help="default: 1000")
-    policy("--json", action="store_true", help="print the summary as JSON")
-    policy("--show", action="store_true", help="print each page and each action")
-    command.set_defaults(run=run)
-
-
-def add_paraphrased(command: argparse.ArgumentParser) -> None:
-    """Add --paraphrased."""
-    explanation = "paraphrase the actions, by the story's own set or a set by name"
-    options: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "metavar": "SET"}
-    command.add_argument("--paraphrased", help=explanation, **options)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -107,12 +56,12 @@ def run(options: argparse.Namespace) -> None:
         path = options.scores or scores.scores_file()
         Session(game, seed, options.player or _login(), path, agent).play()
         return
-    policy: Policy = random_policy(seed)
+    policy: episodes.Policy = episodes.random_policy(seed)
     if name != "random":
         policy = _load_player(options.agent, game, name, seed)
-    play = _show_episodes if options.show else play_episodes
+    play = _show_episodes if options.show else episodes.play_episodes
     outcomes = play(game, policy, options.episodes, seed)
-    summary = summarise(tracked(outcomes, options.episodes, "playing"))
+    summary = episodes.summarise(tracked(outcomes, options.episodes, "playing"))
     if options.json:
         print_json(dataclasses.asdict(summary))
     else:
@@ -138,23 +87,24 @@ def _load_player(folder: Path, game: Game, policy: str, seed: int) -> Player:
 
     learned = Run(folder).config["game"]["title"]
     if learned != (title := title_of(game)):
-        note = f'the agent learned "{learned}", but this is "{title}"; its advice is a guess'
-        print(visible(note), file=sys.stderr)
+        warn(f'the agent learned "{learned}", but this is "{title}"; its advice is a guess')
     return Agent.load(folder).policy(policy, seed=seed)
 
 
-def _show_episodes(game: Game, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
+def _show_episodes(
+    game: Game, policy: episodes.Policy, count: int, seed: int
+) -> Iterator[episodes.Episode]:
     """Play episodes like `play_episodes`, and print their pages."""
     begin = getattr(policy, "begin", None)
-    for number in range(episodes):
+    for number in range(count):
         if begin is not None:
             begin()
-        steps = list(episode(game, policy, seed if number == 0 else None))
+        steps = list(episodes.episode(game, policy, seed if number == 0 else None))
         for step, following in itertools.pairwise(steps):
             _print_page(step.page, following.index)
         last = steps[-1].page
         print(f"\n{visible(last.text)}\n\n  reward {last.reward:g}\n")
-        yield outcome_of(game, steps)
+        yield episodes.outcome_of(game, steps)
 
 
 def _print_page(page: Observation, index: int | None) -> None:
@@ -165,7 +115,7 @@ def _print_page(page: Observation, index: int | None) -> None:
             print(f"  {'→' if number == index else ' '} {visible(action)}")
 
 
-def _summary_text(summary: Summary) -> str:
+def _summary_text(summary: episodes.Summary) -> str:
     rows = [
         ["games", summary.episodes],
         ["mean final reward", summary.mean_final_reward],

@@ -3,96 +3,42 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.terminal import POLICIES, positive, print_json, table
+from drrn.cli.terminal import print_json, table, warn
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
-from drrn.runs.run import Run, RunSummary, check_same_game
-from drrn.writing import visible
+from drrn.runs.curve import Curve, draw_curves
+from drrn.runs.run import Run, check_same_game
+from drrn.settings import POLICIES
 
-RUNS = """List the runs in a folder and its subfolders, the last written first: game, model,
-rounds, mean final reward after the last round by each policy, and state. running: a process is
-training it; finished: all rounds are done; interrupted: drrn train --resume continues it; agent:
-an agent without its run; damaged: a file cannot be read."""
-COMPARE = """Plot the learning curves of runs of one game, with random play and the best possible
-score, and print their scores: mean and standard deviation over seeds (the replicas of a run), and
-how much higher each is than the first run's, with a 95 % bootstrap interval over seeds. If the
-interval excludes 0, the difference is clear; with five seeds or fewer, treat it as a hint and
-train more."""
-PUSH = """Upload a run to the Hugging Face Hub as a model repository: weights, words, settings,
-scores, and a model card (README.md; your own is uploaded unchanged). Paths of your machine are
-removed. Log in first (hf auth login), or set HF_TOKEN."""
-PULL = """Download a run that drrn push uploaded to a new folder, for drrn.load, watch, evaluate,
-ask and play --agent. Only the files of a run are downloaded, their hashes are checked, and none
-of them is executed. The game is not included: it is opened by its name, or given with --game."""
 COMPARE_HEADER = ["run", "model", "seeds", "round", "mean", "sd"]
-
-
-def add_command(commands: Any) -> None:
-    command = commands.add_parser("runs", description=RUNS)
-    flag = command.add_argument
-    flag(
-        "folder", type=Path, nargs="?", default=Path("runs"), metavar="FOLDER", help="default: runs"
-    )
-    flag("--json", action="store_true", help="print the list as JSON")
-    command.set_defaults(run=run_list)
-    command = commands.add_parser("compare", description=COMPARE)
-    flag = command.add_argument
-    flag("runs", type=Path, nargs="+", metavar="RUN", help="the first is what others compare with")
-    flag("--policy", choices=POLICIES, default="softmax", help="default: softmax")
-    measures = ("final_reward", "return")
-    flag("--measure", choices=measures, default="final_reward", help="default: final_reward")
-    flag("--round", type=positive, metavar="N", help="round to compare (default: each run's last)")
-    names = "compare, or the first free of compare-2, compare-3 …"
-    flag(
-        "--out", type=Path, metavar="NAME", help=f"plot to NAME.svg and NAME.png (default: {names})"
-    )
-    flag("--no-plot", action="store_true", help="print the table only")
-    flag("--json", action="store_true", help="print the table as JSON")
-    command.set_defaults(run=run_compare)
-    command = commands.add_parser("push", description=PUSH)
-    flag = command.add_argument
-    flag("folder", type=Path, metavar="RUN", help="the folder of a run")
-    flag("repository", metavar="REPO", help="such as yourname/long-watch")
-    flag("--private", action="store_true", help="make a new repository private")
-    flag("--checkpoint", action="store_true", help="include the checkpoint, for others to resume")
-    command.set_defaults(run=run_push)
-    command = commands.add_parser("pull", description=PULL)
-    flag = command.add_argument
-    flag("repository", metavar="REPO", help="such as yourname/long-watch")
-    flag("--out", type=Path, metavar="RUN", help="the new folder (default: runs/NAME)")
-    flag("--revision", help="a commit, branch or tag (default: the newest)")
-    trust = "accept a run that names Python modules, which loading it imports; trust them first"
-    flag("--modules", action="store_true", help=trust)
-    command.set_defaults(run=run_pull)
 
 
 def run_list(options: argparse.Namespace) -> None:
     summaries = [run.summary() for run in Run.find(options.folder)]
     if options.json:
-        print_json([dataclasses.asdict(each) for each in summaries])
+        print_json(summaries)
         return
     if not summaries:
-        print(f"{options.folder}: no runs; drrn train makes one", file=sys.stderr)
+        warn(f"{options.folder}: no runs; drrn train makes one")
         return
     header = ["run", "game", "model", "seeds", "rounds", *POLICIES, "when", "state"]
     print(table([_cells(each) for each in summaries], header=header))
     for each in summaries:
-        if each.fault:
-            print(visible(each.fault), file=sys.stderr)
+        if each["fault"]:
+            warn(each["fault"])
 
 
-def _cells(run: RunSummary) -> list[object]:
-    scores = run.scores or {}
-    rounds = None if run.rounds is None else f"{run.rounds_done}/{run.rounds}"
-    means = [scores.get(policy) for policy in POLICIES]
-    return [run.run, run.game, run.model, run.replicas, rounds, *means, run.when, run.state]
+def _cells(run: dict[str, Any]) -> list[object]:
+    scores = run["scores"] or {}
+    rounds = None if run["rounds"] is None else f"{run['rounds_done']}/{run['rounds']}"
+    facts = [run[name] for name in ("run", "game", "model", "replicas")]
+    return [*facts, rounds, *map(scores.get, POLICIES), run["when"], run["state"]]
 
 
 def run_compare(options: argparse.Namespace) -> None:
@@ -109,18 +55,17 @@ def run_compare(options: argparse.Namespace) -> None:
     else:
         print(_comparison(entries, random, best))
     if len({entry["episodes_played"] for entry in entries}) > 1:
-        note = "the runs played different numbers of episodes; compare one round with --round"
-        print(note, file=sys.stderr)
+        warn("the runs played different numbers of episodes; compare one round with --round")
     if options.no_plot:
         return
-    from drrn.runs.curve import draw_curves
-
     title = runs[0].config["game"]["title"]
-    curves = [(_label(run), run.rounds()) for run in runs]
+    curves = [Curve(_label(run), run.rounds(), column) for run in runs]
+    references = {"random play": random, "best possible": best}
+    measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
     try:
-        draw_curves(curves, column, title, (random, best), paths)
+        draw_curves(curves, references, measure, title, paths)
     except InputError as error:
-        print(f"no plot: {visible(str(error))}", file=sys.stderr)
+        warn(f"no plot: {error}")
         return
     for path in paths:
         print(path, file=sys.stderr if options.json else sys.stdout)

@@ -1,10 +1,11 @@
-"""What the commands share: options of games, tables, JSON, progress."""
+"""What the commands share: opening the game, tables, JSON, progress on a terminal."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
+import importlib.util
 import json
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,75 +13,40 @@ from typing import Any, TypeVar
 
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
-from drrn.settings import POLICIES as POLICIES
-from drrn.writing import counted as counted
-from drrn.writing import one_line as one_line
 from drrn.writing import visible, visible_json
 
 T = TypeVar("T")
+MAX_WIDTH = 120
+STATUS_AFTER = 1.0  # seconds
+STATUS_EVERY = 0.3
 
 
-def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    """Add GAME and the options that say how to open it."""
-    command.add_argument(
-        "game",
-        metavar="GAME",
-        nargs="?" if optional else None,
-        help="a name, the path of a story or its .toml, or module:factory",
-    )
-    command.add_argument("--lenient", action="store_true", help="skip unsupported code")
-    command.add_argument(
-        "--engine",
-        choices=("native", "hosted"),
-        help="what runs a Twine story: our interpreter (native), or the story's own engine "
-        "(hosted); default: native if it supports the whole story",
-    )
-    command.add_argument(
-        "--encoding", help="encoding of the story file, if not UTF-8 (old stories: cp1252)"
-    )
-    command.add_argument(
-        "--outside", action="store_true", help="let a TOML name files outside its own folder"
-    )
+def game_spec(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> GameSpec:
+    """Return the spec that opens the game which the options name."""
+    given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
+    return spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
 
 
-def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> Game:
-    """Open the game that the options name."""
-    return open_named(options, lenient=lenient, **choices)[0]
-
-
-def open_named(
-    options: argparse.Namespace, *, lenient: bool = False, **choices: Any
-) -> tuple[Game, GameSpec]:
-    """Open the game that the options name, and return the spec that opens it again."""
+def open_game(options: argparse.Namespace, **choices: Any) -> Game:
+    """Open the game that the options name; report what --lenient skips."""
     from drrn.stories.authored import Explorable
     from drrn.stories.twine.script import summarise
 
-    given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
-    spec = spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
-    game = spec.open()
+    game = game_spec(options, **choices).open()
     if options.lenient and isinstance(game, Explorable):
         for line in summarise(game.problems):
-            print(f"skipped: {visible(line)}", file=sys.stderr)
-    return game, spec
+            warn(f"skipped: {line}")
+    return game
 
 
-def add_limit(command: argparse.ArgumentParser) -> None:
-    """Add --limit."""
-    from drrn.stories.authored import EXPLORE_LIMIT
-
-    command.add_argument(
-        "--limit",
-        type=positive,
-        default=EXPLORE_LIMIT,
-        help="largest number of states to visit (default: %(default)s)",
-    )
+def warn(message: str) -> None:
+    """Print a message to stderr, without control characters."""
+    print(visible(message), file=sys.stderr)
 
 
-def positive(text: str) -> int:
-    """Parse a whole number from 1."""
-    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text[:20]} is not a whole number from 1")
-    return int(text)
+def print_json(value: Any, indent: int | None = None) -> None:
+    """Print a value as JSON, by default on one line."""
+    print(visible_json(json.dumps(value, indent=indent, ensure_ascii=False)), flush=True)
 
 
 def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> str:
@@ -105,33 +71,59 @@ def _cell(value: object) -> str:
     return "-" if value is None else visible(str(value))
 
 
-def print_json(value: Any) -> None:
-    """Print a value as one line of JSON."""
-    print(visible_json(json.dumps(value, ensure_ascii=False)), flush=True)
+def terminal_width() -> int:
+    """Return the width of the terminal, at most MAX_WIDTH."""
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, MAX_WIDTH))
 
 
-def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
-    """Yield the items, with a progress bar if stderr is a terminal and rich is installed."""
-    if sys.stderr.isatty():
-        with contextlib.suppress(ImportError):
-            from rich.console import Console
-            from rich.progress import track
+def tracked(items: Iterable[T], total: int, label: str, done: int = 0) -> Iterator[T]:
+    """Yield the items, with a progress bar if stderr is a terminal and rich is installed.
 
-            items = track(items, label, total, console=Console(stderr=True), transient=True)
-    yield from items
+    Lines that are printed meanwhile appear above the bar.
+    """
+    if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    both = sys.stdout.isatty()  # otherwise stdout is a file
+    with Progress(console=console, transient=True, redirect_stdout=both) as bar:
+        task = bar.add_task(label, total=total, completed=done)
+        for item in items:
+            yield item
+            bar.advance(task)
 
 
-def counter(unit: str, total: int) -> Callable[[int], None] | None:
-    """Return a function that displays a count on one line; None if stderr is not a terminal."""
+def status_line(hint: str = "") -> Callable[[str], None] | None:
+    """Return a function that displays a status on one line; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         return None
-    last = 0.0
+    start = time.monotonic()
+    last = start
+    suffix = f" ({hint})" if hint else ""
 
-    def show(count: int) -> None:
+    def show(status: str) -> None:
         nonlocal last
-        if time.monotonic() > last + 0.2:
-            last = time.monotonic()
-            text = f"\r{count:,} of at most {total:,} {unit} \x1b[K\r"
+        now = time.monotonic()
+        if now > start + STATUS_AFTER and now > last + STATUS_EVERY:
+            last = now
+            text = f"\r{now - start:.0f} s: {status}{suffix}\x1b[K"
             print(text, end="", file=sys.stderr, flush=True)
 
     return show
+
+
+def counter(unit: str, total: int) -> Callable[[int], None] | None:
+    """Return a function that displays a count as the status; None if stderr is not a terminal."""
+    show = status_line()
+    if show is None:
+        return None
+    return lambda count: show(f"{count:,} of at most {total:,} {unit}")
+
+
+def clear_status() -> None:
+    """Erase the status line."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

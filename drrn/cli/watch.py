@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import select
 import sys
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drrn.cli.play import LONG_MENU, PageView, escaped
-from drrn.cli.terminal import POLICIES, positive
+from drrn.cli.terminal import warn
 from drrn.errors import require
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import episode
 from drrn.game.optional import close, fingerprint_of
+from drrn.runs.agent import Agent, Player
 from drrn.runs.run import Run
-from drrn.writing import visible
 
-if TYPE_CHECKING:
-    from drrn.runs.agent import Player
-
-DESCRIPTION = """Watch a trained agent play: each page, the Q of each action (the mean over
-replicas) and its probability, then the action that the agent takes. q or Ctrl-C quits, p pauses
-until a key is pressed, any other key continues at once."""
 WORDS_PER_SECOND = 4.0
 SHORTEST = 2.0  # seconds of a page with few words
 BEST_SHOWN = 5  # actions of a long menu
@@ -35,33 +29,16 @@ class Quit(Exception):  # noqa: N818
     """The person pressed q."""
 
 
-def add_command(commands: Any) -> None:
-    command = commands.add_parser("watch", description=DESCRIPTION)
-    flag = command.add_argument
-    flag("agent", type=Path, metavar="RUN", help="the folder of a run")
-    flag("--game", help="another game, or the new path of its own")
-    flag("--policy", choices=POLICIES, default="best", help="how it chooses (default: best)")
-    flag("--seconds", type=_seconds, metavar="X", help="per page (default: the time to read it)")
-    episodes = "number of games (default: until you quit; 1 without a terminal)"
-    flag("--episodes", type=positive, metavar="N", help=episodes)
-    flag("--seed", type=int, help="random seed of the game and the agent (default: random)")
-    command.set_defaults(run=run)
-
-
 def run(options: argparse.Namespace) -> None:
     require("rich", "cli")
-    from drrn.runs.agent import Agent
-
     run = Run(options.agent)
     agent = Agent.load(options.agent)
     game = run.open_game(options.game, history=0)  # the player remembers the pages itself
     entry = run.config["game"]
     if fingerprint_of(game) != entry["sha256"]:
-        note = f'the agent learned another game or version, "{entry["title"]}"; its play is a guess'
-        print(visible(note), file=sys.stderr)
+        warn(f'the agent learned another game or version, "{entry["title"]}"; its play is a guess')
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
-    is_terminal = sys.stdin is not None and sys.stdin.isatty()
-    games = options.episodes or (None if is_terminal else 1)
+    games = options.episodes or (None if sys.stdin and sys.stdin.isatty() else 1)
     player = agent.policy(options.policy, seed=seed)
     with Keys() as keys:
         Watching(game, player, keys, options.seconds).play(seed, games)
@@ -81,11 +58,9 @@ class Watching:
     def play(self, seed: int, games: int | None) -> None:
         """Show a number of games; None: until the person quits."""
         self.view.title(self.game)
-        number = 0
         try:
-            while games is None or number < games:
+            for number in itertools.islice(itertools.count(), games):
                 self._play_game(seed + number)
-                number += 1
         except Quit:
             return
 
@@ -131,11 +106,9 @@ class Keys:
 
     def __enter__(self) -> Keys:
         if sys.stdin is not None and sys.stdin.isatty():
-            try:
-                import termios
-                import tty
-            except ImportError:  # not on this system
-                return self
+            import termios
+            import tty
+
             self.before = termios.tcgetattr(sys.stdin)
             tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # keeps what was typed already
         return self
@@ -159,13 +132,3 @@ class Keys:
 def seconds_to_read(text: str) -> float:
     """Return how long a person reads a page."""
     return max(SHORTEST, len(text.split()) / WORDS_PER_SECOND)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text[:20]} is not a number of seconds from 0 to 3600")
-    return seconds

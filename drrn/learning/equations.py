@@ -52,42 +52,27 @@ def q_targets(
     return reward + discount * torch.where(next_mask.any(dim=-1), best, 0.0)
 
 
-def best_of_pairs(q: Tensor, owner: Tensor, pages: int) -> Tensor:
-    """Return the same maximum [R, pages] for pages that are given as pairs.
-
-    Args:
-        q: Q of each pair of a page and an action, [R, N].
-        owner: The page of each pair, [R, N]; -1 for padding.
-        pages: Number of pages; one without actions has the value 0.
-    """
-    owner = owner.where(owner >= 0, pages)  # padding belongs to an extra last page
-    best = q.new_full((len(owner), pages + 1), -torch.inf).scatter_reduce(1, owner, q, "amax")
-    return best.masked_fill(best == -torch.inf, 0.0)[:, :pages]
-
-
 def squared(error: Tensor) -> Tensor:
     """½ (y - Q)², so that its gradient is the error itself."""
     return 0.5 * error * error
 
 
 def n_step_rewards(
-    episode: Ids, reward: Floats, discount: float, n_steps: int
+    last: Mask, reward: Floats, discount: float, n_steps: int
 ) -> tuple[Floats, Ids, Ids]:
     """Sum the discounted rewards of n steps, or of those before the end of the episode.
 
     Args:
-        episode: The episode of each step [N], in order.
+        last: Whether each step is the last of its episode [N].
         reward: The reward of each step [N].
 
     Returns:
         The sums [N], the last step of each sum [N], and the number of rewards in it [N].
     """
-    count = len(episode)
-    ends = np.flatnonzero(last_steps(episode))
-    last = np.repeat(ends, np.diff(ends, prepend=-1))  # the last step of each step's episode
-    sums = np.zeros(count)
-    start = np.arange(count)
-    end = np.minimum(start + n_steps - 1, last)
+    ends = np.flatnonzero(last)
+    sums = np.zeros(len(last))
+    start = np.arange(len(last))
+    end = np.minimum(start + n_steps - 1, np.repeat(ends, np.diff(ends, prepend=-1)))
     for k in range(int((end - start).max(initial=-1)) + 1):
         within = start[start + k <= end]
         sums[within] += discount**k * reward[within + k]

@@ -1,38 +1,18 @@
-"""What replicas played, as arrays of ids: whole episodes, transitions, and the scale of rewards."""
+"""What replicas played, as arrays of ids: whole episodes, and the scale of their rewards."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.learning.equations import BackwardOrder, monte_carlo, n_step_rewards
+from drrn.learning.equations import BackwardOrder, monte_carlo
 from drrn.learning.menus import Menus
 from drrn.text import Ids, State
-
-
-@dataclass(frozen=True)
-class Transitions:
-    """N transitions (s, A, a, r, s', A'); an ending has no next actions."""
-
-    states: Ids  # [N]
-    actions: Menus  # of N pages, in menu order
-    taken: Ids  # [N] index among the actions
-    rewards: NDArray[np.float32]  # [N] sums of n-step rewards
-    discounts: NDArray[np.float32]  # [N] γⁿ, the factor on the next state's value
-    next_states: Ids  # [N]
-    next_actions: Menus  # of N pages
-
-    def __len__(self) -> int:
-        return len(self.states)
-
-    def scaled(self, factor: float) -> Transitions:
-        """Return the transitions with their rewards multiplied."""
-        return replace(self, rewards=self.rewards * np.float32(factor))
 
 
 @dataclass(frozen=True)
@@ -57,35 +37,24 @@ class Steps:
         none = np.zeros(len(self))
         return float(monte_carlo(BackwardOrder.of(self.last), self.rewards, none, 1.0).max())
 
+    @property
+    def returns(self) -> list[float]:
+        """The undiscounted return of each episode."""
+        episode: Ids = np.cumsum(self.last) - self.last
+        return [float(total) for total in np.bincount(episode, self.rewards)]
+
     def scaled(self, factor: float) -> Steps:
         """Return the episodes with their rewards multiplied."""
         return replace(self, rewards=self.rewards * factor)
 
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """Return a transition for each step, with n-step rewards."""
-        episode: Ids = np.cumsum(self.last) - self.last
-        rewards, end, count = n_step_rewards(episode, self.rewards, discount, n_steps)
-        # Pages are numbered through the steps, then through the ends of the episodes.
-        after = np.where(self.last[end], len(self) + episode[end], end + 1)
-        menus = self.actions.joined(self.end_actions)
-        return Transitions(
-            states=self.states,
-            actions=menus[: len(self)],
-            taken=self.taken,
-            rewards=rewards.astype(np.float32),
-            discounts=(discount**count).astype(np.float32),
-            next_states=np.concatenate([self.states, self.end_states])[after],
-            next_actions=menus[after],
-        )
-
-    def renumbered(self, states: Ids, actions: Ids) -> Steps:
-        """Return the episodes with new text ids: state i becomes `states[i]`."""
+    def renumbered(self, states: Callable[[Ids], Ids], actions: Callable[[Ids], Ids]) -> Steps:
+        """Return the episodes with other ids of texts, which two functions return."""
         return replace(
             self,
-            states=states[self.states],
-            actions=replace(self.actions, actions=actions[self.actions.actions]),
-            end_states=states[self.end_states],
-            end_actions=replace(self.end_actions, actions=actions[self.end_actions.actions]),
+            states=states(self.states),
+            actions=replace(self.actions, actions=actions(self.actions.actions)),
+            end_states=states(self.end_states),
+            end_actions=replace(self.end_actions, actions=actions(self.end_actions.actions)),
         )
 
 

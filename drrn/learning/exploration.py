@@ -9,8 +9,6 @@ al. 2017).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
@@ -41,20 +39,23 @@ class Optimism:
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
         self.snapshot = Snapshot([*self.memories, *self.similar])
-        self.hashes = PageHashes(store)
+        self.state_hash = SimHash(store.states, STATE_BITS)
+        self.action_hash = SimHash(store.actions, ACTION_BITS)
 
-    def start(self, number: int) -> None:
+    def start(self, number: int) -> bool:
         """Start a round; drop the episodes of an interrupted attempt.
 
-        After the last optimistic round, the memories are not needed.
+        Returns:
+            Whether the round is optimistic; after the last such round, the memories are empty.
         """
         self.alpha = self.settings.alpha_at(number)
         if self.settings.explores_at(number):
             self.snapshot.start(number)
-            return
+            return True
         for memory in (*self.memories, *self.similar):
             memory.clear()
         self.snapshot.discard()
+        return False
 
     def tell(self, replica: int, steps: Steps) -> None:
         """Take in episodes of a replica, and renew its estimates."""
@@ -63,7 +64,7 @@ class Optimism:
         prior = self.optimistic_value(memory)
         if not recurs(memory):
             memory = self.similar[replica]
-            memory.add(self.hashes.of_steps(steps))
+            memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
         memory.estimate(prior, self.settings.learner, self.alpha)
 
     def rescale(self, replica: int, factor: float) -> None:
@@ -71,7 +72,7 @@ class Optimism:
         for memory in (self.memories[replica], self.similar[replica]):
             memory.rescale(factor)
 
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
+    def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
         """Return the softmax over optimistic values; the network's Q is not used."""
         memory = self.memories[replica]
         weight = self.settings.learner.pseudo_count
@@ -79,13 +80,10 @@ class Optimism:
         keys = pages
         if not recurs(memory):
             memory = self.similar[replica]
-            keys = self.hashes.of_pages(pages)
+            keys = Pages(self.state_hash.of(pages.states), self.action_hash.of(pages.actions))
         count, mean = memory.lookup(keys)
         optimistic = (count * mean + weight * prior) / (count + weight)
         return softmax(optimistic, pages.mask, self.alpha)
-
-    def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
-        return None
 
     def optimistic_value(self, memory: EpisodeMemory) -> float:
         """Return V, which exceeds the best return so far."""
@@ -114,31 +112,6 @@ def recurs(memory: EpisodeMemory) -> bool:
     return len(memory.states) <= max(1, (1 - RECUR) * len(memory))
 
 
-class PageHashes:
-    """Replaces the ids of texts by their SimHash."""
-
-    def __init__(self, store: Store) -> None:
-        self.states = SimHash(store.states, STATE_BITS)
-        self.actions = SimHash(store.actions, ACTION_BITS)
-
-    def of_pages(self, pages: Pages) -> Pages:
-        """Return the hashes of states [N] and actions [N, A]; -1 stays -1."""
-        actions = np.where(pages.mask, self.actions.of(pages.actions), -1)
-        return Pages(self.states.of(pages.states), actions)
-
-    def of_steps(self, steps: Steps) -> Steps:
-        """Return the episodes with hashes."""
-        menus = steps.actions
-        end_menus = steps.end_actions
-        return replace(
-            steps,
-            states=self.states.of(steps.states),
-            actions=replace(menus, actions=self.actions.of(menus.actions)),
-            end_states=self.states.of(steps.end_states),
-            end_actions=replace(end_menus, actions=self.actions.of(end_menus.actions)),
-        )
-
-
 class SimHash:
     """Bits of a lexicon's texts: the signs of the sums of a random vector for each word."""
 
@@ -147,11 +120,11 @@ class SimHash:
         self.generation = texts.generation
         self.spelled = texts.vocabulary.spelled
         self.count = count
-        self.bits = np.zeros(1, np.int64)  # [T + 1], the last for id -1 (no text)
+        self.bits = np.full(1, -1)  # [T + 1], the last for id -1 (no text)
         self.words = np.zeros((0, count), np.float32)  # [V, count]
 
     def of(self, ids: Ids) -> Ids:
-        """Return the bits of some texts."""
+        """Return the bits of some texts; -1 stays -1."""
         self._update()
         return np.asarray(self.bits[ids])
 
@@ -176,4 +149,4 @@ class SimHash:
         sums = np.zeros((count, self.count))
         np.add.at(sums, np.repeat(np.arange(count), np.diff(starts)), self.words[sequence])
         bits = (sums > 0) @ (1 << np.arange(self.count))
-        self.bits = np.concatenate([self.bits[:-1], bits, [0]])
+        self.bits = np.concatenate([self.bits[:-1], bits, self.bits[-1:]])

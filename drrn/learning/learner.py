@@ -12,7 +12,7 @@ from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.learning.equations import squared
-from drrn.learning.experience import Steps, Transitions
+from drrn.learning.experience import Steps
 from drrn.learning.optimisers import OPTIMISERS, Optimiser
 from drrn.models.base import Model, Pages, Reading
 from drrn.models.encoders.base import Leaves
@@ -20,7 +20,6 @@ from drrn.settings import Settings
 from drrn.text import Ids, State, Store
 
 Generators = Sequence[np.random.Generator]  # one for each replica
-Targets = Callable[[], Tensor]
 
 
 class Learner:
@@ -38,7 +37,7 @@ class Learner:
                 return len(steps)
     """
 
-    learns_online = False  # whether `add` and `learn_once` exist
+    learns_online = False  # whether `learn_once` exists
 
     def __init__(self, model: Model, settings: Settings, trained: Model | None = None) -> None:
         """Prepare to learn; `trained` is the model whose weights move, if not the playing one."""
@@ -62,22 +61,22 @@ class Learner:
         """
         raise NotImplementedError
 
-    def tell(self, replica: int, steps: Steps) -> None:
-        """Take in episodes of a replica; a round may tell several times before it learns."""
+    def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
+        """Update the given replicas once, after a step (form online); return like `learn`."""
+        raise NotImplementedError
+
+    def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
+        """Take in episodes of a replica; a round may tell several times before it learns.
+
+        In the form online, steps are the last ones of an episode that may continue, and only the
+        first `count` of them are to be learned from.
+        """
         self.episodes[replica].append(steps)
 
     def forget(self) -> None:
         """Drop what the next round does not learn from; called before and after each round."""
         for episodes in self.episodes:
             episodes.clear()
-
-    def add(self, replica: int, transitions: Transitions) -> None:
-        """Take in transitions of a replica (form online)."""
-        raise NotImplementedError
-
-    def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
-        """Update the given replicas once, after a step (form online); return like `learn`."""
-        raise NotImplementedError
 
     def rescale(self, replica: int, factor: float) -> None:
         """Multiply the rewards that the replica reported: their unit has changed."""
@@ -94,7 +93,9 @@ class Learner:
     def renumber(self, states: Ids, actions: Ids) -> None:
         """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
         for replica, episodes in enumerate(self.episodes):
-            self.episodes[replica] = [steps.renumbered(states, actions) for steps in episodes]
+            self.episodes[replica] = [
+                steps.renumbered(states.__getitem__, actions.__getitem__) for steps in episodes
+            ]
 
     def state(self) -> State:
         """Return what the next round needs besides the weights: arrays and JSON values."""
@@ -126,16 +127,15 @@ class Learner:
         Returns:
             The errors y - Q, [R, B].
         """
+        if weights is None:
+            weights = np.ones(targets.shape, np.float32)
         device = self.model.device
-        ones = np.ones(targets.shape, np.float32)
-        at = torch.from_numpy(index).to(device)
-        y = torch.from_numpy(targets).to(device)
-        w = torch.from_numpy(ones if weights is None else weights).to(device)
+        at, y, w = (torch.from_numpy(array).to(device) for array in (index, targets, weights))
         reading = self.optimiser.model.read(pages, store)[0]
         return self.descend(reading, at, lambda: y, w)
 
     def descend(
-        self, reading: Reading, index: Tensor | None, targets: Targets, weights: Tensor
+        self, reading: Reading, index: Tensor | None, targets: Callable[[], Tensor], weights: Tensor
     ) -> Tensor:
         """Take one optimiser step on Σ w ½ (y - Q)²; return the errors [R, B].
 
@@ -153,16 +153,10 @@ class Learner:
             loss = (squared(error) * weights).sum()
             inputs = [*learned, *leaves.vectors]
             gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
-        dense = gradients[: len(learned)]
-        self.move(dense, leaves, gradients[len(learned) :], weights.any(dim=1))
+        batches = [batch for batch, _ in leaves.entries]
+        rows = list(zip(batches, gradients[len(learned) :], strict=True))
+        self.optimiser.step(gradients[: len(learned)], rows, weights.any(dim=1))
         return error.detach()
-
-    def move(
-        self, dense: Sequence[Tensor], leaves: Leaves, sparse: Sequence[Tensor], active: Tensor
-    ) -> None:
-        """Take an optimiser step, for the gradients of the weights and of rows of word tables."""
-        rows = [(batch, back) for (batch, _), back in zip(leaves.entries, sparse, strict=True)]
-        self.optimiser.step(dense, rows, active)
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,27 +13,27 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.learning.equations import best_of_pairs, q_targets
-from drrn.learning.experience import Steps, Transitions
+from drrn.learning.equations import n_step_rewards, q_targets
+from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators, Learner, divergence
-from drrn.learning.menus import Menus, MenuStore
+from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reading
 from drrn.models.encoders.base import TextBatch
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store, texts_of_all
+from drrn.text import Ids, State, Store, ranges, room, texts_of_all
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
-PREPARED = 256  # batches that are taken from the replay buffers at once
+PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
 
 # --- The replay buffer
 
-TYPES: dict[str, type[np.generic]] = {
+COLUMNS: dict[str, type[np.generic]] = {
     "states": np.int32,
     "menus": np.int32,
     "taken": np.int32,
-    "rewards": np.float32,
-    "discounts": np.float32,
+    "rewards": np.float32,  # sums of n-step rewards
+    "discounts": np.float32,  # γⁿ, the factor on the next state's value
     "next_states": np.int32,
     "next_menus": np.int32,
 }
@@ -40,158 +41,165 @@ SPARE_MENUS = 1024  # unused menus are dropped beyond twice those in use and thi
 
 
 class ReplayBuffer:
-    """Up to `capacity` transitions of one replica; the oldest are overwritten first.
+    """Up to `capacity` transitions (s, A, a, r, s', A') of one replica, packed in columns.
 
-    They are packed: a million with five actions before and after take under 64 MB.
+    The oldest are overwritten first. A million with five actions before and after take under 64 MB.
+    Menus are stored end to end: a wide one once, however often it is added; small ones are as
+    small as the key that would be needed to find them.
     """
+
+    first: Ids  # [menus + 1] where each menu starts among the actions
+    actions: NDArray[Any]  # of all menus; int32, smaller than ids elsewhere
+    menu_count: int
+    wide: dict[bytes, int]  # the number of each wide menu, by its actions
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
-        self.count = 0  # ever added
-        self.arrays = {name: np.empty(0, kind) for name, kind in TYPES.items()}
-        self.menus = MenuStore()
+        self.widest = 1  # size of the largest menu ever added
         self.most_menus = SPARE_MENUS
+        self.clear()
+
+    def clear(self) -> None:
+        self.count = 0  # ever added
+        self.columns = {name: np.zeros(1, kind) for name, kind in COLUMNS.items()}
+        self._set_menus(np.zeros(1, np.int64), np.zeros(0, np.int32))
 
     def __len__(self) -> int:
         return min(self.count, self.capacity)
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays.values()) + self.menus.nbytes
+        arrays = (*self.columns.values(), self.first, self.actions)
+        return sum(array.nbytes for array in arrays)
 
-    def add(self, new: Transitions) -> None:
-        """Add transitions."""
-        index = (self.count + np.arange(len(new))) % self.capacity
-        self._grow(min(self.count + len(new), self.capacity))
-        numbers = self.menus.add(new.actions.joined(new.next_actions))
-        values = {**vars(new), "menus": numbers[: len(new)], "next_menus": numbers[len(new) :]}
-        for name, array in self.arrays.items():
-            array[index] = values[name]
-        self.count += len(new)
-        if self.count > self.capacity and self.menus.count > self.most_menus:
+    def add(self, steps: Steps, discount: float, n_steps: int, count: int | None = None) -> None:
+        """Add the transitions that begin with the first `count` steps, or with all."""
+        count = len(steps) if count is None else count
+        rewards, end, lengths = n_step_rewards(steps.last, steps.rewards, discount, n_steps)
+        # Pages are numbered through the steps, then through the ends of the episodes.
+        episode: Ids = np.cumsum(steps.last) - steps.last
+        after = np.where(steps.last[end], len(steps) + episode[end], end + 1)
+        states = np.concatenate([steps.states, steps.end_states])
+        menus = self._add_menus(steps.actions.joined(steps.end_actions))
+        values: dict[str, NDArray[Any]] = {
+            "states": states,
+            "menus": menus,
+            "taken": steps.taken,
+            "rewards": rewards,
+            "discounts": discount**lengths,
+            "next_states": states[after],
+            "next_menus": menus[after],
+        }
+        index = (self.count + np.arange(count)) % self.capacity
+        self.count += count
+        present = len(self.columns["states"])
+        if len(self) > present:  # at least doubled, so that adding stays cheap
+            more = (0, min(self.capacity, max(len(self), 2 * present)) - present)
+            self.columns = {name: np.pad(array, more) for name, array in self.columns.items()}
+        for name, array in self.columns.items():
+            array[index] = values[name][:count]
+        if self.count > self.capacity and self.menu_count > self.most_menus:
             self._drop_unused_menus()
 
-    def at(self, index: Ids) -> Transitions:
-        """Return the transitions at some indices; those of an empty buffer have no actions."""
-        if not len(self):
-            ids = np.zeros(len(index), np.int64)
-            zeros = np.zeros(len(index), np.float32)
-            none = Menus(np.full(len(index), -1), np.zeros(2, np.int64), np.array([-1]))
-            return Transitions(ids, none, ids, zeros, zeros, ids, none)
-        values = {name: array[index] for name, array in self.arrays.items()}
-        return Transitions(
-            states=values["states"].astype(np.int64),
-            actions=self.menus.of(values["menus"]),
-            taken=values["taken"].astype(np.int64),
-            rewards=values["rewards"],
-            discounts=values["discounts"],
-            next_states=values["next_states"].astype(np.int64),
-            next_actions=self.menus.of(values["next_menus"]),
-        )
-
-    def sample(self, count: int, generator: np.random.Generator) -> Ids:
-        """Return indices drawn uniformly with replacement."""
-        return generator.integers(len(self), size=count)
-
-    def clear(self) -> None:
-        self.count = 0
-        self.menus.clear()
+    def at(self, index: Ids) -> dict[str, Any]:
+        """Return the columns at some indices, menus as `Menus`; an empty buffer has no actions."""
+        rows: dict[str, Any] = {name: array[index] for name, array in self.columns.items()}
+        first = self.first[: max(self.menu_count, 1) + 1]
+        for name in ("menus", "next_menus"):
+            rows[name] = Menus(rows[name].astype(np.int64), first, self.actions)
+        return rows
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """Return the distinct ids of states' and actions' texts."""
         self._drop_unused_menus()
-        pages = [self.arrays[name][: len(self)] for name in ("states", "next_states")]
-        states = np.unique(np.concatenate(pages))
-        return states.astype(np.int64), np.unique(self.menus.state()[1]).astype(np.int64)
+        pages = [self.columns[name][: len(self)] for name in ("states", "next_states")]
+        actions = self.actions[: self.first[self.menu_count]]
+        return np.unique(np.concatenate(pages)).astype(np.int64), np.unique(actions).astype(
+            np.int64
+        )
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         """Texts have new ids: state i is now `states[i]`, likewise for actions."""
         for name in ("states", "next_states"):
-            ids = self.arrays[name][: len(self)]
+            ids = self.columns[name][: len(self)]
             ids[...] = states[ids]
-        self.menus.renumber(actions)
+        first = self.first[: self.menu_count + 1]
+        self._set_menus(first, actions[self.actions[: first[-1]]].astype(np.int32))
 
     def rescale(self, factor: float) -> None:
         """Multiply all rewards."""
-        self.arrays["rewards"] *= np.float32(factor)
+        self.columns["rewards"] *= np.float32(factor)
 
     def state(self) -> State:
         self._drop_unused_menus()
-        first, actions, widest = self.menus.state()
-        arrays = {name: array[: len(self)] for name, array in self.arrays.items()}
-        return {**arrays, "first": first, "actions": actions, "widest": widest, "count": self.count}
+        columns = {name: array[: len(self)] for name, array in self.columns.items()}
+        first = self.first[: self.menu_count + 1]
+        menus = {"first": first, "actions": self.actions[: first[-1]], "widest": self.widest}
+        return {**columns, **menus, "count": self.count}
 
     def restore(self, state: State) -> None:
+        self.clear()
         self.count = state["count"]
-        self.arrays = {name: np.array(state[name], kind) for name, kind in TYPES.items()}
-        self.menus.restore(state["first"], state["actions"], state["widest"])
+        self.widest = state["widest"]
+        if self.count:
+            self.columns = {name: np.array(state[name], kind) for name, kind in COLUMNS.items()}
+        self._set_menus(np.array(state["first"]), np.array(state["actions"], np.int32))
 
-    def _grow(self, rows: int) -> None:
-        """Double the rows if there are too few, so that adding stays cheap."""
-        present = len(self.arrays["states"])
-        if rows > present:
-            more = min(self.capacity, max(rows, 2 * present)) - present
-            self.arrays = {name: np.pad(array, (0, more)) for name, array in self.arrays.items()}
+    # --- Menus
+
+    def _add_menus(self, menus: Menus) -> Ids:
+        """Store the menus of pages; return the number of each page's menu."""
+        self.widest = max(self.widest, menus.widest)
+        new = menus.used()
+        counts = np.diff(new.first)
+        numbers = np.zeros(len(counts), np.int64)
+        is_new = np.ones(len(counts), bool)
+        repeated = 0
+        for menu in np.flatnonzero(counts > NARROW).tolist():
+            key = _key(new.actions[new.first[menu] : new.first[menu + 1]])
+            if key in self.wide:
+                is_new[menu] = False
+                repeated += 1
+            numbers[menu] = self.wide.setdefault(key, self.menu_count + menu - repeated)
+        numbers = np.where(is_new, self.menu_count + np.cumsum(is_new) - 1, numbers)
+        counts = counts[is_new]
+        actions = new.actions[ranges(new.first[:-1][is_new], counts)]
+        start = int(self.first[self.menu_count])
+        end = self.menu_count + len(counts)
+        self.first = room(self.first, end + 1)
+        self.first[self.menu_count + 1 : end + 1] = start + np.cumsum(counts)
+        self.actions = room(self.actions, start + len(actions))
+        self.actions[start : start + len(actions)] = actions
+        self.menu_count = end
+        return np.asarray(numbers[new.which])
+
+    def _set_menus(self, first: Ids, actions: NDArray[np.int32]) -> None:
+        """Replace all menus."""
+        self.menu_count = len(first) - 1
+        self.first = room(first, 2)
+        self.actions = room(actions, 1)
+        wide = np.flatnonzero(np.diff(first) > NARROW).tolist()
+        self.wide = {_key(actions[first[menu] : first[menu + 1]]): menu for menu in wide}
 
     def _drop_unused_menus(self) -> None:
-        columns = [self.arrays[name][: len(self)] for name in ("menus", "next_menus")]
+        columns = [self.columns[name][: len(self)] for name in ("menus", "next_menus")]
         used = np.unique(np.concatenate(columns)).astype(np.int64)
-        if len(used) < self.menus.count:
-            renumbered = self.menus.keep(used)
+        if len(used) < self.menu_count:
+            number = np.zeros(self.menu_count, np.int64)
+            number[used] = np.arange(len(used))
             for numbers in columns:
-                numbers[...] = renumbered[numbers]
+                numbers[...] = number[numbers]
+            menus = Menus(used, self.first[: self.menu_count + 1], self.actions).used()
+            self._set_menus(menus.first, np.asarray(menus.actions, np.int32))
         self.most_menus = 2 * len(used) + SPARE_MENUS
 
 
+def _key(actions: NDArray[np.integer]) -> bytes:
+    """Return a hash of a menu, long enough to be unique."""
+    return hashlib.blake2b(actions.astype(np.int32).tobytes(), digest_size=16).digest()
+
+
 # --- Batches
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """The distinct pages of a batch as pairs of a state and an action, padded with -1."""
-
-    states: Ids  # [R, N]
-    actions: Ids  # [R, N]
-    owner: Ids  # [R, N] the distinct page of each pair
-    at: Ids  # [R, B] the distinct page of each page of the batch
-
-
-@dataclass(frozen=True)
-class RaggedPages:
-    """Pages of K batches with menus of very different width; a batch is laid out as `Pairs`."""
-
-    states: Ids  # [K, R, B]
-    menus: Ids  # [K, R, B] numbers in the replica's store of menus; -1: no actions
-    stores: Sequence[MenuStore]  # of each replica
-
-    def __getitem__(self, some: slice) -> list[Pairs]:
-        return [self._pairs(k) for k in range(*some.indices(len(self.states)))]
-
-    def _pairs(self, k: int) -> Pairs:
-        rows = [self._pairs_of(r, self.menus[k, r], self.states[k, r]) for r in self._replicas]
-        states, actions, owner, at = zip(*rows, strict=True)
-        return Pairs(_padded(states), _padded(actions), _padded(owner), np.stack(at))
-
-    @property
-    def _replicas(self) -> range:
-        return range(len(self.stores))
-
-    def _pairs_of(self, replica: int, menus: Ids, states: Ids) -> tuple[Ids, Ids, Ids, Ids]:
-        """Duplicate pages are scored once."""
-        pages, at = np.unique((menus << 32) + states, return_inverse=True)
-        state = pages & 0xFFFFFFFF
-        menu = pages >> 32
-        with_actions = np.flatnonzero(menu >= 0)
-        actions = self.stores[replica].of(menu[with_actions])
-        owner = np.repeat(with_actions, actions.counts)
-        return state[owner], actions.flat(), owner, at.reshape(-1)
-
-
-def _padded(rows: Sequence[Ids]) -> Ids:
-    table = np.full((len(rows), max(map(len, rows))), -1, np.int64)
-    for row, values in zip(table, rows, strict=True):
-        row[: len(values)] = values
-    return table
 
 
 @dataclass(frozen=True)
@@ -202,19 +210,14 @@ class Batches:
     taken: Ids  # [K, R, B]
     rewards: NDArray[np.float32]  # [K, R, B]
     discounts: NDArray[np.float32]  # [K, R, B]
-    next_pages: Pages | RaggedPages
+    next_pages: Pages
     weights: NDArray[np.float32]  # [K, R, B]
 
     @cached_property
-    def taken_actions(self) -> Ids:
-        """The ids of the actions taken, [K, R, B]."""
+    def taken_pages(self) -> Pages:
+        """The pages with the taken action alone."""
         actions = np.take_along_axis(self.pages.actions, self.taken[..., None], axis=-1)
-        return np.asarray(actions[..., 0])
-
-    @cached_property
-    def active(self) -> NDArray[np.bool_]:
-        """Whether a replica has a transition in a batch, [K, R]."""
-        return np.asarray(self.weights.any(axis=2))
+        return Pages(self.pages.states, actions)
 
 
 def batches_of(
@@ -222,40 +225,36 @@ def batches_of(
 ) -> Batches:
     """Cut the transitions at some indices of each buffer into batches, padded with weight 0.
 
-    Without `menus`, pages have the taken action alone, and next pages are ragged if one is wide.
+    Without `menus`, pages have the taken action alone.
     """
     longest = max(map(len, indices))
-    most = max(buffer.menus.widest for buffer in buffers)
+    most = max(buffer.widest for buffer in buffers)
     size = min(size, longest)
     padding = [(0, -(-longest // size) * size - len(index)) for index in indices]
     padded = [np.pad(index, more) for index, more in zip(indices, padding, strict=True)]
     rows = [buffer.at(index) for buffer, index in zip(buffers, padded, strict=True)]
-    ones = [np.ones(len(index), np.float32) for index in indices]
 
     def cut(arrays: list[NDArray[Any]]) -> NDArray[Any]:
         """Cut rows of all replicas [R, K · B, …] into batches [K, R, B, …]."""
         whole = np.stack(arrays)
         return np.asarray(whole.reshape(len(arrays), -1, size, *whole.shape[2:]).swapaxes(0, 1))
 
-    next_states = cut([row.next_states for row in rows])
-    next_pages: Pages | RaggedPages
-    if menus or most <= NARROW:
-        next_pages = Pages(next_states, cut([row.next_actions.padded(most) for row in rows]))
-    else:
-        numbers = cut([row.next_actions.which for row in rows])
-        next_pages = RaggedPages(next_states, numbers, [buffer.menus for buffer in buffers])
     if menus:
-        actions = [row.actions.padded(most) for row in rows]
-        taken = cut([row.taken for row in rows])
+        actions = [row["menus"].padded(most) for row in rows]
+        taken = cut([row["taken"].astype(np.int64) for row in rows])
     else:
-        actions = [row.actions.at(row.taken)[:, None] for row in rows]
-        taken = np.zeros_like(next_states)
+        actions = [row["menus"].at(row["taken"])[:, None].astype(np.int64) for row in rows]
+        taken = np.zeros((-(-longest // size), len(buffers), size), np.int64)
+    next_actions = [row["next_menus"].padded(most) for row in rows]
+    ones = [np.ones(len(index), np.float32) for index in indices]
     return Batches(
-        pages=Pages(cut([row.states for row in rows]), cut(actions)),
+        pages=Pages(cut([row["states"].astype(np.int64) for row in rows]), cut(actions)),
         taken=taken,
-        rewards=cut([row.rewards for row in rows]),
-        discounts=cut([row.discounts for row in rows]),
-        next_pages=next_pages,
+        rewards=cut([row["rewards"] for row in rows]),
+        discounts=cut([row["discounts"] for row in rows]),
+        next_pages=Pages(
+            cut([row["next_states"].astype(np.int64) for row in rows]), cut(next_actions)
+        ),
         weights=cut([np.pad(one, more) for one, more in zip(ones, padding, strict=True)]),
     )
 
@@ -275,19 +274,16 @@ class QLearning(Learner):
     def __init__(self, model: Model, settings: Settings) -> None:
         super().__init__(model, settings)
         self.buffers = [ReplayBuffer(settings.learner.capacity) for _ in model.seeds]
-        self.updates = [0] * len(model.seeds)  # of each replica; batches without data do not count
 
-    def tell(self, replica: int, steps: Steps) -> None:
+    def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
         learner = self.settings.learner
-        self.add(replica, steps.transitions(learner.discount, learner.n_steps))
-
-    def add(self, replica: int, transitions: Transitions) -> None:
-        self.buffers[replica].add(transitions)
+        self.buffers[replica].add(steps, learner.discount, learner.n_steps, count)
 
     def learn(self, generators: Generators) -> int:
         """Make epochs over the shuffled replay buffers."""
         learner = self.settings.learner
-        size = learner.batch_size * PREPARED
+        widest = max(buffer.widest for buffer in self.buffers)
+        size = learner.batch_size * max(1, PREPARED * NARROW // max(NARROW, widest))
         for _ in range(learner.epochs):
             pairs = zip(self.buffers, generators, strict=True)
             orders = [generator.permutation(len(buffer)) for buffer, generator in pairs]
@@ -300,8 +296,8 @@ class QLearning(Learner):
         indices = []
         for buffer, generator, active in zip(self.buffers, generators, replicas, strict=True):
             count = self.settings.learner.batch_size if active and len(buffer) else 0
-            index = buffer.sample(count, generator) if count else np.empty(0, np.int64)
-            indices.append(index)
+            drawn = generator.integers(len(buffer), size=count) if count else np.empty(0, np.int64)
+            indices.append(drawn)
         if any(map(len, indices)):
             self._learn_from(indices)
         return sum(map(len, indices))
@@ -322,12 +318,10 @@ class QLearning(Learner):
             buffer.renumber(states, actions)
 
     def state(self) -> State:
-        buffers = [buffer.state() for buffer in self.buffers]
-        return {"updates": self.updates, **super().state(), "buffers": buffers}
+        return {**super().state(), "buffers": [buffer.state() for buffer in self.buffers]}
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.updates = list(state["updates"])
         for buffer, values in zip(self.buffers, state["buffers"], strict=True):
             buffer.restore(values)
 
@@ -350,24 +344,14 @@ class QLearning(Learner):
         All arrays move to the device at once, and the errors back at once: a GPU that is waited
         for at every update is idle most of the time.
         """
-        device = self.model.device
-        taken = torch.from_numpy(batches.taken).to(device)
-        rewards = torch.from_numpy(batches.rewards).to(device)
-        discounts = torch.from_numpy(batches.discounts).to(device)
-        weights = torch.from_numpy(batches.weights).to(device)
-        masks = None
-        if isinstance(batches.next_pages, Pages):
-            masks = torch.from_numpy(batches.next_pages.mask).to(device)
+        mask = batches.next_pages.mask
+        arrays = (batches.taken, batches.weights, batches.rewards, batches.discounts, mask)
+        tensors = [torch.from_numpy(array).to(self.model.device) for array in arrays]
         errors = []
         for k, (now, then) in enumerate(self._readings(batches)):
-
-            def targets(k: int = k, then: Reading | Pairs = then) -> Tensor:
-                mask = None if masks is None else masks[k]
-                return self._targets(rewards[k], discounts[k], then, mask)
-
-            index = taken[k] if self.model.sees_menu else None
-            errors.append(self.descend(now, index, targets, weights[k]))
-            self.count(batches.active[k])
+            taken, weights, *target = (tensor[k] for tensor in tensors)
+            index = taken if self.model.sees_menu else None
+            errors.append(self.descend(now, index, partial(self._targets, then, *target), weights))
         result: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return result
 
@@ -375,52 +359,28 @@ class QLearning(Learner):
         """Gather several batches of texts [K, R, N] for an encoder."""
         return self.model.gather(name, ids, store)
 
-    def count(self, updates: NDArray[np.integer] | NDArray[np.bool_]) -> None:
-        """Count the updates that each replica made [R]."""
-        pairs = zip(self.updates, updates, strict=True)
-        self.updates = [before + int(more) for before, more in pairs]
-
-    def pages_to_learn(self, batches: Batches) -> Pages:
-        """Return the pages; a model that does not see the menu needs only the actions taken."""
-        pages = batches.pages
-        if self.model.sees_menu:
-            return pages
-        return Pages(pages.states, batches.taken_actions[..., None])
-
-    @property
-    def reads_at_once(self) -> bool:
-        """Whether one pass encodes both pages, which pays if encoders are expensive."""
-        model = self.model
-        if model.sees_menu or model.reads_pairs:
-            return False
-        return any(encoder.reads_at_once for encoder in model.encoders.values())
-
-    def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading | Pairs]]:
+    def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading | Pages]]:
         """Yield both pages of each batch; several batches are gathered at once."""
-        pages = self.pages_to_learn(batches)
-        for start in range(0, len(pages.states), GATHERED):
+        model = self.model
+        pages = batches.pages if model.sees_menu else batches.taken_pages
+        is_wide = batches.next_pages.actions.shape[-1] > NARROW
+        # One pass encodes both pages, which pays if encoders are expensive.
+        together = any(encoder.reads_at_once for encoder in model.encoders.values())
+        for start in range(0, len(batches.taken), GATHERED):
             now = pages[start : start + GATHERED]
             then = batches.next_pages[start : start + GATHERED]
-            if not isinstance(then, Pages):
-                yield from zip(self.model.read(now, gather=self.gather), then, strict=True)
-            elif self.reads_at_once:
-                yield from read_together(self.model, now, then, self.gather)
+            if is_wide and not model.sees_menu:
+                readings = model.read(now, gather=self.gather)
+                yield from ((reading, then[k]) for k, reading in enumerate(readings))
+            elif together and not (model.sees_menu or model.reads_pairs):
+                yield from read_together(model, now, then, self.gather)
             else:
-                both = [self.model.read(some, gather=self.gather) for some in (then, now)]
-                yield from zip(both[1], both[0], strict=True)
+                after = model.read(then, gather=self.gather)
+                yield from zip(model.read(now, gather=self.gather), after, strict=True)
 
     @torch.no_grad()
     def _targets(
-        self, rewards: Tensor, discounts: Tensor, then: Reading | Pairs, mask: Tensor | None
+        self, then: Reading | Pages, rewards: Tensor, discounts: Tensor, mask: Tensor
     ) -> Tensor:
-        if isinstance(then, Pairs) or mask is None:
-            assert isinstance(then, Pairs)
-            return rewards + discounts * self._best(then)
-        return q_targets(rewards, self.model.forward(then, None), mask, discounts)
-
-    def _best(self, then: Pairs) -> Tensor:
-        """Return max Q(s', a') of ragged pages, [R, B]."""
-        q = self.model.q_of_pairs(then.states, then.actions)
-        owner = torch.from_numpy(then.owner).to(q.device)
-        at = torch.from_numpy(then.at).to(q.device)
-        return best_of_pairs(q, owner, int(then.at.max()) + 1).gather(1, at)
+        q = self.model.q(then) if isinstance(then, Pages) else self.model.forward(then, None)
+        return q_targets(rewards, q, mask, discounts)

@@ -100,7 +100,7 @@ class ReturnLearning(Learner):
         self.snapshot = Snapshot(self.memories)
         self.rounds = 0  # learned from
 
-    def tell(self, replica: int, steps: Steps) -> None:
+    def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
         self.memories[replica].add(steps)
 
     def learn(self, generators: Generators) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.game.episodes import Summary, summarise
+from drrn.game.episodes import Summary, mean_and_sd, summarise
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.settings import POLICIES
 
@@ -53,9 +52,8 @@ def evaluate(
         policy = policy_of(name, alpha)
         purpose = EVALUATE + POLICIES.index(name)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
-        played = rollouts.play(episodes, policy, generators, learn=False)
-        for replica, rollout in enumerate(played):
-            evaluations.append(Evaluation(replica, number, name, summarise(rollout.episodes)))
+        for replica, played in enumerate(rollouts.play(episodes, policy, generators)):
+            evaluations.append(Evaluation(replica, number, name, summarise(played)))
     return evaluations
 
 
@@ -64,7 +62,7 @@ def mean_and_deviation(
 ) -> tuple[float, float]:
     """Return the mean and standard deviation of a measure of `Summary` over replicas."""
     scores = [getattr(e.summary, measure) for e in evaluations if e.policy == policy]
-    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
+    return mean_and_sd(scores)
 
 
 def pays_on_the_way(evaluations: Sequence[Evaluation]) -> bool:

@@ -1,11 +1,8 @@
-"""Policies over Q-values, and the interface of rollouts, which play games with them."""
+"""Policies over Q-values, and the base class of rollouts, which play games with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Protocol
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,66 +11,33 @@ from drrn.errors import InputError, did_you_mean
 from drrn.game.episodes import Episode
 from drrn.learning.equations import Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
+from drrn.learning.learner import Generators
 from drrn.models import Model, Pages
 from drrn.settings import POLICIES
 
-
-class QPolicy(Protocol):
-    """Chooses by Q-values: returns the probabilities [N, A] of the actions of N pages."""
-
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        """On pages whose text is new in the episode; states [N], actions [N, A]."""
-
-    def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
-        """On pages whose text the episode has shown before; None: as `first`."""
+# From a replica, the Q-values and the pages to the probabilities of their actions [N, A].
+Choose = Callable[[int, Q, Pages], Probabilities]
+# On pages whose text is new in the episode, and on repeated pages (None: the same).
+Policy = tuple[Choose, Choose | None]
 
 
-@dataclass(frozen=True)
-class Softmax:
-    """π(a) ∝ exp(α Q(a)), as in the paper."""
+def policy_of(name: str, alpha: float) -> Policy:
+    """Return a policy by its name, one of `settings.POLICIES`.
 
-    alpha: float
-
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        return softmax(q, pages.mask, self.alpha)
-
-    def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
-        return None
-
-
-@dataclass(frozen=True)
-class Greedy:
-    """Takes the action with the highest Q."""
-
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        return greedy(q, pages.mask)
-
-    def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
-        return None
-
-
-@dataclass(frozen=True)
-class Best:
-    """Greedy on pages that are new in the episode, softmax on others.
-
-    Greedy play loops if a page does not show what was done before; softmax leaves the loop.
+    The policy `best` is greedy on pages that are new in the episode, softmax on others: greedy
+    play loops if a page does not show what was done before; softmax leaves the loop.
     """
 
-    alpha: float
+    def by_softmax(replica: int, q: Q, pages: Pages) -> Probabilities:
+        return softmax(q, pages.mask, alpha)
 
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
+    def by_greedy(replica: int, q: Q, pages: Pages) -> Probabilities:
         return greedy(q, pages.mask)
 
-    def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
-        return softmax(q, pages.mask, self.alpha)
-
-
-def policy_of(name: str, alpha: float) -> QPolicy:
-    """Return a policy by its name, one of `settings.POLICIES`."""
-    policies: dict[str, QPolicy] = {
-        "softmax": Softmax(alpha),
-        "greedy": Greedy(),
-        "best": Best(alpha),
+    policies: dict[str, Policy] = {
+        "softmax": (by_softmax, None),
+        "greedy": (by_greedy, None),
+        "best": (by_greedy, by_softmax),
     }
     if name not in policies:
         names = ", ".join(POLICIES)
@@ -83,55 +47,31 @@ def policy_of(name: str, alpha: float) -> QPolicy:
 
 
 def probabilities_of(
-    policy: QPolicy, replica: int, q: Q, pages: Pages, repeated: NDArray[np.bool_]
+    policy: Policy, replica: int, q: Q, pages: Pages, repeated: NDArray[np.bool_]
 ) -> Probabilities:
     """Return probabilities [N, A]; `repeated` pages [N] were shown before in their episode."""
-    probabilities = policy.first(replica, q, pages)
-    if not repeated.any():
+    first, again = policy
+    probabilities: Probabilities = first(replica, q, pages)
+    if again is None or not repeated.any():
         return probabilities
     some = Pages(pages.states[repeated], pages.actions[repeated])
-    again = policy.again(replica, q[repeated], some)
-    if again is not None:
-        probabilities = probabilities.copy()
-        probabilities[repeated] = again
+    probabilities = probabilities.copy()
+    probabilities[repeated] = again(replica, q[repeated], some)
     return probabilities
 
 
-@dataclass(frozen=True)
-class Rollout:
-    """Episodes that one replica played; outcomes and steps are computed when they are needed."""
+class Rollouts:
+    """Plays one game with the replicas of one model, to an ending or to the step limit.
 
-    compute_outcomes: Callable[[], list[Episode]]
-    compute_steps: Callable[[], Steps]
-
-    @cached_property
-    def episodes(self) -> list[Episode]:
-        return self.compute_outcomes()
-
-    @cached_property
-    def steps(self) -> Steps:
-        """Every step in the order of the episodes, if they were played to learn."""
-        return self.compute_steps()
-
-
-class Rollouts(Protocol):
-    """Plays one game with the replicas of one model."""
+    The random generator of a replica alone determines its episodes.
+    """
 
     model: Model
 
-    def play(
-        self,
-        episodes: int,
-        policy: QPolicy,
-        generators: Sequence[np.random.Generator],
-        *,
-        learn: bool,
-    ) -> list[Rollout]:
-        """Play episodes with each replica, to an ending or to the step limit.
+    def play(self, count: int, policy: Policy, generators: Generators) -> list[list[Episode]]:
+        """Play episodes with each replica to evaluate it; unknown words count for nothing."""
+        raise NotImplementedError
 
-        Args:
-            episodes: How many each replica plays.
-            generators: The random generator of each replica, which alone determines its episodes.
-            learn: If true, replicas learn the words they read and steps are recorded; otherwise
-                unknown words count for nothing.
-        """
+    def record(self, count: int, policy: Policy, generators: Generators) -> list[Steps]:
+        """Play episodes with each replica to learn; it learns the words that it reads."""
+        raise NotImplementedError

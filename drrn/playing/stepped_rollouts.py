@@ -11,13 +11,14 @@ from drrn.game.contract import Game
 from drrn.game.episodes import Episode
 from drrn.game.optional import step_limit_of
 from drrn.learning.equations import draw_actions
-from drrn.learning.experience import Steps, Transitions
+from drrn.learning.experience import Steps
+from drrn.learning.learner import Generators
 from drrn.learning.menus import Menus
 from drrn.models import Model, Pages
 from drrn.models.base import NARROW
 from drrn.models.encodings import EncodingCache
 from drrn.playing.lanes import LanePage, Lanes, LocalLanes
-from drrn.playing.policies import QPolicy, Rollout, probabilities_of
+from drrn.playing.policies import Policy, Rollouts, probabilities_of
 from drrn.text import Store
 
 Choice = tuple[int, float]  # the index of an action, and its probability
@@ -28,24 +29,22 @@ MOST_SCRATCH = 50_000  # texts in an evaluation's scratch store; beyond, it star
 class Trajectory:
     """One episode in ids, while it is played: pages, indices of the actions taken, rewards."""
 
+    replica: int
+    lane: int
+    page: LanePage  # the present one
     states: list[int] = field(default_factory=list)
     menus: list[list[int]] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     probabilities: list[float] = field(default_factory=list)  # of the actions when taken
-    last_reward: float = 0.0  # of the present page, also if it is the first
-    ending: str | None = None
     stopped: bool = False  # truncated, by the game or by the step limit
     shown: set[int] = field(default_factory=set)  # hashes of texts; scratch ids may change
     repeated: bool = False  # the text of the present page was shown before
-    replica: int = 0
-    lane: int = 0
-    page: LanePage | None = None
 
     @property
     def episode(self) -> Episode:
-        final = self.last_reward if self.ended else 0.0
-        return Episode(final, sum(self.rewards), len(self.taken), self.ending)
+        final = self.page.observation.reward if self.ended else 0.0
+        return Episode(final, sum(self.rewards), len(self.taken), self.page.ending)
 
     @property
     def ended(self) -> bool:
@@ -55,56 +54,32 @@ class Trajectory:
     def over(self) -> bool:
         return self.ended or self.stopped
 
-    def show(self, text: str) -> None:
-        """Note that the episode shows a text."""
-        key = hash(text)
+    def show(self, page: LanePage) -> None:
+        """Enter a page."""
+        self.page = page
+        key = hash(page.observation.text)
         self.repeated = key in self.shown
         self.shown.add(key)
 
 
-def transitions_of(
-    moments: Sequence[tuple[Trajectory, int]], discount: float, n_steps: int
-) -> Transitions:
-    """Return transitions for steps, each a trajectory and the number of a step in it.
-
-    A truncated episode has actions at its end, so that it bootstraps.
-    """
-    spans = [(each, t, min(t + n_steps, len(each.taken))) for each, t in moments]
-    now = [each.menus[t] for each, t, _ in spans]
-    then = [each.menus[end] for each, _, end in spans]
-    menus = Menus.of([*now, *then])
-    rewards = [_discounted(each.rewards[t:end], discount) for each, t, end in spans]
-    return Transitions(
-        states=np.array([each.states[t] for each, t, _ in spans], np.int64),
-        actions=menus[: len(spans)],
-        taken=np.array([each.taken[t] for each, t, _ in spans], np.int64),
-        rewards=np.array(rewards, np.float32),
-        discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
-        next_states=np.array([each.states[end] for each, _, end in spans], np.int64),
-        next_actions=menus[len(spans) :],
-    )
-
-
-def _discounted(rewards: Sequence[float], discount: float) -> float:
-    return sum(discount**k * reward for k, reward in enumerate(rewards))
-
-
-def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
-    """Return the steps of whole episodes that were played to learn."""
+def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
+    """Return the steps of episodes that were played to learn, from the one with that number on."""
     some = [trajectory for trajectory in trajectories if trajectory.taken]
-    states = [state for each in some for state in each.states[:-1]]
-    shown = [menu for each in some for menu in each.menus[:-1]]
+    states = [state for each in some for state in each.states[start:-1]]
+    shown = [menu for each in some for menu in each.menus[start:-1]]
     menus = Menus.of([*shown, *(each.menus[-1] for each in some)])
-    lengths = np.array([len(each.taken) for each in some], np.int64)
+    lengths = np.array([len(each.taken) - start for each in some], np.int64)
     last = np.zeros(len(states), np.bool_)
     last[np.cumsum(lengths) - 1] = True
-    probabilities = [probability for each in some for probability in each.probabilities]
+    taken = [index for each in some for index in each.taken[start:]]
+    probabilities = [probability for each in some for probability in each.probabilities[start:]]
+    rewards = [reward for each in some for reward in each.rewards[start:]]
     return Steps(
         states=np.array(states, np.int64),
         actions=menus[: len(shown)],
-        taken=np.array([index for each in some for index in each.taken], np.int64),
+        taken=np.array(taken, np.int64),
         probabilities=np.array(probabilities, np.float64),
-        rewards=np.array([reward for each in some for reward in each.rewards], np.float64),
+        rewards=np.array(rewards, np.float64),
         last=last,
         end_states=np.array([each.states[-1] for each in some], np.int64),
         end_actions=menus[len(shown) :],
@@ -124,7 +99,7 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
     return Pages(states, actions)
 
 
-class SteppedRollouts:
+class SteppedRollouts(Rollouts):
     """Plays a game with a model; while it plays to learn, replicas learn the words they read."""
 
     def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
@@ -135,29 +110,30 @@ class SteppedRollouts:
         self._generation = (0, 0)
         self._wide: dict[tuple[int, ...], list[int]] = {}  # wide menus are stored once
 
-    def play(
-        self,
-        episodes: int,
-        policy: QPolicy,
-        generators: Sequence[np.random.Generator],
-        *,
-        learn: bool,
-    ) -> list[Rollout]:
-        """Play episodes with each replica (see `Rollouts`)."""
+    def play(self, count: int, policy: Policy, generators: Generators) -> list[list[Episode]]:
+        store = self.model.store.scratch()
+        trajectories = self._play(count, policy, generators, store)
+        return [[trajectory.episode for trajectory in own] for own in trajectories]
+
+    def record(self, count: int, policy: Policy, generators: Generators) -> list[Steps]:
+        return [steps_of(own) for own in self._play(count, policy, generators, self.model.store)]
+
+    def _play(
+        self, count: int, policy: Policy, generators: Generators, store: Store
+    ) -> list[list[Trajectory]]:
         waiting = []
         for replica, generator in enumerate(generators):
-            seeds = generator.integers(2**62, size=episodes)
+            seeds = generator.integers(2**62, size=count)
             waiting += [(replica, int(seed)) for seed in seeds]
         waiting.reverse()
         trajectories: list[list[Trajectory]] = [[] for _ in generators]
         self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
         running: list[Trajectory] = []
-        store = self.model.store if learn else self.model.store.scratch()
         cache = self._cache()
         while waiting or running:
-            count = min(len(free), len(waiting))
-            new = self.begin([(*waiting.pop(), free.pop()) for _ in range(count)], store)
+            starts = min(len(free), len(waiting))
+            new = self.begin([(*waiting.pop(), free.pop()) for _ in range(starts)], store)
             for trajectory in new:
                 trajectories[trajectory.replica].append(trajectory)
             running = _still_running([*running, *new], free)  # a first page may be an ending
@@ -166,9 +142,11 @@ class SteppedRollouts:
                 running = _still_running(running, free)
             texts = max(len(store.states), len(store.actions))
             if store is not self.model.store and texts > MOST_SCRATCH:
-                store = self._new_scratch(running)
+                store = self.model.store.scratch()  # with the present pages only
+                for trajectory in running:
+                    self._read(trajectory, store)
                 cache = self._cache()
-        return [_rollout(some) for some in trajectories]
+        return trajectories
 
     def begin(self, episodes: Sequence[tuple[int, int, int]], store: Store) -> list[Trajectory]:
         """Start episodes, each given by a replica, a seed and a lane."""
@@ -176,17 +154,19 @@ class SteppedRollouts:
             return []
         lanes = [lane for _, _, lane in episodes]
         pages = self.lanes.reset(lanes, [seed for _, seed, _ in episodes])
-        trajectories = [Trajectory(replica=r, lane=lane) for r, _, lane in episodes]
-        for trajectory, page in zip(trajectories, pages, strict=True):
-            trajectory.show(page.observation.text)
-            self._read(trajectory, page, store)
+        trajectories = []
+        for (replica, _, lane), page in zip(episodes, pages, strict=True):
+            trajectory = Trajectory(replica, lane, page)
+            trajectory.show(page)
+            self._read(trajectory, store)
+            trajectories.append(trajectory)
         return trajectories
 
     def choices(
         self,
         running: Sequence[Trajectory],
-        policy: QPolicy,
-        generators: Sequence[np.random.Generator],
+        policy: Policy,
+        generators: Generators,
         store: Store,
         cache: EncodingCache | None = None,
     ) -> list[Choice]:
@@ -219,11 +199,12 @@ class SteppedRollouts:
             trajectory.taken.append(index)
             trajectory.probabilities.append(probability)
             trajectory.rewards.append(page.observation.reward)
-            trajectory.show(page.observation.text)
-            self._read(trajectory, page, store)
+            trajectory.show(page)
+            self._read(trajectory, store)
 
-    def _read(self, trajectory: Trajectory, page: LanePage, store: Store) -> None:
-        """Add the page as ids; while learning, the replica learns new words."""
+    def _read(self, trajectory: Trajectory, store: Store) -> None:
+        """Add the present page as ids; while learning, the replica learns new words."""
+        page = trajectory.page
         state, menu = store.page(page.observation.text, page.observation.actions)
         if len(menu) > NARROW:
             menu = self._wide.setdefault(tuple(menu), menu)
@@ -232,11 +213,8 @@ class SteppedRollouts:
         else:  # earlier pages are not needed
             trajectory.states.clear()
             trajectory.menus.clear()
-        trajectory.page = page
         trajectory.states.append(state)
         trajectory.menus.append(menu)
-        trajectory.last_reward = page.observation.reward
-        trajectory.ending = page.ending
         truncated = page.stopped or len(trajectory.taken) >= self.limit
         trajectory.stopped = bool(menu) and truncated
 
@@ -256,18 +234,6 @@ class SteppedRollouts:
 
     def _cache(self) -> EncodingCache | None:
         return EncodingCache(self.model) if EncodingCache.helps(self.model) else None
-
-    def _new_scratch(self, running: Sequence[Trajectory]) -> Store:
-        """Return a scratch store that holds only the present pages."""
-        store = self.model.store.scratch()
-        for trajectory in running:
-            if trajectory.page:
-                self._read(trajectory, trajectory.page, store)
-        return store
-
-
-def _rollout(trajectories: list[Trajectory]) -> Rollout:
-    return Rollout(lambda: [each.episode for each in trajectories], lambda: steps_of(trajectories))
 
 
 def _still_running(trajectories: Sequence[Trajectory], free: list[int]) -> list[Trajectory]:

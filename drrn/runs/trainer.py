@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -27,8 +27,8 @@ from drrn.models import build_model
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import evaluate
 from drrn.playing.lanes import lanes_of
-from drrn.playing.policies import QPolicy, Rollouts, Softmax
-from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, transitions_of
+from drrn.playing.policies import Rollouts, policy_of
+from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, config_of, spec_from
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
@@ -53,6 +53,16 @@ class Trainer:
     The settings determine everything. A round needs only the weights and the learner's state of
     the rounds before, so a run can be resumed after any round.
 
+    Args:
+        game: The game to learn.
+        settings: All settings of the run.
+        device: The PyTorch device.
+        spec: Opens the game again, in other processes and in resumed runs; None for a game that
+            was given as an object.
+        recipe: Where the default settings come from ("strong" or "paper"), for config.json.
+        threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
+        progress: Called with the number of states found while the game is compiled.
+
     Example:
         >>> trainer = Trainer(drrn.make("long-watch"), Settings(rounds=2))
         >>> for finished in trainer.train():
@@ -71,24 +81,11 @@ class Trainer:
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """Build the model, the learner, the explorer and the rollouts.
-
-        Args:
-            game: The game to learn.
-            settings: All settings of the run.
-            device: The PyTorch device.
-            spec: Opens the game again, in other processes and in resumed runs; None for a game that
-                was given as an object.
-            recipe: Where the default settings come from ("strong" or "paper"), for config.json.
-            threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
-            progress: Called with the number of states found while the game is compiled.
-        """
         if not 1 <= threads <= MAX_THREADS:
             raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
         check_memory(settings)
         self.game = game
         self.settings = settings
-        self.device = torch_device(device)
         self.spec = spec
         self.recipe = recipe
         self.threads = threads
@@ -97,43 +94,36 @@ class Trainer:
         self.rows: list[Row] = []  # of evaluations.csv
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
-        self._build(progress)
+        self._build(torch_device(device), progress)
 
-    def _build(self, progress: Callable[[int], None] | None) -> None:
+    def _build(self, device: torch.device, progress: Callable[[int], None] | None) -> None:
+        """Build the model, the learner, the explorer and the rollouts."""
         settings = self.settings
-        self.played = with_history(self.game, settings.run.history)  # what the model sees
+        run = settings.run
+        self.played = with_history(self.game, run.history)  # what the model sees
         self.compiled = compiled_or_none(self.played, settings, progress)
-        self.grows = self.compiled is None or settings.run.grow  # the vocabulary grows during play
+        self.grows = self.compiled is None or run.grow  # the vocabulary grows during play
         keep_texts = "sentence" in settings.model.encoders
         self.store = Store.of_words(shared=settings.model.shared, keep_texts=keep_texts)
-        shape = shape_of(settings, self._read_compiled_texts())
+        most_actions = settings.model.most_actions or DEFAULT_ACTIONS
+        if self.compiled is not None:
+            most_actions = max(1, int(np.diff(self.compiled.page_first).max()))
+        if self.compiled is not None and not self.grows:
+            self.store.read(self.compiled.texts, self.compiled.actions)
+        shape = shape_of(settings, most_actions)
         check_memory(settings, self.store)
-        self.model = build_model(
-            settings.model.name, shape, self.store, settings.run.seeds, self.device
-        )
+        self.model = build_model(settings.model.name, shape, self.store, run.seeds, device)
         states = np.arange(len(self.store.states))
         actions = np.arange(len(self.store.actions))
-        for replica in range(settings.run.replicas):
+        for replica in range(run.replicas):
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
         self.divergence = Divergence(settings)
-        optimistic = settings.exploration.name == "optimism"
+        exploration = settings.exploration
+        optimistic = exploration.name == "optimism"
         self.explorer = Optimism(settings, self.store) if optimistic else None
-        self.scale = (
-            RewardScale(settings.run.replicas) if settings.exploration.alpha_relative else None
-        )
+        self.scale = RewardScale(run.replicas) if exploration.alpha_relative else None
         self.rollouts = self._build_rollouts()
-
-    def _read_compiled_texts(self) -> int:
-        """Read every page of a compiled game; return the largest number of actions on a page."""
-        if self.compiled is None:
-            return self.settings.model.most_actions or DEFAULT_ACTIONS
-        if not self.grows:
-            for text in self.compiled.texts:
-                self.store.states.id(text)
-            for action in self.compiled.actions:
-                self.store.actions.id(action)
-        return max(1, int(np.diff(self.compiled.page_first).max()))
 
     def _build_rollouts(self) -> Rollouts:
         """Play the compiled game if its words are known; otherwise step the game."""
@@ -147,9 +137,18 @@ class Trainer:
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """Rollouts that step the game; the online form steps a compiled game, too."""
-        spec = replace(self.spec, history=self.settings.run.history) if self.spec else None
-        lanes = lanes_of(self.played, spec, self.settings.run.workers)
+        run = self.settings.run
+        spec = replace(self.spec, history=run.history) if self.spec else None
+        lanes = lanes_of(self.played, spec, run.workers)
         return SteppedRollouts(self.played, self.model, lanes)
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as trained so far."""
+        scales = self.scale.factors if self.scale else None
+        return Agent(self.model, self.settings, scales, self.config)
+
+    # --- rounds
 
     def train(self) -> Iterator[Round]:
         """Play, learn and evaluate; yield each finished round."""
@@ -163,11 +162,126 @@ class Trainer:
                 finished = self._train_round(self.round + 1)
             yield finished
 
-    @property
-    def agent(self) -> Agent:
-        """The agent as trained so far."""
-        scales = self.scale.factors if self.scale else None
-        return Agent(self.model, self.settings, scales, self.config)
+    def _train_round(self, number: int) -> Round:
+        start = time.perf_counter()
+        play, learn = (
+            [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
+            for purpose in (PLAY, LEARN)
+        )
+        self.learner.forget()  # drops what an interrupted round left
+        self.is_torn = self.settings.run.form == "online"
+        if self.settings.run.form == "online":
+            transitions = self._play_online(number, play, learn)
+        else:
+            self._play(number, play)
+            self.is_torn = True
+            transitions = self.learner.learn(learn)
+        return self._finish(number, transitions, time.perf_counter() - start)
+
+    def _play(self, number: int, generators: Generators) -> None:
+        """Play the episodes of a round; an explorer plans again every `replan` episodes."""
+        remaining = self.settings.run.episodes_per_round
+        at_once = remaining
+        policy = policy_of("softmax", self.settings.alpha_at(number))
+        explores = self.explorer is not None and self.explorer.start(number)
+        if self.explorer and explores:
+            at_once = self.settings.exploration.replan
+            policy = (self.explorer.probabilities, None)
+        while remaining:
+            count = min(remaining, at_once)
+            for replica, steps in enumerate(self.rollouts.record(count, policy, generators)):
+                if self.scale:
+                    steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
+                self.learner.tell(replica, steps)
+                if self.explorer and explores:
+                    self.explorer.tell(replica, steps)
+            remaining -= count
+
+    def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
+        """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
+        change = scale.update(replica, returns)
+        if change != 1:
+            self.learner.rescale(replica, change)
+            if self.explorer:
+                self.explorer.rescale(replica, change)
+        return scale.factor(replica)
+
+    def _finish(self, number: int, transitions: int, seconds: float) -> Round:
+        """Evaluate the replicas, and drop what the next round does not need."""
+        settings = self.settings
+        self.divergence.check(self.model.state(), number)
+        if number == 1:
+            warn_about_missing_words(self.game.name, self.store, settings)
+        alpha = settings.exploration.alpha
+        episodes = settings.run.evaluation_episodes
+        evaluations = evaluate(self.rollouts, POLICIES, alpha, episodes, settings.run.seeds, number)
+        self.learner.forget()
+        self._drop_texts()
+        self.round = number
+        self.is_torn = False
+        self.rows += evaluation_rows(evaluations, settings)
+        return Round(number, evaluations, transitions, seconds)
+
+    def _drop_texts(self) -> None:
+        """Drop texts that the learner no longer needs, so that memory stays bounded.
+
+        A compiled game with a fixed vocabulary keeps all texts.
+        """
+        count = max(len(self.store.states), len(self.store.actions))
+        if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
+            return
+        users: list[Learner | Optimism] = [self.learner]
+        if self.explorer:
+            users.append(self.explorer)
+        states, actions = texts_of_all(users)
+        if self.store.shared:
+            states = np.union1d(states, actions)
+        new_states = self.store.states.keep(states)
+        new_actions = new_states if self.store.shared else self.store.actions.keep(actions)
+        for user in users:
+            user.renumber(new_states, new_actions)
+
+    # --- the online form: the paper's Algorithm 1, one mini-batch after every step
+
+    def _play_online(self, number: int, play: Generators, learn: Generators) -> int:
+        """Play a round, one episode of a replica after another; return the learned transitions."""
+        replicas = self.settings.run.replicas
+        rollouts = self.stepped
+        _check_copies(rollouts.lanes.most, replicas)
+        policy = policy_of("softmax", self.settings.alpha_at(number))
+        transitions = 0
+        remaining = [self.settings.run.episodes_per_round] * replicas
+        episodes: list[Trajectory | None] = [None] * replicas
+        while True:
+            for r, generator in enumerate(play):
+                while episodes[r] is None and remaining[r]:
+                    episode_seed = int(generator.integers(2**62))
+                    (episode,) = rollouts.begin([(r, episode_seed, r)], self.store)
+                    episodes[r] = None if episode.ended else episode  # ends on its first page
+                    remaining[r] -= episode.ended
+            running = [episode for episode in episodes if episode is not None]
+            if not running:
+                return transitions
+            rollouts.step(running, rollouts.choices(running, policy, play, self.store), self.store)
+            for episode in running:
+                self._tell_last_step(episode)
+                if episode.over:
+                    episodes[episode.replica] = None
+                    remaining[episode.replica] -= 1
+            stepped = {episode.replica for episode in running}
+            transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
+
+    def _tell_last_step(self, trajectory: Trajectory) -> None:
+        """Pass on the transitions that the last step completed: n rewards, or the end."""
+        n = self.settings.learner.n_steps
+        played = len(trajectory.taken)
+        if played < n and not trajectory.over:
+            return
+        steps = steps_of([trajectory], max(played - n, 0))
+        if self.scale:
+            returns = [sum(trajectory.rewards)]
+            steps = steps.scaled(self._factor(self.scale, trajectory.replica, returns))
+        self.learner.tell(trajectory.replica, steps, None if trajectory.over else 1)
 
     # --- saving and resuming
 
@@ -278,147 +392,14 @@ class Trainer:
             self.scale.restore(state["scale"])
         self.round = state["round"]
 
-    # --- a round
 
-    def _train_round(self, number: int) -> Round:
-        start = time.perf_counter()
-        play = self._generators(PLAY, number)
-        learn = self._generators(LEARN, number)
-        self.learner.forget()  # drops what an interrupted round left
-        if self.explorer:
-            self.explorer.start(number)
-        self.is_torn = self.settings.run.form == "online"
-        if self.settings.run.form == "online":
-            transitions = self._play_online(self._policy(number), play, learn)
-        else:
-            self._play(number, play)
-            self.is_torn = True
-            transitions = self.learner.learn(learn)
-        return self._finish(number, transitions, time.perf_counter() - start)
-
-    def _finish(self, number: int, transitions: int, seconds: float) -> Round:
-        """Evaluate the replicas, and drop what the next round does not need."""
-        settings = self.settings
-        self.divergence.check(self.model.state(), number)
-        if number == 1:
-            warn_about_missing_words(self.game.name, self.store, settings)
-        episodes = settings.run.evaluation_episodes
-        seeds = settings.run.seeds
-        evaluations = evaluate(
-            self.rollouts, POLICIES, settings.exploration.alpha, episodes, seeds, number
+def _check_copies(copies: int, replicas: int) -> None:
+    if copies < replicas:
+        raise InputError(
+            f"form online needs a copy of the game for each of {replicas} replicas, and this "
+            f"game allows {copies} at a time; give it a method another() that copies it, or "
+            "use fewer replicas"
         )
-        self.learner.forget()
-        self._drop_texts()
-        self.round = number
-        self.is_torn = False
-        self.rows += evaluation_rows(evaluations, settings)
-        return Round(number, evaluations, transitions, seconds)
-
-    def _play(self, number: int, generators: Generators) -> None:
-        """Play the episodes of a round; an explorer plans again every `replan` episodes."""
-        remaining = self.settings.run.episodes_per_round
-        policy = self._policy(number)
-        explorer = self.explorer if policy is self.explorer else None
-        while remaining:
-            count = min(remaining, self.settings.exploration.replan) if explorer else remaining
-            rollouts = self.rollouts.play(count, policy, generators, learn=True)
-            for replica, rollout in enumerate(rollouts):
-                steps = rollout.steps
-                if self.scale:
-                    returns = [episode.total for episode in rollout.episodes]
-                    steps = steps.scaled(self._scale(self.scale, replica, returns))
-                self.learner.tell(replica, steps)
-                if explorer:
-                    explorer.tell(replica, steps)
-            remaining -= count
-
-    def _scale(self, scale: RewardScale, replica: int, returns: Sequence[float]) -> float:
-        """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
-        change = scale.update(replica, returns)
-        if change != 1:
-            self.learner.rescale(replica, change)
-            if self.explorer:
-                self.explorer.rescale(replica, change)
-        return scale.factor(replica)
-
-    def _policy(self, number: int) -> QPolicy:
-        """Return how actions are chosen while learning, in a round."""
-        if self.explorer and self.settings.explores_at(number):
-            return self.explorer
-        return Softmax(self.settings.alpha_at(number))
-
-    def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
-        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.run.seeds]
-
-    def _drop_texts(self) -> None:
-        """Drop texts that the learner no longer needs, so that memory stays bounded.
-
-        A compiled game with a fixed vocabulary keeps all texts.
-        """
-        count = max(len(self.store.states), len(self.store.actions))
-        if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
-            return
-        users: list[Learner | Optimism] = [self.learner]
-        if self.explorer:
-            users.append(self.explorer)
-        states, actions = texts_of_all(users)
-        if self.store.shared:
-            states = np.union1d(states, actions)
-        new_states = self.store.states.keep(states)
-        new_actions = new_states if self.store.shared else self.store.actions.keep(actions)
-        for user in users:
-            user.renumber(new_states, new_actions)
-
-    # --- the online form: the paper's Algorithm 1, one mini-batch after every step
-
-    def _play_online(self, policy: QPolicy, play: Generators, learn: Generators) -> int:
-        """Play a round, one episode of a replica after another; return the learned transitions."""
-        replicas = self.settings.run.replicas
-        self._check_copies(replicas)
-        rollouts = self.stepped
-        transitions = 0
-        remaining = [self.settings.run.episodes_per_round] * replicas
-        episodes: list[Trajectory | None] = [None] * replicas
-        while True:
-            for r, generator in enumerate(play):
-                while episodes[r] is None and remaining[r]:
-                    episode_seed = int(generator.integers(2**62))
-                    (episode,) = rollouts.begin([(r, episode_seed, r)], self.store)
-                    episodes[r] = None if episode.ended else episode  # ends on its first page
-                    remaining[r] -= episode.ended
-            running = [episode for episode in episodes if episode is not None]
-            if not running:
-                return transitions
-            rollouts.step(running, rollouts.choices(running, policy, play, self.store), self.store)
-            for episode in running:
-                self._tell_last_step(episode)
-                if episode.over:
-                    episodes[episode.replica] = None
-                    remaining[episode.replica] -= 1
-            stepped = {episode.replica for episode in running}
-            transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
-
-    def _check_copies(self, replicas: int) -> None:
-        copies = self.stepped.lanes.most
-        if copies < replicas:
-            raise InputError(
-                f"form online needs a copy of the game for each of {replicas} replicas, and this "
-                f"game allows {copies} at a time; give it a method another() that copies it, or "
-                "use fewer replicas"
-            )
-
-    def _tell_last_step(self, trajectory: Trajectory) -> None:
-        """Pass on the transitions that the last step completed: n rewards, or the end."""
-        steps = len(trajectory.taken)
-        n = self.settings.learner.n_steps
-        complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
-        if complete:
-            discount = self.settings.learner.discount
-            transitions = transitions_of([(trajectory, t) for t in complete], discount, n)
-            if self.scale:
-                factor = self._scale(self.scale, trajectory.replica, [sum(trajectory.rewards)])
-                transitions = transitions.scaled(factor)
-            self.learner.add(trajectory.replica, transitions)
 
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
@@ -438,18 +419,20 @@ def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
         )
 
 
+SCHEDULES = {
+    "alpha_start": Settings.alpha_at,
+    "rate_end": Settings.learning_rate_at,
+    "optimism_share": Settings.explores_at,
+}
+
+
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
     """Return the settings whose schedule differs in a finished round."""
-    schedules = {
-        "alpha_start": "alpha_at",
-        "rate_end": "learning_rate_at",
-        "optimism_share": "explores_at",
-    }
     rounds = range(1, done + 1)
     return [
         name
-        for name, at in schedules.items()
-        if any(getattr(before, at)(number) != getattr(after, at)(number) for number in rounds)
+        for name, at in SCHEDULES.items()
+        if any(at(before, number) != at(after, number) for number in rounds)
     ]
 
 

@@ -2,179 +2,141 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.history import PageHistory
 from drrn.errors import InputError, require
+from drrn.game.contract import Observation
+from drrn.runs.storage import WEIGHTS
 from drrn.writing import UNSPACED, visible
 
 MAX_AGENTS = 3  # in memory, each with all of its weights
+RETRY_SECONDS = 0.3  # after which files that were being replaced are read again
 # A character of a script without spaces, or a run of letters and digits, like `text.words`.
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:['’](?:(?![{UNSPACED}])[^\W_])+)*")
 MAX_WORDS = 400  # of a text
 BATCH = 64  # pages that the agent rates at once
 
-Page = tuple[str, tuple[str, ...]]
+Choice = tuple[Observation, int]  # a page and the index of the action chosen there
 Span = tuple[int, int]
-Values = NDArray[np.float64]
-Rate = Callable[[Sequence[Page]], Values]  # pages with the same number of actions -> Q [pages, A]
 
 
-class ActionAdvice(TypedDict):
-    """An agent's opinion of one action."""
-
-    q: float  # mean over replicas
-    replicas: list[float]
-    share: float  # probability under softmax
-    chance: float  # probability under the chosen policy
-
-
-class Word(TypedDict):
-    """A word of a page and how much Q depends on it; offsets count UTF-16 units, as browsers do."""
-
-    word: str
-    start: int
-    end: int
-    importance: Any  # of a word of the page: for each action; of an action: for that action
+def agent_of(folder: str) -> Any:
+    """Return the agent of a run; it is loaded again when its weights have changed."""
+    path = Path(folder) / WEIGHTS
+    for is_last in (False, True):
+        try:
+            return _load(folder, path.stat().st_mtime if path.exists() else 0.0)
+        except InputError:
+            if is_last:
+                raise
+            time.sleep(RETRY_SECONDS)  # the files may have been replaced at this moment
+    raise AssertionError
 
 
-class Words(TypedDict):
-    """The words of a page and of its actions."""
+@functools.lru_cache(MAX_AGENTS)
+def _load(folder: str, _: float) -> Any:
+    from drrn.runs.agent import Agent
 
-    state: list[Word]
-    actions: list[list[Word]]
-
-
-class Advice(TypedDict):
-    """An agent's opinion of a page."""
-
-    seen: bool  # the agent saw the page before, so it draws an action at random
-    choice: int | None  # None if the policy is random
-    actions: list[ActionAdvice]
-    words: Words | None
+    return Agent.load(folder)
 
 
 class AdviceWorker:
-    """Agents by the folder of their run; an agent is loaded again when its weights have changed."""
+    """Rates the actions of pages by the agents of runs."""
 
     def __init__(self) -> None:
         torch: Any = require("torch", "torch")
         torch.set_num_threads(1)  # the matrices are small
-        self._agents: OrderedDict[str, tuple[float, Any]] = OrderedDict()  # last used last
-
-    def ready(self) -> None:
-        """Do nothing; the answer says that PyTorch is loaded."""
 
     def advise(
-        self,
-        folder: str,
-        policy: str,
-        past: Sequence[tuple[str, str]],
-        text: str,
-        actions: Sequence[str],
-        seen: bool,
-        words: bool,
-    ) -> Advice:
+        self, folder: str, policy: str, past: Sequence[Choice], page: Observation, words: bool
+    ) -> dict[str, Any]:
         """Rate the actions of a page.
 
         Args:
             folder: The run of the agent.
             policy: The policy that chooses an action.
-            past: The pages before, with the actions chosen there, for agents with a history.
-            text: The text of the page.
-            actions: Its actions.
-            seen: Whether the agent saw the page before in this episode.
+            past: The pages of the episode before, with the indices of the actions chosen there.
+            page: The page.
             words: Whether to compute the importance of each word.
+
+        Returns:
+            Whether the episode had the page before; the choice (None if the policy is random); for
+            each action Q of each replica, their mean, its share under softmax and its chance under
+            the policy; and the words.
         """
-        from drrn.models import Pages
-        from drrn.playing.policies import policy_of, probabilities_of
-
-        agent = self._agent(folder)
-        history = PageHistory(agent.settings.run.history)
-        for past_text, action in past:
-            history.add(past_text, action)
-        replicas = agent.ask(history.prepend_to(text), actions)  # [R, A]
-        scaled = (replicas * agent.scales).mean(axis=0)  # α belongs to the units of learning
-        page = Pages(np.zeros(1, np.int64), np.arange(len(actions))[None])
-
-        def probabilities(name: str, seen: bool) -> Any:
-            rule = policy_of(name, agent.settings.exploration.alpha)
-            return probabilities_of(rule, 0, scaled[None], page, np.array([seen]))[0]
-
-        q = replicas.mean(axis=0)
-        shares = probabilities("softmax", False)
-        chosen = probabilities(policy, seen)
+        agent = agent_of(folder)
+        player = agent.policy(policy)
+        for choice in past:
+            player.take(*choice)
+        is_repeated = player.has_seen(page)
+        texts = word_pages(page) if words else [page]
+        q = _rate(agent, [(player.history.prepend_to(each.text), each.actions) for each in texts])
+        replicas = q[:, 0]
+        shares = agent.policy("softmax").probabilities(replicas, False).tolist()
+        chances = player.probabilities(replicas, is_repeated).tolist()
+        rows = zip(
+            replicas.mean(axis=0).tolist(), replicas.T.tolist(), shares, chances, strict=True
+        )
+        names = ("q", "replicas", "share", "chance")
+        most = max(chances)
         return {
-            "seen": seen,
-            "choice": int(np.argmax(chosen)) if chosen.max() > 1 - 1e-9 else None,
-            "actions": _ratings(replicas, q, shares, chosen),
-            "words": self._words(agent, history, text, actions) if words else None,
+            "seen": is_repeated,
+            "choice": chances.index(most) if most > 1 - 1e-9 else None,
+            "actions": [dict(zip(names, row, strict=True)) for row in rows],
+            "words": word_importance(page, q.mean(axis=0, dtype=np.float64)) if words else None,
         }
 
-    def _words(self, agent: Any, history: PageHistory, text: str, actions: Sequence[str]) -> Words:
-        from drrn.playing.stepped_rollouts import pages_of
 
-        def rate(pages: Sequence[Page]) -> Values:
-            store = agent.model.store.scratch()
-            rows = [store.page(history.prepend_to(state), menu) for state, menu in pages]
-            all_q = agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)
-            q = all_q[:, :, : len(actions)].cpu().numpy() / agent.scales[:, :, None]
-            mean: Values = q.mean(axis=0, dtype=np.float64)
-            return mean
+def _rate(agent: Any, pages: Sequence[tuple[str, tuple[str, ...]]]) -> NDArray[Any]:
+    """Return Q of all replicas, [R, pages, A], for pages with the same number of actions."""
+    from drrn.playing.stepped_rollouts import pages_of
 
-        return word_importance(visible(text), [visible(action) for action in actions], rate)
-
-    def _agent(self, folder: str) -> Any:
-        from drrn.runs.agent import Agent
-        from drrn.runs.storage import WEIGHTS
-
-        path = Path(folder) / WEIGHTS
-        written = path.stat().st_mtime if path.exists() else 0.0
-        old = self._agents.pop(folder, None)
-        if old is not None and old[0] == written:
-            self._agents[folder] = old
-            return old[1]
-        try:
-            self._agents[folder] = (written, Agent.load(folder))
-        except InputError:
-            if old is None:
-                raise
-            self._agents[folder] = old  # the files are being replaced at this moment
-        while len(self._agents) > MAX_AGENTS:
-            self._agents.popitem(last=False)
-        return self._agents[folder][1]
+    batches = []
+    for first in range(0, len(pages), BATCH):
+        store = agent.model.store.scratch()
+        rows = [store.page(text, actions) for text, actions in pages[first : first + BATCH]]
+        q = agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)
+        batches.append(q[:, :, : len(pages[0][1])].cpu().numpy())
+    values: NDArray[Any] = np.concatenate(batches, axis=1) / agent.scales[:, :, None]
+    return values
 
 
-def word_importance(state: str, actions: Sequence[str], rate: Rate) -> Words:
+def word_pages(page: Observation) -> list[Observation]:
+    """Return a page, and then the page without each word of its text and of its actions."""
+    text = page.text
+    actions = page.actions
+    pages = [page, *(Observation(_without(text, span), actions) for span in _spans(text))]
+    for i, action in enumerate(actions):
+        for span in _spans(action):
+            menu = (*actions[:i], _without(action, span), *actions[i + 1 :])
+            pages.append(Observation(text, menu))
+    return pages
+
+
+def word_importance(page: Observation, q: NDArray[Any]) -> dict[str, Any]:
     """Return how much each word adds to Q: Q of the page, minus Q without the word.
 
-    Words of the state have a value for each action, words of an action one for that action.
+    Words of the text have a value for each action, words of an action one for that action.
+    Offsets of words count UTF-16 units of the visible text, as browsers do.
+
+    Args:
+        page: The page.
+        q: Q of the pages of `word_pages`, [pages, actions].
     """
-    menu = tuple(actions)
-    state_spans = _spans(state)
-    action_spans = [_spans(action) for action in menu]
-    pages: list[Page] = [(state, menu)]
-    pages += [(_without(state, span), menu) for span in state_spans]
-    for i, spans in enumerate(action_spans):
-        for span in spans:
-            pages.append((state, (*menu[:i], _without(menu[i], span), *menu[i + 1 :])))
-    batches = [pages[first : first + BATCH] for first in range(0, len(pages), BATCH)]
-    q = np.concatenate([rate(batch) for batch in batches])
     losses = iter((q[0] - q[1:]).tolist())
-    return {
-        "state": [_word(state, span, next(losses)) for span in state_spans],
-        "actions": [
-            [_word(menu[i], span, next(losses)[i]) for span in spans]
-            for i, spans in enumerate(action_spans)
-        ],
-    }
+    state = [_word(page.text, span, next(losses)) for span in _spans(page.text)]
+    menu = []
+    for i, action in enumerate(page.actions):
+        menu.append([_word(action, span, next(losses)[i]) for span in _spans(action)])
+    return {"state": state, "actions": menu}
 
 
 def _spans(text: str) -> list[Span]:
@@ -185,24 +147,12 @@ def _without(text: str, span: Span) -> str:
     return text[: span[0]] + text[span[1] :]
 
 
-def _word(text: str, span: Span, importance: Any) -> Word:
+def _word(text: str, span: Span, importance: Any) -> dict[str, Any]:
     word = text[span[0] : span[1]]
-    start = span[0] if text.isascii() else _utf16_units(text[: span[0]])
+    start = _utf16_units(visible(text[: span[0]]))
     end = start + _utf16_units(word)
     return {"word": word.lower(), "start": start, "end": end, "importance": importance}
 
 
 def _utf16_units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def _ratings(replicas: Any, q: Any, shares: Any, chosen: Any) -> list[ActionAdvice]:
-    return [
-        {
-            "q": float(q[i]),
-            "replicas": replicas[:, i].tolist(),
-            "share": float(shares[i]),
-            "chance": float(chosen[i]),
-        }
-        for i in range(len(q))
-    ]

@@ -13,7 +13,6 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -21,36 +20,45 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from drrn.errors import InputError
-from drrn.game.make import spec_for
-from drrn.game.optional import close
 from drrn.pages import STATIC, rendered
-from drrn.serve.http import Access, Guard, RequestError, error_response, local_access, shared_access
-from drrn.serve.library import GameEntry, Library, given_entry
+from drrn.serve.http import Access, Guard, error_response, local_access, shared_access
+from drrn.serve.library import Library, given_entries
 from drrn.serve.routes import ROUTES
-from drrn.serve.services import Services, services_of
+from drrn.serve.services import Services
 from drrn.version import __version__
 
 # Faults of a form are part of the response.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
-FILES = Path(str(STATIC))
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FIRST_PORT = 8642
 PORTS = 20  # that are tried if none is named
-MAX_CONNECTIONS = 1_000
+UVICORN: dict[str, Any] = {
+    "log_level": "critical",
+    "access_log": False,
+    "server_header": False,
+    "lifespan": "on",
+    "timeout_graceful_shutdown": 2,  # seconds
+    "timeout_keep_alive": 30,
+    "limit_concurrency": 1_000,  # connections
+    "ws": "none",
+}
 
 
-def application(services: Services, access: Access) -> Starlette:
-    """Return the server as an ASGI application."""
+def application(
+    services: Services, access: Access, announce: Callable[[], None] = lambda: None
+) -> Starlette:
+    """Return the server as an ASGI application; `announce` is called when it starts."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         services.start()
+        announce()
         try:
             yield
         finally:
@@ -58,11 +66,10 @@ def application(services: Services, access: Access) -> Starlette:
 
     routes = [
         Route("/", front_page, methods=["GET"]),
-        Route("/favicon.ico", favicon, methods=["GET"]),
-        Mount("/static", StaticFiles(directory=FILES)),
+        Mount("/static", StaticFiles(directory=str(STATIC))),
         *ROUTES,
     ]
-    errors = (RequestError, InputError, HTTPException, OSError, Exception)
+    errors = (InputError, HTTPException, OSError, Exception)
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, access=access)],
@@ -74,45 +81,8 @@ def application(services: Services, access: Access) -> Starlette:
 
 
 async def front_page(request: Request) -> Response:
-    shared = services_of(request).shared
+    shared = request.app.state.services.shared
     return HTMLResponse(rendered("serve.html", version=__version__, shared=shared))
-
-
-async def favicon(_: Request) -> Response:
-    return FileResponse(FILES / "favicon.svg", media_type="image/svg+xml")
-
-
-class Server(uvicorn.Server):
-    """A server that announces its start, and ends event streams so that it stops at once."""
-
-    def __init__(
-        self, config: uvicorn.Config, services: Services, announce: Callable[[], None]
-    ) -> None:
-        super().__init__(config)
-        self.services = services
-        self.announce = announce
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        self.announce()
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self.services.closing = True
-        super().handle_exit(sig, frame)
-
-
-def _config(app: Any) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-        timeout_keep_alive=30,
-        limit_concurrency=MAX_CONNECTIONS,
-        ws="none",
-    )
 
 
 def serve(
@@ -134,32 +104,31 @@ def serve(
         browser: Whether to open a browser.
         say: Called with the link once the server has started.
     """
-    library = Library(_open_games(games))
+    library = Library(given_entries(games))
     address = host or LOOPBACK[0]
     bound = _socket(address, port)
     port = int(bound.getsockname()[1])
-    access = local_access(port, address) if is_loopback(host) else shared_access(port)
+    access = local_access(port, address) if is_loopback(address) else shared_access(port)
     services = Services(library, runs, shared=access.token is not None)
-    link = link_of(host, port, access)
+    link = link_of(address, port, access)
 
     def announce() -> None:
         say(link)
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
+    config = uvicorn.Config(application(services, access, announce), **UVICORN)
     try:
-        Server(_config(application(services, access)), services, announce).run(sockets=[bound])
+        uvicorn.Server(config).run(sockets=[bound])
     finally:
         services.close()
         bound.close()
 
 
-def is_loopback(host: str | None) -> bool:
+def is_loopback(host: str) -> bool:
     """Return whether an address is reachable from this machine only."""
-    if host is None or host in LOOPBACK:
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host in LOOPBACK or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -170,11 +139,9 @@ def has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or has_display
 
 
-def link_of(host: str | None, port: int, access: Access) -> str:
+def link_of(host: str, port: int, access: Access) -> str:
     """Return the link to the page, with an address that others can reach."""
-    name = host or LOOPBACK[0]
-    if name in ("0.0.0.0", "::"):
-        name = _own_address()
+    name = _own_address() if host in ("0.0.0.0", "::") else host
     name = f"[{name}]" if ":" in name else name
     return f"http://{name}:{port}/" + (f"?token={access.token}" if access.token else "")
 
@@ -200,7 +167,6 @@ def _socket(host: str, port: int | None) -> socket.socket:
         try:
             bound.bind((host, number))
             bound.listen(2048)
-            bound.set_inheritable(False)
             return bound
         except OSError as error:
             bound.close()
@@ -211,17 +177,3 @@ def _socket(host: str, port: int | None) -> socket.socket:
             raise InputError(f"port {number}: must be between 0 and 65535") from error
     used = f"port {port} is" if port is not None else f"ports {ports[0]} to {ports[-1]} are all"
     raise InputError(f"{used} in use: name another with --port, or 0 for any free one")
-
-
-def _open_games(names: Sequence[str]) -> list[GameEntry]:
-    """Return the games of the command line; one that cannot be opened is an error."""
-    entries: dict[str, GameEntry] = {}
-    for name in names:
-        spec = spec_for(name, lenient=True)
-        game = spec.open()
-        entry = given_entry(name, game, spec)
-        close(game)
-        if entry.id in entries:
-            raise InputError(f"{name}: two games have the id {entry.id}: rename one of the files")
-        entries[entry.id] = entry
-    return list(entries.values())

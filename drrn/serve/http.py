@@ -10,11 +10,9 @@ import logging
 import math
 import secrets
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -24,36 +22,19 @@ from drrn.errors import InputError
 from drrn.pages import rendered
 from drrn.writing import visible
 
-CODES = {
-    400: "bad_request",
-    403: "forbidden",
-    404: "not_found",
-    405: "not_allowed",
-    409: "conflict",
-    413: "too_large",
-    415: "unsupported",
-    429: "busy",
-    500: "failed",
-    503: "unavailable",
-}
-SENTENCES = {404: "Not found.", 405: "This address does not support the request's method."}
 FAILURE = "Something went wrong. The server's terminal has the details."
 MAX_NAME = 200  # characters of an id, a name or another short text in a request
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "font-src 'self'; connect-src 'self'; form-action 'none'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
 HEADERS = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'none'; "
+    "base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
-RAW_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 MAX_JSON = 64 * 2**10  # bytes of a request
 MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files
@@ -64,20 +45,6 @@ OTHER_HOST = "Wrong host name: open the link that drrn serve printed."
 OTHER_SITE = "Requests from other sites are not allowed."
 
 log = logging.getLogger("drrn")
-
-
-class RequestError(Exception):
-    """A request that is refused: an HTTP status, a sentence, and more data for the page."""
-
-    def __init__(self, status: int, sentence: str, **data: Any) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.sentence = sentence
-        self.data = data
-
-    def response(self) -> JSONResponse:
-        code = CODES.get(self.status, "failed")
-        return answer({"error": self.sentence, "code": code, **self.data}, self.status)
 
 
 def answer(data: Any, status: int = 200) -> JSONResponse:
@@ -104,19 +71,22 @@ def as_json(value: Any) -> Any:
     return value
 
 
+def explanation(error: Exception) -> tuple[int, str]:
+    """Return the status and the sentence for an exception; log it if it is not expected."""
+    if isinstance(error, HTTPException):
+        return error.status_code, f"{error.detail.rstrip('.')}."
+    if isinstance(error, InputError):
+        return 400, str(error)
+    if isinstance(error, OSError):
+        return 500, f"The server failed: {error.strerror or error}."
+    log.error("a request failed", exc_info=error)
+    return 500, FAILURE
+
+
 async def error_response(_: Request, error: Exception) -> Response:
     """Return the response to a request whose handler raised an exception."""
-    if isinstance(error, RequestError):
-        return error.response()
-    if isinstance(error, InputError):
-        return RequestError(400, str(error)).response()
-    if isinstance(error, HTTPException):
-        sentence = SENTENCES.get(error.status_code, str(error.detail))
-        return RequestError(error.status_code, sentence).response()
-    if isinstance(error, OSError):
-        return RequestError(500, f"The server failed: {error.strerror or error}.").response()
-    log.error("a request failed", exc_info=error)
-    return RequestError(500, FAILURE).response()
+    status, sentence = explanation(error)
+    return answer({"error": sentence}, status)
 
 
 def content_type(request: Request) -> str:
@@ -130,13 +100,13 @@ async def body_of(request: Request) -> dict[str, Any]:
     if not raw:
         return {}
     if content_type(request) != "application/json":
-        raise RequestError(415, "The body must be JSON, with Content-Type: application/json.")
+        raise HTTPException(415, "The body must be JSON, with Content-Type: application/json.")
     try:
         body = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise RequestError(400, "The body is not valid JSON.") from error
+        raise HTTPException(400, "The body is not valid JSON.") from error
     if not isinstance(body, dict):
-        raise RequestError(400, "The body must be a JSON object.")
+        raise HTTPException(400, "The body must be a JSON object.")
     return body
 
 
@@ -146,34 +116,24 @@ def text_in(body: dict[str, Any], name: str, default: str | None = None) -> str:
     if value is None and default is not None:
         return default
     if not isinstance(value, str) or len(value) > MAX_NAME or "\0" in value:
-        raise RequestError(400, f'"{name}" must be a string of at most {MAX_NAME} characters.')
+        raise HTTPException(400, f'"{name}" must be a string of at most {MAX_NAME} characters.')
     return value
 
 
-def choice_in(body: dict[str, Any], name: str, choices: tuple[str, ...]) -> str:
-    """Return one of several words of a request; the first is the default."""
-    value = text_in(body, name, choices[0])
+def choice_in(body: dict[str, Any], name: str, choices: tuple[str, ...], default: str) -> str:
+    """Return one of several words of a request."""
+    value = text_in(body, name, default)
     if value not in choices:
-        raise RequestError(400, f'"{name}" must be one of {", ".join(choices)}.')
+        raise HTTPException(400, f'"{name}" must be one of {", ".join(choices)}.')
     return value
 
 
 def integer_in(body: dict[str, Any], name: str, least: int, most: int) -> int | None:
     """Return an integer of a request, or None."""
     value = body.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise RequestError(400, f'"{name}" must be an integer from {least} to {most}.')
+    if value is not None and (type(value) is not int or not least <= value <= most):
+        raise HTTPException(400, f'"{name}" must be an integer from {least} to {most}.')
     return value
-
-
-def number_in(body: dict[str, Any], name: str, least: float, most: float, default: float) -> float:
-    """Return a number of a request."""
-    value = body.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise RequestError(400, f'"{name}" must be a number from {least:g} to {most:g}.')
-    return float(value)
 
 
 @dataclass(frozen=True)
@@ -197,63 +157,51 @@ def shared_access(port: int) -> Access:
 
 
 class Guard:
-    """ASGI middleware: refuses requests that are not allowed, and adds security headers."""
+    """ASGI middleware: refuses requests that are not allowed, and adds security headers.
+
+    It reads the path from the scope, because `request.url` contains the client's Host header.
+    """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self.app = app
         self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
+        if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        if scope["type"] != "http":  # no WebSockets
-            await send({"type": "websocket.close", "code": 1008})
-            return
         send = _with_headers(send, scope["path"])
-        refusal = self._refusal(scope)
-        if refusal is not None:
-            await refusal(scope, receive, send)
+        request = Request(scope)
+        try:
+            self._check_host(request)
+            response = self._entrance(request)
+            _check_origin(request)
+        except HTTPException as error:
+            response = await error_response(request, error)
+        if response is not None:
+            await response(scope, receive, send)
         else:
-            await self.app(scope, _limited(receive, _max_bytes(scope)), send)
+            await self.app(scope, _limited(receive, scope["path"]), send)
 
-    def _refusal(self, scope: Scope) -> Response | None:
-        """Return the response to a request that is not passed on."""
-        headers = Headers(scope=scope)
+    def _check_host(self, request: Request) -> None:
         hosts = self.access.hosts
-        try:
-            if hosts is not None and headers.get("host", "").lower() not in hosts:
-                raise RequestError(403, OTHER_HOST)
-            if self.access.token is not None:
-                entrance = self._entrance(scope, headers, self.access.token)
-                if entrance is not None:
-                    return entrance
-            _check_origin(scope, headers)
-            _check_length(scope, headers)
-        except RequestError as error:
-            return error.response()
-        return None
+        if hosts is not None and request.headers.get("host", "").lower() not in hosts:
+            raise HTTPException(403, OTHER_HOST)
 
-    def _has_cookie(self, headers: Headers, token: str) -> bool:
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(self.access.cookie)
-        except CookieError:
-            return False
-        return cookie is not None and _equal(cookie.value, token)
-
-    def _entrance(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+    def _entrance(self, request: Request) -> Response | None:
         """Exchange the token in the link for a cookie; return None if the browser has it."""
-        has_cookie = self._has_cookie(headers, token)
-        is_front_page = scope["path"] == "/" and scope["method"] in SAFE_METHODS
-        tokens: list[str] = []
-        if is_front_page:
-            tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
-        if has_cookie and not tokens:
+        token = self.access.token
+        if token is None:
             return None
-        if not has_cookie and not (tokens and _equal(tokens[0], token)):
+        has_cookie = _equal(request.cookies.get(self.access.cookie, ""), token)
+        is_front_page = request.scope["path"] == "/" and request.method in SAFE_METHODS
+        link_token = request.query_params.get("token") if is_front_page else None
+        if has_cookie and link_token is None:
+            return None
+        if not has_cookie and not _equal(link_token or "", token):
             if is_front_page:
                 return _locked_page()
-            raise RequestError(403, NO_TOKEN)
+            raise HTTPException(403, NO_TOKEN)
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
         return response
@@ -272,37 +220,22 @@ def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
 
 
-def _check_origin(scope: Scope, headers: Headers) -> None:
+def _check_origin(request: Request) -> None:
     """Refuse requests from pages of other sites; programs that are not browsers have no origin."""
-    site = headers.get("sec-fetch-site", "none")
-    if scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
-        raise RequestError(403, OTHER_SITE)
-    origin = headers.get("origin")
-    host = headers.get("host", "").lower()
-    if scope["method"] in SAFE_METHODS or origin is None:
+    site = request.headers.get("sec-fetch-site", "none")
+    if request.scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
+        raise HTTPException(403, OTHER_SITE)
+    origin = request.headers.get("origin")
+    host = request.headers.get("host", "").lower()
+    if request.method in SAFE_METHODS or origin is None:
         return
     if origin.lower() not in (f"http://{host}", f"https://{host}"):
-        raise RequestError(403, OTHER_SITE)
+        raise HTTPException(403, OTHER_SITE)
 
 
-def _max_bytes(scope: Scope) -> int:
-    return MAX_UPLOAD + FORM_BYTES if scope["path"] == UPLOAD_PATH else MAX_JSON
-
-
-def _check_length(scope: Scope, headers: Headers) -> None:
-    length = headers.get("content-length", "0")
-    limit = _max_bytes(scope)
-    if not (length.isascii() and length.isdecimal()) or len(length) > 15 or int(length) > limit:
-        raise _too_large(limit)
-
-
-def _too_large(limit: int) -> RequestError:
-    size = f"{limit // 2**20} MB" if limit >= 2**20 else f"{limit // 2**10} kB"
-    return RequestError(413, f"The request is too large; the limit is {size}.")
-
-
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Raise an error once the body is longer than the limit, whatever its header says."""
+def _limited(receive: Receive, path: str) -> Receive:
+    """Raise an error once the body is longer than the limit of the path."""
+    limit = MAX_UPLOAD + FORM_BYTES if path == UPLOAD_PATH else MAX_JSON
     total = 0
 
     async def receiving() -> Message:
@@ -310,21 +243,21 @@ def _limited(receive: Receive, limit: int) -> Receive:
         message = await receive()
         total += len(message.get("body", b""))
         if total > limit:
-            raise _too_large(limit)
+            raise HTTPException(413, f"The request is too large; the limit is {limit:,} bytes.")
         return message
 
     return receiving
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    caching = b"no-cache" if path.startswith("/static/") else b"no-store"
+    caching = "no-cache" if path.startswith("/static/") else "no-store"
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            own = message["headers"]
-            names = {name.lower() for name, _ in own}
-            added = (*RAW_HEADERS, (b"cache-control", caching))
-            message["headers"] = [*own, *(pair for pair in added if pair[0] not in names)]
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("Cache-Control", caching)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending

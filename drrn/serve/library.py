@@ -10,47 +10,34 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, TypedDict
+from typing import Any
 
 from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from drrn.errors import InputError
 from drrn.files import home
-from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
-from drrn.game.optional import title_of
+from drrn.game.optional import close, title_of
 from drrn.registry import registered
-from drrn.serve.game_worker import OpenedGame
-from drrn.serve.http import MAX_UPLOAD, RequestError, content_type
+from drrn.serve.async_service import AsyncService
+from drrn.serve.http import MAX_UPLOAD, content_type
 from drrn.stories import added
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES_TYPE = ".toml"
 TYPES = (*STORY_TYPES, RULES_TYPE)
+OPENING_SECONDS = 60
 MAX_FILES = 4  # of an upload
 MAX_UPLOADS = 200
 MAX_UPLOADS_BYTES = 2**30
 
 Files = Mapping[str, bytes]  # by name
-Opener = Callable[[GameSpec], Awaitable[OpenedGame]]
-
-
-class GamePayload(TypedDict):
-    """A game as the page gets it."""
-
-    id: str
-    title: str
-    kind: str
-    format: str
-    file: str | None
-    removable: bool
-    notes: tuple[str, ...]
-    runs: int
 
 
 @dataclass(frozen=True)
@@ -61,18 +48,16 @@ class GameEntry:
     title: str
     kind: str  # built in, added, given or uploaded
     spec: GameSpec
+    name: str  # in the table of scores
     file: str | None = None  # name of its file, without the folder
     folder: Path | None = None  # of an uploaded story
-    format: str = "story"  # story, world, suite or other
-    name: str = ""  # in the table of scores
     notes: tuple[str, ...] = ()  # what is left out to play it
 
-    def as_json(self, runs: int = 0) -> GamePayload:
+    def as_json(self, runs: int = 0) -> dict[str, Any]:
         return {
             "id": self.id,
             "title": self.title,
             "kind": self.kind,
-            "format": self.format,
             "file": self.file,
             "removable": self.folder is not None,
             "notes": self.notes,
@@ -99,7 +84,7 @@ class Library:
     def __getitem__(self, id: str) -> GameEntry:  # noqa: A002
         entry = self.entries.get(id)
         if entry is None:
-            raise RequestError(404, "There is no such game.")
+            raise HTTPException(404, "There is no such game.")
         return entry
 
     def rename(self, entry: GameEntry, title: str) -> None:
@@ -110,7 +95,7 @@ class Library:
     def remove(self, entry: GameEntry) -> None:
         """Remove an uploaded story and its files."""
         if entry.folder is None:
-            raise RequestError(409, "Only uploaded stories can be removed.")
+            raise HTTPException(409, "Only uploaded stories can be removed.")
         del self.entries[entry.id]
         shutil.rmtree(entry.folder, ignore_errors=True)
 
@@ -120,78 +105,63 @@ class Library:
         by_title = (entry for entry in self if entry.title == title)
         return next(by_source, None) or next(by_title, None)
 
-    async def upload(self, request: Request, open_game: Opener) -> tuple[GameEntry, bool]:
-        """Add the story in a request.
+    async def upload(self, request: Request, opener: AsyncService) -> tuple[GameEntry, bool]:
+        """Add the story in a form; return the game, and whether it is new.
 
-        Args:
-            request: A form with files. If it names a game, a TOML is added to that game's story.
-            open_game: Opens a game in another process.
-
-        Returns:
-            The game, and whether it is new.
+        `opener` is a service of `OpeningWorker`, since the story may do harm.
         """
         if content_type(request) != "multipart/form-data":
-            raise RequestError(415, "Send the files as a form (multipart/form-data).")
+            raise HTTPException(415, "Send the files as a form (multipart/form-data).")
         async with request.form(max_files=MAX_FILES, max_fields=4) as form:
             files = await _files(form)
-            game = form.get("game")
-        if isinstance(game, str) and game:
-            files = {**_story_files(self[game]), **files}
         story = _story_name(files)
         id_ = f"{_id_part(PurePosixPath(story).stem)}-{_hash(files)[:10]}"
         if id_ in self.entries:
             return self.entries[id_], False
         folders = [entry.folder for entry in self if entry.folder is not None]
         if len(folders) >= MAX_UPLOADS or sum(map(_size, folders)) > MAX_UPLOADS_BYTES:
-            raise RequestError(429, "There are too many uploaded stories: remove some first.")
-        entry = await _save(id_, story, files, open_game)
-        self.entries[id_] = entry
-        return entry, True
+            raise HTTPException(429, "There are too many uploaded stories: remove some first.")
+        self.entries[id_] = await _save(id_, story, files, opener)
+        return self.entries[id_], True
 
 
 def _id_part(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "game"
 
 
-def given_entry(name: str, game: Game, spec: GameSpec) -> GameEntry:
-    """Return the entry of a game on the command line."""
-    path = Path(name)
-    file = path.name if path.exists() else None
-    id_ = name
-    if not re.fullmatch(r"[\w-]{1,60}", name):
-        id_ = _id_part(path.stem if file else name)
-    kind = "story" if file else "other"
-    if ":" in name and file is None:
-        kind = "suite"
-    return GameEntry(id_, title_of(game), "given", spec, file, format=kind, name=game.name)
+def given_entries(names: Sequence[str]) -> list[GameEntry]:
+    """Return the games of the command line; one that cannot be opened is an error."""
+    entries: dict[str, GameEntry] = {}
+    for name in names:
+        path = Path(name)
+        file = path.name if path.exists() else None
+        id_ = name
+        if not re.fullmatch(r"[\w-]{1,60}", name):
+            id_ = _id_part(path.stem if file else name)
+        if id_ in entries:
+            raise InputError(f"{name}: two games have the id {id_}: rename one of the files")
+        spec = spec_for(name, lenient=True)
+        game = spec.open()
+        entries[id_] = GameEntry(id_, title_of(game), "given", spec, game.name, file)
+        close(game)
+    return list(entries.values())
 
 
 def _built_in() -> Iterator[GameEntry]:
-    for name in BUILT_IN:
-        yield _named(name, "built in", "story")
-    for name in WORLDS:
-        yield _named(name, "built in", "world")
+    for name in (*BUILT_IN, *WORLDS):
+        spec = spec_for(name)
+        yield GameEntry(_id_part(name), title_of(spec.open()), "built in", spec, name)
 
 
 def _added() -> Iterator[GameEntry]:
-    if added.origin_if_sound() is not None:
-        for name in added.NAMES:
-            yield _named(name, "added", "story")
-    for name in registered("game"):
-        yield _named(name, "added", "other")
-
-
-def _named(name: str, kind: str, form: str) -> GameEntry:
-    spec = spec_for(name)
-    title = name.replace("-", " ").title()  # until it is opened
-    if kind == "built in":
-        title = title_of(spec.open())
-    return GameEntry(_id_part(name), title, kind, spec, format=form, name=name)
+    stories = added.NAMES if added.origin_if_sound() is not None else ()
+    for name in (*stories, *registered("game")):
+        title = name.replace("-", " ").title()  # until it is opened
+        yield GameEntry(_id_part(name), title, "added", spec_for(name), name)
 
 
 def _uploaded() -> Iterator[GameEntry]:
-    folder = uploads_folder()
-    for about in sorted(folder.glob(f"*/{ABOUT}")) if folder.is_dir() else ():
+    for about in sorted(uploads_folder().glob(f"*/{ABOUT}")):
         try:
             yield _upload_entry(about.parent, json.loads(about.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError, InputError):
@@ -203,9 +173,7 @@ def _upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
     spec = spec_for(folder / file, lenient=bool(about["lenient"]))
     notes = tuple(map(str, about.get("notes", ())))
     title = str(about["title"])
-    return GameEntry(
-        folder.name, title, "uploaded", spec, file, folder, name=folder.name, notes=notes
-    )
+    return GameEntry(folder.name, title, "uploaded", spec, folder.name, file, folder, notes)
 
 
 async def _files(form: FormData) -> dict[str, bytes]:
@@ -213,16 +181,16 @@ async def _files(form: FormData) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for part in form.getlist("file"):
         if not isinstance(part, UploadFile):
-            raise RequestError(400, 'Each part named "file" must be a file.')
+            raise HTTPException(400, 'Each part named "file" must be a file.')
         name = safe_name(part.filename or "")
         if PurePosixPath(name).suffix.lower() not in TYPES:
             kinds = ", ".join(TYPES)
-            raise RequestError(415, f"{name}: not a supported file type; supported are {kinds}.")
+            raise HTTPException(415, f"{name}: not a supported file type; supported are {kinds}.")
         files[name] = await part.read()
     if not files:
-        raise RequestError(400, 'There is no file: the parts of the form must be named "file".')
+        raise HTTPException(400, 'There is no file: the parts of the form must be named "file".')
     if sum(map(len, files.values())) > MAX_UPLOAD:
-        raise RequestError(413, f"The files are too large; the limit is {MAX_UPLOAD // 2**20} MB.")
+        raise HTTPException(413, f"The files are too large; the limit is {MAX_UPLOAD // 2**20} MB.")
     return files
 
 
@@ -239,18 +207,10 @@ def _story_name(files: Files) -> str:
     stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORY_TYPES]
     if len(stories) != 1:
         count = "no story" if not stories else "more than one story"
-        raise RequestError(
+        raise HTTPException(
             400, f"There is {count} among the files: drop one story, with its TOML if it has one."
         )
     return stories[0]
-
-
-def _story_files(entry: GameEntry) -> dict[str, bytes]:
-    """Return the files of a story that was uploaded before, without its TOML."""
-    if entry.folder is None:
-        raise RequestError(409, "A TOML can be added only to an uploaded story.")
-    paths = (path for path in entry.folder.iterdir() if path.suffix.lower() in STORY_TYPES)
-    return {path.name: path.read_bytes() for path in paths}
 
 
 def _hash(files: Files) -> str:
@@ -262,7 +222,7 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
-async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEntry:
+async def _save(id_: str, story: str, files: Files, opener: AsyncService) -> GameEntry:
     """Write the files, open the story in another process, and move the folder if that works."""
     uploads_folder().mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
@@ -270,23 +230,24 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
         for name, data in files.items():
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
-        about = await _about(temporary, main_file, open_game)
+        about = await _about(temporary, main_file, opener)
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
         temporary.rename(folder)
         return _upload_entry(folder, about)
     except InputError as error:
-        raise RequestError(400, str(error).replace(f"{temporary}/", "")) from error
+        raise HTTPException(400, str(error).replace(f"{temporary}/", "")) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-async def _about(folder: Path, file: str, open_game: Opener) -> dict[str, Any]:
+async def _about(folder: Path, file: str, opener: AsyncService) -> dict[str, Any]:
     """Open a story, without its unsupported macros if necessary, and return the facts to save."""
     spec = spec_for(folder / file, lenient=False)
     try:
-        opened = await open_game(spec)
+        opened = await opener.ask("open", spec, timeout=OPENING_SECONDS)
     except InputError:
-        opened = await open_game(replace(spec, lenient=True))
+        lenient = replace(spec, lenient=True)
+        opened = await opener.ask("open", lenient, timeout=OPENING_SECONDS)
     return {"file": file, **opened}

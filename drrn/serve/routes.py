@@ -5,112 +5,101 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from drrn.errors import InputError
-from drrn.game.make import GameSpec
-from drrn.serve import scores
-from drrn.serve.advice_worker import Advice
+from drrn.game.contract import Observation
+from drrn.serve import http, scores
 from drrn.serve.embeddings import read_embeddings
-from drrn.serve.game_worker import OpenedGame, Page
-from drrn.serve.http import (
-    MAX_NAME,
-    MAX_UPLOAD,
-    RequestError,
-    answer,
-    body_of,
-    choice_in,
-    integer_in,
-    log,
-    number_in,
-    text_in,
-)
+from drrn.serve.game_worker import Page
 from drrn.serve.library import TYPES, GameEntry
-from drrn.serve.playtest_worker import PageOdds
-from drrn.serve.playtests import PlayTest
-from drrn.serve.runs import ENDED, RunEntry, RunPayload, check_torch
-from drrn.serve.services import Event, Services, Session, services_of
-from drrn.settings import recipe_name
+from drrn.serve.runs import PageRun, check_torch
+from drrn.serve.services import PlayTest, Services, Session
+from drrn.settings import POLICIES
 from drrn.version import __version__
 from drrn.writing import visible
 
 MAX_SEED = 2**31 - 1
-OPENING_SECONDS = 60
 ADVICE_SECONDS = 60
-TEST_SECONDS = 30.0
-MAX_TEST_SECONDS = 600.0
+TEST_SECONDS = 30
+MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
-POLICIES = ("best", "softmax", "greedy")
 RECIPES = ("strong", "paper")
-NO_MAP = "There is no map: the story has too many states, or its play-test is not done."
+PLAYERS = ("person", "agent")
+
+ROUTES: list[Route] = []
+Handler = Callable[..., Awaitable[Any]]
 
 
-class SessionAdvice(Advice):
-    """An agent's opinion of the page of a session."""
+def route(method: str, path: str, status: int = 200) -> Callable[[Handler], Handler]:
+    """Add a handler, which is called with the services, the request and the parts of the path.
 
-    run: str
-    policy: str
-    steps: int
-    other_game: str | None  # the title, if the agent learned another game
+    Parts are looked up by their names: {game}, {session}, {test} and {run} are ids. What the
+    handler returns is sent as JSON, unless it is a response.
+    """
+
+    def add(handler: Handler) -> Handler:
+        async def respond(request: Request) -> Response:
+            services: Services = request.app.state.services
+            parts = {name: services.find(name, part) for name, part in request.path_params.items()}
+            result = await handler(services, request, **parts)
+            return result if isinstance(result, Response) else http.answer(result, status)
+
+        ROUTES.append(Route(path, respond, methods=[method]))
+        return handler
+
+    return add
 
 
 # --- games
 
 
-async def status(request: Request) -> Response:
-    limits = {"upload_bytes": MAX_UPLOAD, "upload_types": TYPES, "test_seconds": MAX_TEST_SECONDS}
-    return answer({"version": __version__, "shared": services_of(request).shared, "limits": limits})
+@route("GET", "/api/status")
+async def status(services: Services, _: Request) -> Any:
+    limits = {"upload_bytes": http.MAX_UPLOAD, "upload_types": TYPES}
+    return {"version": __version__, "shared": services.shared, "limits": limits}
 
 
-async def list_games(request: Request) -> Response:
-    services = services_of(request)
+@route("GET", "/api/games")
+async def list_games(services: Services, _: Request) -> Any:
     counts = await asyncio.to_thread(services.runs.counts)
-    return answer({"games": [entry.as_json(counts[entry.id]) for entry in services.library]})
+    return {"games": [entry.as_json(counts[entry.id]) for entry in services.library]}
 
 
-async def show_game(request: Request) -> Response:
-    """Return a game with its facts, or the reason why there are none."""
-    services = services_of(request)
-    entry = services.library[request.path_params["game"]]
-    counts = await asyncio.to_thread(services.runs.counts)
-    facts, reason = await services.facts.of(entry)
-    return answer({**entry.as_json(counts[entry.id]), "facts": facts, "reason": reason})
+@route("GET", "/api/games/{game}")
+async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
+    """Return the findings of a game, or the reason why there are none."""
+    findings, reason = await services.inspect(game)
+    return {"findings": findings, "reason": reason}
 
 
-async def upload(request: Request) -> Response:
-    services = services_of(request)
-
-    async def open_game(spec: GameSpec) -> OpenedGame:
-        game: OpenedGame = await services.opener.ask("open", spec, timeout=OPENING_SECONDS)
-        return game
-
+@route("POST", "/api/games")
+async def upload(services: Services, request: Request) -> Response:
     async with services.uploading:  # one at a time, because each may be large
-        entry, is_new = await services.library.upload(request, open_game)
-    return answer({"game": entry.as_json(), "notes": entry.notes}, 201 if is_new else 200)
+        entry, is_new = await services.library.upload(request, services.opener)
+    return http.answer({"game": entry.as_json()}, 201 if is_new else 200)
 
 
-async def remove_game(request: Request) -> Response:
-    services = services_of(request)
-    entry = services.library[request.path_params["game"]]
-    services.library.remove(entry)
-    services.forget(entry)
-    return answer({})
+@route("DELETE", "/api/games/{game}")
+async def remove_game(services: Services, _: Request, game: GameEntry) -> Any:
+    services.library.remove(game)
+    services.forget(game)
+    return {}
 
 
 # --- play
 
 
-async def start_session(request: Request) -> Response:
-    services = services_of(request)
-    body = await body_of(request)
-    entry = services.library[text_in(body, "game")]
-    seed = integer_in(body, "seed", 0, MAX_SEED)
-    player = visible(text_in(body, "player", "")).strip()[:MAX_NAME] or None
+@route("POST", "/api/sessions", 201)
+async def start_session(services: Services, request: Request) -> Any:
+    body = await http.body_of(request)
+    entry = services.library[http.text_in(body, "game")]
+    seed = http.integer_in(body, "seed", 0, MAX_SEED)
+    player = visible(http.text_in(body, "player", "")).strip()[: http.MAX_NAME] or None
     session = services.sessions.new(
         entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player
     )
@@ -120,114 +109,75 @@ async def start_session(request: Request) -> Response:
     except BaseException:
         services.sessions.drop(session)
         raise
-    services.library.rename(entry, session.page["title"])
-    return answer(session.with_history(), 201)
+    services.library.rename(entry, session.page.title)
+    return session.with_history()
 
 
-async def show_session(request: Request) -> Response:
-    return answer(_session(request).with_history())
+@route("GET", "/api/sessions/{session}")
+async def show_session(_: Services, __: Request, session: Session) -> Any:
+    return session.with_history()
 
 
-async def end_session(request: Request) -> Response:
-    services_of(request).sessions.drop(_session(request))
-    return answer({})
-
-
-async def step(request: Request) -> Response:
-    services = services_of(request)
-    session = _session(request)
-    body = await body_of(request)
+@route("POST", "/api/sessions/{session}/step")
+async def step(services: Services, request: Request, session: Session) -> Any:
+    """Take an action, unless the choice was made on an earlier page."""
+    body = await http.body_of(request)
+    by = http.choice_in(body, "by", PLAYERS, "person")
     async with session.lock:
-        _check_current(session, body)
-        last = len(session.page["actions"]) - 1
-        index = integer_in(body, "action", 0, last)
+        if http.integer_in(body, "steps", 0, 10**6) not in (None, len(session.choices)):
+            raise HTTPException(409, "The game is on another page by now.")
+        if session.page.ended or session.stopped:
+            raise HTTPException(409, "The game is over: start again.")
+        last = len(session.page.actions) - 1
+        index = http.integer_in(body, "action", 0, last)
         if index is None:
-            raise RequestError(400, f'"action" must be an integer from 0 to {last}.')
-        await _step(services, session, index, "person")
-        return answer(session.as_json())
+            raise HTTPException(400, f'"action" must be an integer from 0 to {last}.')
+        page = await _page(services, session, [*session.choices, index])
+        session.step(index, by, page)
+        if page.ended and session.player and set(session.by) == {"person"}:
+            _record_score(session, session.player)
+        return session.as_json()
 
 
-async def undo(request: Request) -> Response:
-    services = services_of(request)
-    session = _session(request)
+@route("POST", "/api/sessions/{session}/undo")
+async def undo(services: Services, _: Request, session: Session) -> Any:
     async with session.lock:
         if not session.choices:
-            page = session.with_history()
-            raise RequestError(409, "This is the first page: nothing to undo.", page=page)
+            raise HTTPException(409, "This is the first page: nothing to undo.")
         session.page = await _page(services, session, session.choices[:-1])
         del session.choices[-1], session.by[-1], session.past[-1:]
         session.undone += 1
-        return answer(session.with_history())
+        return session.with_history()
 
 
-async def restart(request: Request) -> Response:
-    services = services_of(request)
-    session = _session(request)
-    body = await body_of(request)
+@route("POST", "/api/sessions/{session}/restart")
+async def restart(services: Services, request: Request, session: Session) -> Any:
+    body = await http.body_of(request)
     async with session.lock:
-        seed = integer_in(body, "seed", 0, MAX_SEED)
+        seed = http.integer_in(body, "seed", 0, MAX_SEED)
         session.restart((session.seed + 1) % MAX_SEED if seed is None else seed)
         session.page = await _page(services, session, [])
-        return answer(session.with_history())
+        return session.with_history()
 
 
-async def advise(request: Request) -> Response:
-    services = services_of(request)
-    session = _session(request)
+@route("GET", "/api/sessions/{session}/agent")
+async def advise(services: Services, request: Request, session: Session) -> Any:
+    """Return the opinion of a run's agent of the page of a session."""
     query = dict(request.query_params)
+    run = services.runs[http.text_in(query, "run")]
+    policy = http.choice_in(query, "policy", POLICIES, "best")
     async with session.lock:
-        if session.page["ended"]:
-            raise RequestError(409, "The game has ended: nothing to choose.")
-        return answer(await _advice(services, session, query, words=query.get("words") == "1"))
-
-
-async def agent_step(request: Request) -> Response:
-    services = services_of(request)
-    session = _session(request)
-    body = await body_of(request)
-    async with session.lock:
-        _check_current(session, body)
-        advice = await _advice(services, session, body, words=False)
-        index = _draw([action["chance"] for action in advice["actions"]])
-        await _step(services, session, index, "agent")
-        return answer({**session.as_json(), "choice": index})
-
-
-async def _advice(
-    services: Services, session: Session, query: dict[str, Any], *, words: bool
-) -> SessionAdvice:
-    """Ask the agent of a run about the page of a session."""
-    run = services.runs[text_in(query, "run")]
-    policy = choice_in(query, "policy", POLICIES)
-    history = run.history
-    page = session.page
-    past = session.past[-history:] if history else []
-    advice: Advice = await services.adviser.ask(
-        "advise",
-        str(run.folder),
-        policy,
-        [(each.text, each.actions[each.choice]) for each in past],
-        page["text"],
-        page["actions"],
-        session.is_repeated(history),
-        words,
-        timeout=ADVICE_SECONDS,
-    )
-    return {
-        **advice,
-        "run": run.id,
-        "policy": policy,
-        "steps": len(session.choices),
-        "other_game": None if run.title == page["title"] else run.title,
-    }
-
-
-async def _step(services: Services, session: Session, index: int, by: str) -> None:
-    """Take an action; record the score if it ended the game of a person with a name."""
-    page = await _page(services, session, [*session.choices, index])
-    session.step(index, by, page)
-    if page["ended"] and session.player and set(session.by) == {"person"}:
-        _record_score(session, session.player)
+        if session.page.ended:
+            raise HTTPException(409, "The game has ended: nothing to choose.")
+        past = [(Observation(page.text, page.actions), page.choice) for page in session.past]
+        page = Observation(session.page.text, session.page.actions)
+        words = query.get("words") == "1"
+        question = (str(run.folder), policy, past, page, words)
+        advice = await services.adviser.ask("advise", *question, timeout=ADVICE_SECONDS)
+        title = run.config["game"]["title"]
+        other_game = None if title == session.page.title else title
+        steps = len(session.choices)
+        return {**advice, "run": run.id, "steps": steps, "other_game": other_game}
 
 
 async def _page(services: Services, session: Session, choices: list[int]) -> Page:
@@ -244,314 +194,149 @@ def _record_score(session: Session, player: str) -> None:
         seed=session.seed,
         undone=session.undone,
         steps=len(session.choices),
-        final_reward=page["reward"],
-        total=round(page["total"], 6),
-        ending=page["ending"] or "",
+        final_reward=page.reward,
+        total=round(page.total, 6),
+        ending=page.ending or "",
     )
     try:
         scores.append(scores.scores_file(), score)
         session.recorded = True
     except Exception as error:  # the game is over all the same
-        log.error("%s: the score was not saved: %s", scores.scores_file(), error)
+        http.log.error("%s: the score was not saved: %s", scores.scores_file(), error)
 
 
-def _check_current(session: Session, body: dict[str, Any]) -> None:
-    """Refuse a choice that was made on an earlier page, or after the end."""
-    steps = integer_in(body, "steps", 0, 10**6)
-    page = session.with_history()
-    if steps is not None and steps != len(session.choices):
-        raise RequestError(409, "The game is on another page by now.", page=page)
-    if page["ended"] or page["stopped"]:
-        raise RequestError(409, "The game is over: start again.", page=page)
+# --- play-tests: one for each game
 
 
-def _session(request: Request) -> Session:
-    return services_of(request).sessions[request.path_params["session"]]
+@route("POST", "/api/tests/{game}", 201)
+async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
+    body = await http.body_of(request)
+    seconds = http.integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
 
 
-def _draw(chances: list[float]) -> int:
-    """Draw an index with these probabilities."""
-    remainder = secrets.randbelow(2**53) / 2**53 * sum(chances)
-    for index, chance in enumerate(chances):
-        remainder -= chance
-        if remainder < 0:
-            return index
-    return max(range(len(chances)), key=chances.__getitem__)
+@route("GET", "/api/tests/{test}")
+async def show_test(_: Services, __: Request, test: PlayTest) -> Any:
+    return test.as_json()
 
 
-# --- play-tests
-
-
-async def start_test(request: Request) -> Response:
-    services = services_of(request)
-    body = await body_of(request)
-    entry = services.library[text_in(body, "game")]
-    seconds = number_in(body, "seconds", 0.5, MAX_TEST_SECONDS, TEST_SECONDS)
-    return answer(services.playtests.start(entry, seconds).as_json(), 201)
-
-
-async def list_tests(request: Request) -> Response:
-    services = services_of(request)
-    entry = services.library[text_in(dict(request.query_params), "game")]
-    return answer({"tests": [test.as_json() for test in services.playtests.of(entry)]})
-
-
-async def show_test(request: Request) -> Response:
-    return answer(_test(request).as_json(report=True))
-
-
-async def stop_test(request: Request) -> Response:
-    test = _test(request)
+@route("POST", "/api/tests/{test}/stop")
+async def stop_test(_: Services, __: Request, test: PlayTest) -> Any:
     test.stop()
-    return answer(test.as_json())
+    return test.as_json()
 
 
-async def test_events(request: Request) -> Response:
-    test = _test(request)
-    last = ""
-
-    def poll() -> tuple[list[Event], bool]:
-        nonlocal last
-        data = test.as_json()
-        if data["status"] != "running":
-            return [("done", data)], True
-        if data["progress"] == last:
-            return [], False
-        last = data["progress"]
-        return [("progress", {"progress": last, "elapsed": data["elapsed"]})], False
-
-    return services_of(request).event_stream(poll)
+@route("GET", "/api/tests/{test}/report.html")
+async def report_page(_: Services, __: Request, test: PlayTest) -> Response:
+    return HTMLResponse(test.part("html"))
 
 
-async def report_page(request: Request) -> Response:
-    result = _test(request).result
-    if result is None:
-        raise RequestError(404, "There is no report yet.")
-    return HTMLResponse(result["html"])
+@route("GET", "/api/tests/{test}/map")
+async def map_data(_: Services, __: Request, test: PlayTest) -> Any:
+    return test.part("map")
 
 
-async def map_data(request: Request) -> Response:
-    result = _test(request).result
-    if result is None:
-        raise RequestError(404, NO_MAP)
-    return answer(result["map"])
+@route("GET", "/api/tests/{test}/map.svg")
+async def map_svg(_: Services, __: Request, test: PlayTest) -> Response:
+    if not test.part("svg"):
+        raise HTTPException(404, "There is no map: the story is too large to draw.")
+    return Response(test.part("svg"), media_type="image/svg+xml")
 
 
-async def map_svg(request: Request) -> Response:
-    result = _test(request).result
-    if result is None:
-        raise RequestError(404, NO_MAP)
-    return Response(result["svg"], media_type="image/svg+xml")
-
-
-async def map_page(request: Request) -> Response:
-    """Return a page of the map, with the odds of how games end from there."""
-    services = services_of(request)
-    test = _test(request)
-    if test.result is None:
-        raise RequestError(404, NO_MAP)
-    number = request.path_params["page"]
+@route("GET", "/api/tests/{test}/pages/{page:int}")
+async def map_page(services: Services, request: Request, test: PlayTest, page: int) -> Any:
+    """Return a page of the map, with findings from games that start there."""
     run = request.query_params.get("run")
     folder = str(services.runs[run].folder) if run else None
-    pages = test.result["pages"]
-    if pages is None:
-        try:
-            return answer(await services.playtests.ask(test, "page", number, folder))
-        except InputError as error:
-            raise RequestError(404 if run is None else 409, str(error)) from error
-    if number >= len(pages):
-        raise RequestError(404, "There is no such page on the map.")
-    page = pages[number]
-    actions = page["path"]["actions"] if page["path"] else []
-    odds: PageOdds = await services.playtests.ask(test, "sampled_odds", actions, folder)
-    return answer({**page, "odds": odds})
-
-
-def _test(request: Request) -> PlayTest:
-    return services_of(request).playtests[request.path_params["test"]]
+    if page >= len(test.part("map")["pages"]):
+        raise HTTPException(404, "There is no such page on the map.")
+    if test.part("paths") is None:
+        return await services.playtests.ask(test, "page", page, folder)
+    path = test.part("paths")[page]
+    findings = await services.playtests.ask(test, "sampled_page", path["actions"], folder)
+    return {"texts": [path["comes_to"]], "path": path, "findings": findings}
 
 
 # --- training
 
 
-async def settings_form(request: Request) -> Response:
+@route("GET", "/api/settings")
+async def settings_form(services: Services, request: Request) -> Any:
     check_torch()
-    services = services_of(request)
     query = dict(request.query_params)
-    entry = services.library[text_in(query, "game")]
-    paper = choice_in(query, "recipe", RECIPES) == "paper"
-    settings = await services.ask_game(entry, "form", paper)
-    return answer({"recipe": recipe_name(paper=paper), "settings": settings})
+    entry = services.library[http.text_in(query, "game")]
+    recipe = http.choice_in(query, "recipe", RECIPES, "strong")
+    return {"settings": await services.ask_game(entry, "form", recipe == "paper")}
 
 
-async def list_runs(request: Request) -> Response:
-    services = services_of(request)
+@route("GET", "/api/runs")
+async def list_runs(services: Services, request: Request) -> Any:
     id_ = request.query_params.get("game")
     game = None if id_ is None else services.library[id_].id
-
-    def payloads() -> list[RunPayload]:
-        return [services.runs.as_json(run) for run in services.runs.all(game)]
-
-    runs = await asyncio.to_thread(payloads)
+    runs = await asyncio.to_thread(lambda: [run.as_json() for run in services.runs.all(game)])
     if game is not None and any(run["ready"] for run in runs):
         services.adviser.start()  # it will be asked soon, and PyTorch takes a second to load
-    return answer({"runs": runs})
+    return {"runs": runs}
 
 
-async def start_run(request: Request) -> Response:
-    services = services_of(request)
-    body = await body_of(request)
-    entry = services.library[text_in(body, "game")]
-    paper = choice_in(body, "recipe", RECIPES) == "paper"
+@route("POST", "/api/runs", 201)
+async def start_run(services: Services, request: Request) -> Any:
+    body = await http.body_of(request)
+    entry = services.library[http.text_in(body, "game")]
+    recipe = http.choice_in(body, "recipe", RECIPES, "strong")
     values = body.get("settings") or {}
     if not isinstance(values, dict):
-        raise RequestError(400, '"settings" must be an object: values by name.')
+        raise HTTPException(400, '"settings" must be an object: values by name.')
     check_torch()
-    checked = await services.ask_game(entry, "check", values, paper)
-    run = await asyncio.to_thread(services.runs.start, entry, checked, values, paper=paper)
-    return answer(services.runs.as_json(run), 201)
+    config = await services.ask_game(entry, "config", values, recipe == "paper")
+    run = await asyncio.to_thread(services.runs.start, entry, config, recipe)
+    return run.as_json()
 
 
-async def show_run(request: Request) -> Response:
-    return answer(await asyncio.to_thread(services_of(request).runs.details, _run(request)))
+@route("GET", "/api/runs/{run}/after/{number:int}")
+async def show_run(_: Services, __: Request, run: PageRun, number: int) -> Any:
+    """Return a run with the scores after a round, the last one that the page has."""
+    return await asyncio.to_thread(run.details, number)
 
 
-async def stop_run(request: Request) -> Response:
-    runs = services_of(request).runs
-    return answer(runs.as_json(await asyncio.to_thread(runs.stop, _run(request))))
+@route("DELETE", "/api/runs/{run}")
+async def remove_run(services: Services, _: Request, run: PageRun) -> Any:
+    await asyncio.to_thread(services.runs.remove, run)
+    return {}
 
 
-async def resume_run(request: Request) -> Response:
-    runs = services_of(request).runs
-    run = _run(request)
-    rounds = (await body_of(request)).get("rounds")
-    return answer(runs.as_json(await asyncio.to_thread(runs.resume, run, rounds)))
+@route("POST", "/api/runs/{run}/stop")
+async def stop_run(services: Services, _: Request, run: PageRun) -> Any:
+    return (await asyncio.to_thread(services.runs.stop, run)).as_json()
 
 
-async def remove_run(request: Request) -> Response:
-    await asyncio.to_thread(services_of(request).runs.remove, _run(request))
-    return answer({})
+@route("POST", "/api/runs/{run}/resume")
+async def resume_run(services: Services, request: Request, run: PageRun) -> Any:
+    check_torch()
+    rounds = (await http.body_of(request)).get("rounds")
+    return (await asyncio.to_thread(services.runs.resume, run, rounds)).as_json()
 
 
-async def run_events(request: Request) -> Response:
-    """Send the run once, then each new point of its curve and each change of its status."""
-    services = services_of(request)
-    runs = services.runs
-    id_ = _run(request).id
-    rounds = -1
-    status = ""
-    stamp: tuple[Any, ...] | None = None
-
-    def poll() -> tuple[list[Event], bool]:
-        nonlocal rounds, status, stamp
-        run = runs[id_]
-        if run.stamp == stamp and not runs.is_starting(run):
-            return [], False
-        stamp = run.stamp
-        data = runs.details(run)
-        events: list[Event] = []
-        if rounds < 0:
-            events.append(("run", data))
-        else:
-            events += [("point", point) for point in data["curve"] if point["round"] > rounds]
-            if data["status"] != status:
-                events.append(("status", runs.as_json(run)))
-        rounds = data["round"]
-        status = data["status"]
-        if status in ENDED:
-            events.append(("done", data))  # now with the reference scores
-        return events, status in ENDED
-
-    return services.event_stream(poll)
-
-
-async def embeddings(request: Request) -> Response:
-    run = _run(request)
-    page = request.query_params.get("page", "0")
-    if not (page.isascii() and page.isdecimal() and len(page) < 6):
-        raise RequestError(400, '"page" must be an integer.')
-    try:
-        return answer(await asyncio.to_thread(read_embeddings, run.files.side, int(page)))
-    except InputError as error:
-        raise RequestError(404, str(error)) from error
-
-
-def _run(request: Request) -> RunEntry:
-    return services_of(request).runs[request.path_params["run"]]
+@route("GET", "/api/runs/{run}/embeddings/{page:int}")
+async def embeddings(_: Services, __: Request, run: PageRun, page: int) -> Any:
+    return await asyncio.to_thread(read_embeddings, run.side, page)
 
 
 # --- scores of people
 
 
-async def list_scores(request: Request) -> Response:
-    services = services_of(request)
+@route("GET", "/api/scores")
+async def list_scores(services: Services, request: Request) -> Any:
     id_ = request.query_params.get("game")
     rows = await asyncio.to_thread(scores.read, scores.scores_file())
     names = sorted({row.game for row in rows})
     if id_ is not None:
         names = [services.library[id_].name]
     entries = {entry.name: entry for entry in reversed(list(services.library))}
-    games = [_averages(rows, name, entries.get(name)) for name in names]
+    games = []
+    for name in names:
+        entry = entries.get(name)
+        game = {"game": entry.id, "title": entry.title} if entry else {"game": None, "title": name}
+        games.append({**game, **scores.averages(rows, name)})
     latest = [row for row in reversed(rows) if row.game in names][:MAX_SCORES]
-    return answer({"games": games, "rows": latest})
-
-
-class GameScores(TypedDict):
-    """The average scores of people in a game."""
-
-    game: str | None  # its id, if it is in the library
-    title: str
-    name: str
-    players: int
-    novice_games: int
-    novice: float | None
-    experienced_games: int
-    experienced: float | None
-
-
-def _averages(rows: list[scores.FinishedGame], name: str, entry: GameEntry | None) -> GameScores:
-    averages = asdict(scores.averages(rows, name))
-    return {
-        "game": entry.id if entry else None,
-        "title": entry.title if entry else name,
-        "name": name,
-        **averages,  # type: ignore[typeddict-item]
-    }
-
-
-Handler = Callable[[Request], Awaitable[Response]]
-TABLE: tuple[tuple[str, str, Handler], ...] = (
-    ("GET", "/api/status", status),
-    ("GET", "/api/games", list_games),
-    ("POST", "/api/games", upload),
-    ("GET", "/api/games/{game}", show_game),
-    ("DELETE", "/api/games/{game}", remove_game),
-    ("POST", "/api/sessions", start_session),
-    ("GET", "/api/sessions/{session}", show_session),
-    ("DELETE", "/api/sessions/{session}", end_session),
-    ("POST", "/api/sessions/{session}/step", step),
-    ("POST", "/api/sessions/{session}/undo", undo),
-    ("POST", "/api/sessions/{session}/restart", restart),
-    ("GET", "/api/sessions/{session}/agent", advise),
-    ("POST", "/api/sessions/{session}/agent/step", agent_step),
-    ("POST", "/api/tests", start_test),
-    ("GET", "/api/tests", list_tests),
-    ("GET", "/api/tests/{test}", show_test),
-    ("POST", "/api/tests/{test}/stop", stop_test),
-    ("GET", "/api/tests/{test}/events", test_events),
-    ("GET", "/api/tests/{test}/report.html", report_page),
-    ("GET", "/api/tests/{test}/map", map_data),
-    ("GET", "/api/tests/{test}/map.svg", map_svg),
-    ("GET", "/api/tests/{test}/pages/{page:int}", map_page),
-    ("GET", "/api/settings", settings_form),
-    ("GET", "/api/runs", list_runs),
-    ("POST", "/api/runs", start_run),
-    ("GET", "/api/runs/{run}", show_run),
-    ("DELETE", "/api/runs/{run}", remove_run),
-    ("GET", "/api/runs/{run}/events", run_events),
-    ("POST", "/api/runs/{run}/stop", stop_run),
-    ("POST", "/api/runs/{run}/resume", resume_run),
-    ("GET", "/api/runs/{run}/embeddings", embeddings),
-    ("GET", "/api/scores", list_scores),
-)
-ROUTES = [Route(path, handler, methods=[method]) for method, path, handler in TABLE]
+    return {"games": games, "rows": latest}

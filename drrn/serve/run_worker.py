@@ -1,69 +1,58 @@
 """The process of a training run that the page started.
 
-    python -m drrn.serve.run_worker RUNS ID begin|resume [ROUNDS]
+    python -m drrn.serve.run_worker RUN [ROUNDS]
 
 It does not need the server. It reads the page's request and writes an ordinary run, which
-`drrn train --resume` can resume as well.
+`drrn train --resume` can resume as well. The page stops it by SIGTERM: finished rounds are saved.
 """
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.make import GameSpec
-from drrn.processes import locked
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, reference_scores
+from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 from drrn.serve.embeddings import EmbeddingLog
-from drrn.serve.forms import settings_from
-from drrn.serve.runs import RunFiles, read_json
-from drrn.settings import recipe_name
-
-POLL_SECONDS = 0.3  # between checks whether the run has to stop
-PROGRESS_SECONDS = 5
+from drrn.serve.runs import PageRun
+from drrn.settings import Settings
 
 
-def train(runs: str, id_: str, action: str, rounds: str | None = None) -> int:
-    """Train a run to its last round or until the page stops it; return the exit code."""
-    files = RunFiles(Path(runs), id_)
+def train(folder: str, rounds: str | None = None) -> int:
+    """Train a run to its last round; return the exit code."""
+    run = PageRun(Path(folder))
     try:
-        with locked(files.alive, f"{id_}: another process is training this run"):
-            files.starting.unlink(missing_ok=True)
-            threading.Thread(target=_interrupt_on, args=(files.stop,), daemon=True).start()
-            _train(files, action, {"rounds": int(rounds)} if rounds else {})
-    except KeyboardInterrupt:
-        print("stopped")
-        return 130
+        _train(run, {"rounds": int(rounds)} if rounds else {})
     except (InputError, OSError, MemoryError) as error:
-        files.error.write_text(str(error) or type(error).__name__, encoding="utf-8")
+        run.error_file.write_text(str(error) or type(error).__name__, encoding="utf-8")
         print(error)
         return 2
     except BaseException as error:
         message = f"The training failed: {type(error).__name__}: {error}"
-        files.error.write_text(message, encoding="utf-8")
+        run.error_file.write_text(message, encoding="utf-8")
         raise
     return 0
 
 
-def _train(files: RunFiles, action: str, changes: dict[str, Any]) -> None:
-    opened = _new_run(files) if action == "begin" else _resumed_run(files, changes)
-    with opened as (trainer, run):
+def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
+    run = Run(page_run.folder)
+    resumes = run.has(CONFIG)
+    if not resumes:
+        trainer = _new_trainer(page_run.config)
+        Run.create(run.folder, trainer)
+    with run.locked():
+        if resumes:
+            trainer = Trainer.resume(run.folder, changes=changes)
+            run.save_settings(trainer)
         settings = trainer.settings.run
         scores = reference_scores(trainer.game, trainer.compiled, settings.evaluation_episodes)
         run.save_reference(scores)
-        best = "unknown" if scores.best is None else f"{scores.best:.2f}"
-        print(f"{settings.replicas} replicas; random play {scores.random:.2f}, best {best}")
-        embeddings = EmbeddingLog(files.side, trainer)
+        embeddings = EmbeddingLog(page_run.side, trainer)
 
         def save_embeddings(finished: Round) -> None:
             try:
@@ -76,50 +65,12 @@ def _train(files: RunFiles, action: str, changes: dict[str, Any]) -> None:
         run.write_card()
 
 
-@contextmanager
-def _new_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
-    request = read_json(files.request)
-    spec = GameSpec(**request["recipe"])
-    game = spec.open()
-    settings = settings_from(game, request["settings"], paper=request["paper"])
-    recipe = recipe_name(paper=request["paper"])
-    trainer = Trainer(game, settings, spec=spec, recipe=recipe, progress=_progress())
-    run = Run.create(files.folder, trainer)
-    with run.locked():
-        yield trainer, run
-
-
-@contextmanager
-def _resumed_run(files: RunFiles, changes: dict[str, Any]) -> Iterator[tuple[Trainer, Run]]:
-    run = Run(files.folder)
-    with run.locked():
-        trainer = Trainer.resume(files.folder, changes=changes, progress=_progress())
-        run.save_settings(trainer)
-        yield trainer, run
-
-
-def _progress() -> Callable[[int], None]:
-    """Return a function that prints the number of searched states every few seconds."""
-    printed = time.monotonic()
-
-    def show(states: int) -> None:
-        nonlocal printed
-        if time.monotonic() > printed + PROGRESS_SECONDS:
-            printed = time.monotonic()
-            print(f"{states:,} states searched", flush=True)
-
-    return show
-
-
-def _interrupt_on(path: Path) -> None:
-    """Interrupt this process like Ctrl-C once the file exists."""
-    while not path.exists():
-        time.sleep(POLL_SECONDS)
-    os.kill(os.getpid(), signal.SIGINT)
+def _new_trainer(request: dict[str, Any]) -> Trainer:
+    entry = {name: value for name, value in request["game"].items() if name != "title"}
+    spec = GameSpec(**entry)
+    settings = Settings.from_flat(request["settings"])
+    return Trainer(spec.open(), settings, spec=spec, recipe=request["recipe"])
 
 
 if __name__ == "__main__":
-    # The parent process may ignore or block SIGINT.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    sys.exit(train(*sys.argv[1:5]))
+    sys.exit(train(*sys.argv[1:3]))

@@ -7,6 +7,7 @@ import datetime
 import io
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from drrn.errors import InputError
@@ -28,28 +29,9 @@ class FinishedGame:
     ending: str
 
 
-NUMBERS: dict[str, Any] = {
-    "seed": int,
-    "undone": int,
-    "steps": int,
-    "final_reward": float,
-    "total": float,
-}
 COLUMNS = [field.name for field in fields(FinishedGame)]
-
-
-@dataclass(frozen=True, slots=True)
-class Averages:
-    """Mean final rewards of novices (a player's first game) and experienced players (later games).
-
-    These are the paper's two groups of people.
-    """
-
-    players: int
-    novice_games: int
-    novice: float | None
-    experienced_games: int
-    experienced: float | None
+KINDS: dict[str, Any] = {"str": str, "int": int, "float": float}
+READ = {field.name: KINDS[str(field.type)] for field in fields(FinishedGame)}
 
 
 def scores_file() -> Path:
@@ -66,13 +48,11 @@ def append(path: Path, score: FinishedGame) -> None:
     """Add a row, and the header if the file is new."""
     read(path)  # raises an error instead of changing a file of another format
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    if not path.exists() or path.stat().st_size == 0:
-        writer.writeheader()
-    writer.writerow(asdict(score))
     with path.open("a", encoding="utf-8", newline="") as file:
-        file.write(text.getvalue())
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(asdict(score))
 
 
 def read(path: Path) -> list[FinishedGame]:
@@ -90,8 +70,7 @@ def read(path: Path) -> list[FinishedGame]:
             raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
         for row in reader:
             cells = zip(COLUMNS, row, strict=True)
-            values = {name: NUMBERS.get(name, str)(cell) for name, cell in cells}
-            rows.append(FinishedGame(**values))
+            rows.append(FinishedGame(**{name: READ[name](cell) for name, cell in cells}))
     except (ValueError, csv.Error) as error:
         raise InputError(
             f"{path}, line {reader.line_num}: not a row of scores; correct or remove it"
@@ -99,8 +78,11 @@ def read(path: Path) -> list[FinishedGame]:
     return rows
 
 
-def averages(rows: list[FinishedGame], game: str) -> Averages:
-    """Return the averages of a game, first games separate from later ones."""
+def averages(rows: list[FinishedGame], game: str) -> dict[str, Any]:
+    """Return mean final rewards of a game by novices and by experienced players, as in the paper.
+
+    The first game of each player is a novice's, later games are an experienced player's.
+    """
     novice: list[float] = []
     experienced: list[float] = []
     players: set[str] = set()
@@ -111,8 +93,10 @@ def averages(rows: list[FinishedGame], game: str) -> Averages:
         players.add(row.player)
         if not row.undone:
             (novice if is_first else experienced).append(row.final_reward)
-    return Averages(len(players), len(novice), _mean(novice), len(experienced), _mean(experienced))
-
-
-def _mean(values: list[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    return {
+        "players": len(players),
+        "novice_games": len(novice),
+        "novice": fmean(novice) if novice else None,
+        "experienced_games": len(experienced),
+        "experienced": fmean(experienced) if experienced else None,
+    }

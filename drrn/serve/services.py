@@ -1,31 +1,29 @@
-"""State that the routes share: worker processes, play sessions, event streams."""
+"""State that the routes share: play sessions, play-tests and worker processes."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import json
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from starlette.requests import Request
-from starlette.responses import StreamingResponse
+from starlette.exceptions import HTTPException
 
-from drrn.processes import Reply, Service, ServiceError
+from drrn.errors import InputError
+from drrn.files import home
 from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.game_worker import MAX_MEMORY, GameWorker, OpeningWorker, Page
-from drrn.serve.http import FAILURE, RequestError, as_json, log
+from drrn.serve.async_service import AsyncService
+from drrn.serve.game_worker import GameWorker, OpeningWorker, Page
+from drrn.serve.http import explanation, log
 from drrn.serve.library import GameEntry, Library
-from drrn.serve.playtests import FactsTable, PlayTests
-from drrn.serve.runs import RunFolder
+from drrn.serve.playtest_worker import PlayTestWorker
+from drrn.serve.runs import RunFolder, read_json, write_json
 
-MAX_WAITING = 300  # questions to one process
 AHEAD = 16  # questions that are sent to a game's process at once; each has a few kB at most
+GAME_SECONDS = 60
 MAX_GAME_PROCESSES = 6  # the least recently used one is closed
 
 MAX_SESSIONS = 400
@@ -34,125 +32,17 @@ FULL_IDLE_SECONDS = 300  # after which it ends if there are too many
 MAX_STEPS = 2_000
 MAX_HISTORY = 200_000  # characters of the previous pages of a session; the oldest are dropped
 
-MAX_STREAMS = 200
-POLL_SECONDS = 0.5
-SILENT_SECONDS = 15.0  # after which a comment is sent, to notice closed connections
+MAX_TESTS = 2  # that run at once
+MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their maps
+EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
+QUESTION_SECONDS = 60
+INSPECT_SECONDS = 15
+MAX_INSPECTIONS = 2  # processes at once
+TOO_LONG = (
+    f"Counting its pages takes more than {INSPECT_SECONDS} seconds; the play-test has longer."
+)
 
-Event = tuple[str, Any]  # name and data
-Poll = Callable[[], tuple[list[Event], bool]]  # new events, and whether they are the last
-
-
-NO_PAGE: Page = {
-    "text": "",
-    "actions": [],
-    "reward": 0.0,
-    "total": 0.0,
-    "ended": False,
-    "stopped": False,
-    "ending": None,
-    "title": "",
-}
-
-
-class AsyncService:
-    """A `Service` for the event loop, started with the first question and restarted if it died.
-
-    Args:
-        create: The class of the worker.
-        ahead: How many questions are sent before the first is answered.
-    """
-
-    def __init__(self, create: Callable[[], Any], ahead: int = 1) -> None:
-        self._create = create
-        self._service: Service | None = None
-        self._turn = asyncio.Semaphore(ahead)
-        self._answers: dict[int, asyncio.Future[Reply]] = {}
-        self._closed = False
-        self.waiting = 0
-
-    def start(self) -> Service:
-        """Start the process, so that the first answer comes sooner."""
-        if self._service is None:
-            service = self._service = Service(self._create, memory=MAX_MEMORY)
-            asyncio.get_running_loop().add_reader(service.fileno(), self._read, service)
-        return self._service
-
-    async def ask(self, method: str, *arguments: Any, timeout: float) -> Any:
-        """Return what a method of the worker returns; see `Service.ask`."""
-        if self.waiting >= MAX_WAITING:
-            raise RequestError(429, "The server is busy: try again in a moment.")
-        self.waiting += 1
-        try:
-            async with self._turn:
-                reply = await self._reply(method, arguments, timeout)
-        finally:
-            self.waiting -= 1
-        return result_of(reply)
-
-    async def _reply(self, method: str, arguments: tuple[Any, ...], timeout: float) -> Reply:
-        for _ in range(2):
-            if self._closed:
-                break
-            is_new = self._service is None
-            service = self.start()
-            answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-            self._answers[service.send(method, *arguments)] = answer
-            try:
-                return await asyncio.wait_for(answer, timeout)
-            except asyncio.TimeoutError:
-                self._end()
-                sentence = f"This took longer than {timeout:g} seconds and was stopped."
-                raise RequestError(503, sentence) from None
-            except EOFError:
-                if is_new:  # an old process may have exited because it was too large
-                    break
-        raise RequestError(503, "The worker process died; it may have run out of memory.")
-
-    def _read(self, service: Service) -> None:
-        """Pass on the replies that have arrived."""
-        try:
-            while service.connection.poll():
-                reply: Reply = service.connection.recv()
-                if reply.question == 0 and reply.kind != "answer":  # the worker was not created
-                    self._end(reply)
-                    return
-                answer = self._answers.pop(reply.question, None)
-                if answer is not None and not answer.done():
-                    answer.set_result(reply)
-        except (EOFError, OSError):
-            if service is self._service:
-                self._end()
-
-    def _end(self, reply: Reply | None = None) -> None:
-        """End the process; all open questions get the reply, or EOFError."""
-        service = self._service
-        self._service = None
-        if service is not None:
-            with contextlib.suppress(RuntimeError):  # no event loop at the very end
-                asyncio.get_running_loop().remove_reader(service.fileno())
-            service.kill()
-        for answer in self._answers.values():
-            if answer.done():
-                continue
-            if reply is None:
-                answer.set_exception(EOFError())
-            else:
-                answer.set_result(reply)
-        self._answers = {}
-
-    def close(self) -> None:
-        """End the process for good."""
-        self._closed = True
-        self._end()
-
-
-def result_of(reply: Reply) -> Any:
-    """Return the answer in a reply; log exceptions of the worker, which users do not see."""
-    try:
-        return reply.result()
-    except ServiceError as error:
-        log.error("a worker process failed:\n%s", error.details)
-        raise RequestError(500, FAILURE) from error
+Inspection = tuple[dict[str, Any] | None, str | None]  # findings, or why there are none
 
 
 @dataclass(frozen=True)
@@ -162,30 +52,11 @@ class PastPage:
     text: str
     actions: tuple[str, ...]
     choice: int
-    reward: float
     by: str  # person or agent
 
     @property
     def length(self) -> int:
         return len(self.text) + sum(map(len, self.actions))
-
-
-class SessionPage(Page):
-    """The current page of a session, as sent to the browser."""
-
-    session: str
-    game: str
-    seed: int
-    player: str | None
-    steps: int
-    undone: int
-    recorded: bool
-
-
-class SessionHistory(SessionPage):
-    """The current page with the previous ones."""
-
-    history: list[PastPage]
 
 
 @dataclass
@@ -199,16 +70,20 @@ class Session:
     choices: list[int] = field(default_factory=list)
     by: list[str] = field(default_factory=list)  # who took each step: person or agent
     past: list[PastPage] = field(default_factory=list)  # the last pages, up to MAX_HISTORY
-    page: Page = field(default_factory=lambda: NO_PAGE)
+    page: Page = field(default_factory=Page)
     undone: int = 0
     recorded: bool = False
     used: float = field(default_factory=time.monotonic)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether the game cannot continue although it has not ended."""
+        return not self.page.ended and (self.page.stopped or len(self.choices) >= MAX_STEPS)
+
     def step(self, choice: int, by: str, page: Page) -> None:
         """Go to the page that an action led to."""
-        old = self.page
-        self.past.append(PastPage(old["text"], tuple(old["actions"]), choice, old["reward"], by))
+        self.past.append(PastPage(self.page.text, self.page.actions, choice, by))
         while sum(past.length for past in self.past) > MAX_HISTORY:
             self.past.pop(0)
         self.page = page
@@ -224,24 +99,10 @@ class Session:
         self.undone = 0
         self.recorded = False
 
-    def is_repeated(self, history: int) -> bool:
-        """Whether this episode had the page before, for an agent that sees `history` past pages."""
-        texts = [*(page.text for page in self.past), self.page["text"]]
-        moves = [page.actions[page.choice] for page in self.past]
-
-        def view(index: int) -> tuple[list[str], list[str]]:
-            first = max(0, index - history)
-            return texts[first : index + 1], moves[first:index]
-
-        now = view(len(texts) - 1)
-        return any(view(index) == now for index in range(len(texts) - 1))
-
-    def as_json(self) -> SessionPage:
-        page = self.page
-        stopped = not page["ended"] and (page["stopped"] or len(self.choices) >= MAX_STEPS)
+    def as_json(self) -> dict[str, Any]:
         return {
-            **page,
-            "stopped": stopped,
+            **asdict(self.page),
+            "stopped": self.stopped,
             "session": self.id,
             "game": self.entry.id,
             "seed": self.seed,
@@ -251,7 +112,7 @@ class Session:
             "recorded": self.recorded,
         }
 
-    def with_history(self) -> SessionHistory:
+    def with_history(self) -> dict[str, Any]:
         return {**self.as_json(), "history": self.past}
 
 
@@ -264,7 +125,7 @@ class Sessions:
     def __getitem__(self, id: str) -> Session:  # noqa: A002
         session = self.by_id.get(id)
         if session is None:
-            raise RequestError(
+            raise HTTPException(
                 404, "This game is over: it was idle for too long, or the server was restarted."
             )
         session.used = time.monotonic()
@@ -276,7 +137,7 @@ class Sessions:
         oldest = time.monotonic() - (FULL_IDLE_SECONDS if is_full else IDLE_SECONDS)
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.used >= oldest}
         if len(self.by_id) >= MAX_SESSIONS:
-            raise RequestError(429, "Too many games are being played: try again in a few minutes.")
+            raise HTTPException(429, "Too many games are being played: try again in a few minutes.")
         session = Session(secrets.token_urlsafe(12), entry, seed, player)
         self.by_id[session.id] = session
         return session
@@ -284,8 +145,140 @@ class Sessions:
     def drop(self, session: Session) -> None:
         self.by_id.pop(session.id, None)
 
-    def drop_game(self, entry: GameEntry) -> None:
+    def forget(self, entry: GameEntry) -> None:
+        """End the sessions of a removed game."""
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.entry.id != entry.id}
+
+
+def results_folder() -> Path:
+    """Return the folder with the last result of each game."""
+    return home() / "serve" / "tests"
+
+
+@dataclass
+class PlayTest:
+    """A play-test: running, done, or read from its file."""
+
+    entry: GameEntry
+    seconds: float = 0.0
+    status: str = "running"  # running, done or failed
+    progress: str = "opening the story"
+    error: str | None = None
+    result: dict[str, Any] | None = None  # see `PlayTestWorker.test`
+    start: float = field(default_factory=time.monotonic)
+    stopping: bool = False
+    task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.service = AsyncService(PlayTestWorker, self.entry.spec, on_report=self._report)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "seconds": self.seconds,
+            "elapsed": round(time.monotonic() - self.start, 2),
+            "progress": self.progress,
+            "error": self.error,
+            "report": self.result["report"] if self.result else None,
+        }
+
+    def part(self, name: str) -> Any:
+        """Return a part of the result."""
+        if self.result is None:
+            raise HTTPException(404, "The play-test is not done.")
+        return self.result[name]
+
+    async def run(self) -> None:
+        """Run the test and save its result."""
+        try:
+            timeout = self.seconds + EXTRA_SECONDS
+            self.result = await self.service.ask("test", self.seconds, timeout=timeout)
+            await asyncio.to_thread(self._save)
+            self.status = "done"
+        except Exception as error:
+            self.error = explanation(error)[1]
+            self.status = "failed"
+            self.service.end()
+
+    def _report(self, progress: str) -> None:
+        self.progress = progress
+        if self.stopping:
+            self.service.interrupt()
+
+    def _save(self) -> None:
+        path = results_folder() / f"{self.entry.id}.json"
+        data = {"source": self.entry.spec.source, "result": self.result}
+        try:
+            write_json(path, data)
+        except (OSError, InputError) as error:
+            log.error("%s: the result was not saved: %s", path, error)
+
+    def stop(self) -> None:
+        """Interrupt the test, which then returns what it has found."""
+        self.stopping = True
+        if self.status == "running":
+            self.service.interrupt()
+
+
+class PlayTests:
+    """The last play-test of each game, by the id of the game."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.by_game: dict[str, PlayTest] = {}  # last used last
+
+    def __getitem__(self, id: str) -> PlayTest:  # noqa: A002
+        test = self.by_game.pop(id, None) or _saved_test(self.library[id])
+        if test is None:
+            raise HTTPException(404, "This story has not been tested yet.")
+        self._add(test)
+        return test
+
+    def start(self, entry: GameEntry, seconds: float) -> PlayTest:
+        """Start a test; it replaces an earlier test of the game."""
+        running = [test for test in self.by_game.values() if test.status == "running"]
+        if any(test.entry.id == entry.id for test in running):
+            raise HTTPException(409, "This story is being tested.")
+        if len(running) >= MAX_TESTS:
+            raise HTTPException(429, f"{MAX_TESTS} play-tests are running: try again later.")
+        self.forget(entry)
+        test = PlayTest(entry, seconds)
+        self._add(test)
+        test.task = asyncio.create_task(test.run())
+        return test
+
+    async def ask(self, test: PlayTest, method: str, *arguments: Any) -> Any:
+        """Ask the process of a test that has ended."""
+        if test.status == "running":
+            raise HTTPException(409, "The play-test is running.")
+        return await test.service.ask(method, *arguments, timeout=QUESTION_SECONDS)
+
+    def _add(self, test: PlayTest) -> None:
+        """Add a test; drop those not used for long, which are read again from their files."""
+        ended = [each for each in self.by_game.values() if each.status != "running"]
+        for each in ended[: max(0, len(ended) - MAX_ENDED_TESTS)]:
+            self.forget(each.entry)
+        self.by_game[test.entry.id] = test
+
+    def forget(self, entry: GameEntry) -> None:
+        """Drop the test of a game."""
+        if test := self.by_game.pop(entry.id, None):
+            test.service.close()
+
+    def close(self) -> None:
+        for test in self.by_game.values():
+            test.service.close()
+
+
+def _saved_test(entry: GameEntry) -> PlayTest | None:
+    """Return the saved test of a game; None if there is none, or it belongs to another story."""
+    data = read_json(results_folder() / f"{entry.id}.json")
+    try:
+        if data is None or data["source"] != entry.spec.source:
+            return None
+        return PlayTest(entry, status="done", result=dict(data["result"]))
+    except (KeyError, TypeError):
+        return None
 
 
 class Services:
@@ -296,27 +289,32 @@ class Services:
         self.shared = shared
         self.sessions = Sessions()
         self.runs = RunFolder(runs, library)
-        self.playtests = PlayTests()
-        self.facts = FactsTable()
+        self.playtests = PlayTests(library)
+        self._tables: dict[str, Any] = {"game": library, "session": self.sessions}
+        self._tables |= {"run": self.runs, "test": self.playtests}
         self.adviser = AsyncService(AdviceWorker)
         self.opener = AsyncService(OpeningWorker)
         self.uploading = asyncio.Lock()
-        self.closing = False  # ends event streams
-        self._closed = False
-        self._streams = 0
-        self._spare = AsyncService(GameWorker, AHEAD)
+        self._inspecting = asyncio.Semaphore(MAX_INSPECTIONS)
+        self._inspections: dict[str, asyncio.Task[Inspection]] = {}
+        self._spare = AsyncService(GameWorker, ahead=AHEAD)
         self._games: OrderedDict[str, AsyncService] = OrderedDict()  # last used last
+
+    def find(self, kind: str, part: Any) -> Any:
+        """Return what a part of a path names: a game, session, run or test by its id."""
+        return self._tables[kind][part] if kind in self._tables else part
 
     async def ask_game(self, entry: GameEntry, method: str, *arguments: Any) -> Any:
         """Ask the process that plays a game."""
-        return await self.game_process(entry).ask(method, entry.spec, *arguments, timeout=60)
+        process = self.game_process(entry)
+        return await process.ask(method, entry.spec, *arguments, timeout=GAME_SECONDS)
 
     def game_process(self, entry: GameEntry) -> AsyncService:
         """Return the process that plays a game; close the least recently used idle ones."""
         process = self._games.pop(entry.id, None)
         if process is None:
             process = self._spare
-            self._spare = AsyncService(GameWorker, AHEAD)
+            self._spare = AsyncService(GameWorker, ahead=AHEAD)
             self._spare.start()
         self._games[entry.id] = process
         idle = [id_ for id_, each in self._games.items() if not each.waiting and id_ != entry.id]
@@ -324,13 +322,33 @@ class Services:
             self._games.pop(id_).close()
         return process
 
+    async def inspect(self, entry: GameEntry) -> Inspection:
+        """Return the findings of a game; simultaneous requests share one process."""
+        if entry.id not in self._inspections:
+            self._inspections[entry.id] = asyncio.create_task(self._inspect(entry))
+        return await asyncio.shield(self._inspections[entry.id])  # a client may disconnect
+
+    async def _inspect(self, entry: GameEntry) -> Inspection:
+        async with self._inspecting:
+            service = AsyncService(PlayTestWorker, entry.spec)
+            try:
+                return await service.ask("inspect", timeout=INSPECT_SECONDS), None
+            except InputError as error:
+                return None, f"Its states cannot all be counted. {error}"
+            except HTTPException:
+                self._inspections.pop(entry.id, None)  # it is tried again with the next request
+                return None, TOO_LONG
+            finally:
+                service.close()
+
     def forget(self, entry: GameEntry) -> None:
         """End everything that uses a game, because it was removed."""
         if process := self._games.pop(entry.id, None):
             process.close()
-        self.sessions.drop_game(entry)
+        self.sessions.forget(entry)
         self.playtests.forget(entry)
-        self.facts.forget(entry)
+        if task := self._inspections.pop(entry.id, None):
+            task.cancel()
 
     def start(self) -> None:
         """Start a process for the first game."""
@@ -338,47 +356,8 @@ class Services:
 
     def close(self) -> None:
         """End every process except training runs."""
-        self.closing = True
-        if self._closed:
-            return
-        self._closed = True
         for process in (*self._games.values(), self._spare, self.adviser, self.opener):
             process.close()
         self.playtests.close()
-        self.facts.close()
-
-    def event_stream(self, poll: Poll) -> StreamingResponse:
-        """Return a response of server-sent events; `poll` is called repeatedly in a thread."""
-        if self._streams >= MAX_STREAMS:
-            raise RequestError(429, "Too many open event streams: try again in a moment.")
-        return StreamingResponse(self._events(poll), media_type="text/event-stream")
-
-    async def _events(self, poll: Poll) -> AsyncIterator[str]:
-        self._streams += 1
-        silent = 0.0
-        try:
-            yield "retry: 2000\n\n"
-            while not self.closing:
-                try:
-                    events, is_last = await asyncio.to_thread(poll)
-                except RequestError as error:  # the subject of the events was removed
-                    events = [("gone", {"error": error.sentence})]
-                    is_last = True
-                for name, data in events:
-                    text = json.dumps(as_json(data), ensure_ascii=False)
-                    yield f"event: {name}\ndata: {text}\n\n"
-                if is_last:
-                    return
-                silent = 0.0 if events else silent + POLL_SECONDS
-                if silent > SILENT_SECONDS:
-                    silent = 0.0
-                    yield ": alive\n\n"
-                await asyncio.sleep(POLL_SECONDS)
-        finally:
-            self._streams -= 1
-
-
-def services_of(request: Request) -> Services:
-    """Return the services of the server that received a request."""
-    services: Services = request.app.state.services
-    return services
+        for task in self._inspections.values():
+            task.cancel()

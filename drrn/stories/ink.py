@@ -20,7 +20,6 @@ from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position, fingerprint_of_story
-from drrn.stories.twine.dialects import DEFAULT
 from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules, check_rules
@@ -222,7 +221,7 @@ def open_ink(
     rules = rules or Rules()
     if toml is not None:
         facts = Facts(written=set(ink.variables))
-        check_rules(rules, Script(ink.story, DEFAULT, {}, facts=facts), toml)
+        check_rules(rules, Script(ink.story, {}, facts=facts), toml)
     game_class = InkGame if ink.has_chance else EnumerableInkGame
     name = path.stem.removesuffix(".ink")
     return game_class(name, ink, rules, shuffle=shuffle, paraphrases=paraphrases)

@@ -22,13 +22,11 @@ from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import open_ink
-from drrn.stories.twine.dialects import (
-    DEFAULT,
+from drrn.stories.twine.native import (
     ForeignError,
     complaint,
-    engine_difference,
-    format_by_macros,
-    knows_format,
+    engine_differences,
+    format_of,
     read_script,
 )
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
@@ -50,8 +48,7 @@ INSTALL = "pip install 'drrn[twine]'"
 def open_story_of(spec: GameSpec) -> Game:
     """Open a story file, the TOML of one, or a folder of Twee; called by `make`."""
     path = _story_path(spec.source)
-    toml = path if path.suffix.lower() == ".toml" else _toml_of(path)
-    rules = read_rules(toml) if toml else Rules()
+    toml, rules = _rules_of(path)
     if toml and not spec.outside:
         _check_inside(rules, toml)
     file = rules.story or path
@@ -73,6 +70,33 @@ def _story_path(name: str) -> Path:
     return check_path(name)
 
 
+def _rules_of(path: Path) -> tuple[Path | None, Rules]:
+    """Read the TOML at the path, or next to a story if it names this story."""
+    if path.suffix.lower() == ".toml":
+        return path, read_rules(path)
+    toml = path.with_suffix(".toml")
+    if toml.is_file():
+        rules = read_rules(toml)
+        if rules.story and rules.story.resolve() == path.resolve():
+            return toml, rules
+    return None, Rules()
+
+
+def _check_inside(rules: Rules, toml: Path) -> None:
+    """Refuse files outside the TOML's folder: its author may be a stranger."""
+    folder = toml.parent.resolve()
+    sets = {f"paraphrases ({name})": file for name, file in rules.paraphrases.items()}
+    for key, file in {"story": rules.story, **sets}.items():
+        if file and not file.resolve().is_relative_to(folder):
+            cause = f"{key} is {file.resolve()}, which is outside the folder of the TOML"
+            cure = "move it there, or allow it with --outside (in Python: outside=True)"
+            raise InputError(f"{toml}: {cause}; {cure}")
+
+
+def has_mini_racer() -> bool:
+    return importlib.util.find_spec("py_mini_racer") is not None
+
+
 @dataclass
 class _Opening:
     """A Twine story that is being opened."""
@@ -89,24 +113,33 @@ class _Opening:
         engine = self.spec.engine
         if engine == HOSTED:
             return self._hosted(story)
-        inputs = dict(self.rules.inputs)
         try:
-            script = read_script(story, inputs, lenient=True, macros=self.rules.macros)
+            script = read_script(story, dict(self.rules.inputs))
         except ForeignError as error:
             if engine == NATIVE:
                 raise InputError(f"{error}: leave out --engine native") from error
             if not has_mini_racer():
                 raise InputError(f"{error}: {INSTALL}") from error
             return self._hosted(story)
-        whole = not script.problems and not _has_scripts(story) and self._is_our_format(story)
-        whole = whole and not engine_difference(story, script)
-        if engine != NATIVE and not whole and self._has_engine(story, script):
+        if engine != NATIVE and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
-            if engine is None and story.format and not self._is_page and has_mini_racer():
-                format_for(story)  # raises an error that names the missing format
-            raise InputError(complaint(script) + self._how_to_host(story))
+            hint = ""
+            if self._is_page or story.format:
+                if not has_mini_racer():
+                    hint = f"\n  Its own engine can play all of it: {INSTALL}"
+                elif engine is None and not self._is_page:
+                    format_for(story)  # raises an error that names the missing format
+            raise InputError(complaint(script) + hint)
         return self._native(script)
+
+    @property
+    def _is_page(self) -> bool:
+        return self.file.suffix.lower() in HTML
+
+    @cached_property
+    def _text(self) -> str:
+        return decode(read_bytes(self.file), str(self.file), self.spec.encoding)
 
     def _story(self) -> Story:
         """Read the story, without the pictures inside its passages if they are too long."""
@@ -128,33 +161,29 @@ class _Opening:
         except InputError:
             return read_twine_html(light, source)
 
-    @property
-    def _is_page(self) -> bool:
-        return self.file.suffix.lower() in HTML
+    def _is_ours(self, script: Script) -> bool:
+        """Return whether our interpreter displays all pages like the engines of Twine 1."""
+        story = script.story
+        if script.problems or format_of(script) or any(engine_differences(story)):
+            return False
+        if self._is_page and TWINE_2.search(self._text):
+            return False
+        passages = story.passages.values()
+        return not any("script" in passage.tags and passage.text.strip() for passage in passages)
 
-    @cached_property
-    def _text(self) -> str:
-        return decode(read_bytes(self.file), str(self.file), self.spec.encoding)
-
-    def _has_engine(self, story: Story, script: Script) -> bool:
+    def _has_engine(self, script: Script) -> bool:
         """Return whether the page contains an engine, or the story's format is installed."""
         if not has_mini_racer():
             return False
         if self._is_page and SCRIPT.search(self._text):
             return True
+        if not script.story.format and not format_of(script):
+            return False
         try:
-            return bool(story.format or format_by_macros(script)) and format_for(story) is not None
+            format_for(script.story)
         except InputError:
             return False
-
-    def _is_our_format(self, story: Story) -> bool:
-        """Return whether we interpret its format: a Twine 2 page of another may hold any code."""
-        return not self._is_page or TWINE_2.search(self._text) is None or knows_format(story)
-
-    def _how_to_host(self, story: Story) -> str:
-        if not has_mini_racer() and (self._is_page or story.format):
-            return f"\n  Its own engine can play all of it: {INSTALL}"
-        return ""
+        return True
 
     def _native(self, script: Script) -> StoryGame:
         """Return the game that our interpreter plays."""
@@ -182,7 +211,7 @@ class _Opening:
             page = publish(story, format_for(story))
         identity = Identity(story, twine1=not story.format and "<tw-storydata" not in page)
         facts = Facts(written=set(identity.variables))
-        script = Script(story, DEFAULT, dict(self.rules.inputs), facts=facts)
+        script = Script(story, dict(self.rules.inputs), facts=facts)
         script.tags.update((name, passage.tags) for name, passage in story.pages.items())
         if self.toml:
             check_rules(self.rules, script, self.toml)
@@ -201,33 +230,3 @@ class _Opening:
             shuffle=self.spec.shuffle,
             paraphrases=self.paraphrases,
         )
-
-
-def _has_scripts(story: Story) -> bool:
-    """Return whether the author wrote JavaScript, which our interpreter skips."""
-    passages = story.passages.values()
-    return any("script" in passage.tags and passage.text.strip() for passage in passages)
-
-
-def has_mini_racer() -> bool:
-    return importlib.util.find_spec("py_mini_racer") is not None
-
-
-def _check_inside(rules: Rules, toml: Path) -> None:
-    """Refuse files outside the TOML's folder: its author may be a stranger."""
-    folder = toml.parent.resolve()
-    sets = {f"paraphrases ({name})": file for name, file in rules.paraphrases.items()}
-    for key, file in {"story": rules.story, **sets}.items():
-        if file and not file.resolve().is_relative_to(folder):
-            cause = f"{key} is {file.resolve()}, which is outside the folder of the TOML"
-            cure = "move it there, or allow it with --outside (in Python: outside=True)"
-            raise InputError(f"{toml}: {cause}; {cure}")
-
-
-def _toml_of(path: Path) -> Path | None:
-    """Return `story.toml` next to `story.twee`, if it names this story."""
-    toml = path.with_suffix(".toml")
-    if not toml.is_file():
-        return None
-    story = read_rules(toml).story
-    return toml if story and story.resolve() == path.resolve() else None

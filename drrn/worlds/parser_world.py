@@ -9,8 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.graph import States
-from drrn.compiled.search import BreadthFirst
+from drrn.compiled.search import BreadthFirst, States
 from drrn.game.contract import Observation, check_index
 
 SLOT_BYTES = 4  # of each command of each state

@@ -9,29 +9,16 @@ from pathlib import Path
 from drrn.errors import InputError, require
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, absolute_name, is_suite, make
-from drrn.lab.experiments.plan import ADDED, ENCODED, ENCODERS, PAPER, PARSED, Added, Variant
+from drrn.lab.experiments.plan import ADDED, ENCODED, PAPER, PARSED, PLAN, Variant
 from drrn.lab.experiments.results import make_folder
 from drrn.suites.catalogue import SUITES
 
 Warn = Callable[[str], None]
 
 STORIES = "stories"  # the games of the paper's experiments
-
-# One game of each kind, solvable in a few minutes: few rooms, ingredients and things, and a fixed
-# set of variations, so that an agent learns to play these, not any. The text leaves out the answer
-# to the last action: the room and the inventory suffice, and there are far fewer texts.
-SMALL = "includeDoors=0&text=look,inventory&copies=2"
-TWX_GAMES = (
-    f"twx:coin?numLocations=8&numDistractorItems=0&{SMALL}&variations=5&max_steps=30",
-    f"twx:cooking?numLocations=1&numIngredients=1&numDistractorItems=0&{SMALL}"
-    "&variations=3&max_steps=25",
-    f"twx:commonsense?numLocations=1&numItemsToPutAway=1&{SMALL}&variations=10&max_steps=20",
-)
-SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10&copies=1"
 COIN_LEVEL = 5
 COIN_SEED = 1
 COIN = f"tw-coin_collector-level{COIN_LEVEL}-seed{COIN_SEED}"  # the name that tw-make gives it
-FILE_OPTIONS = "?max_steps=20&copies=1"  # one copy shares all lists of actions
 
 
 @dataclass(frozen=True)
@@ -48,8 +35,8 @@ class GameToRun:
         if self.requested:
             return True
         if self.extra:
-            return isinstance(variant, Added)
-        return variant not in ENCODERS or name in ENCODED
+            return variant.group in ADDED
+        return variant.group != "encoders" or name in ENCODED
 
     @property
     def suite(self) -> bool:
@@ -88,7 +75,7 @@ def experiment_games(
 
 def _kind(name: str) -> str:
     """Return the experiment with separate games that a name belongs to; else STORIES."""
-    for experiment, variants in {**ADDED, "encoders": ENCODERS}.items():
+    for experiment, variants in ADDED.items():
         if name == experiment or any(name == variant.name for variant in variants):
             return experiment
     return STORIES
@@ -104,22 +91,19 @@ def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[Game
 
 def suite_games(files: SuiteFiles, warn: Warn) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
-    for source in _suite_sources(files, warn):
+    paths = {"textworld": files.textworld or _coin_collector(files.folder, warn)}
+    paths["jericho"] = files.jericho
+    if files.jericho is None:
+        warn("Jericho is left out: name the file of a game that it supports with --jericho FILE")
+    for template in PLAN["suite_games"]:
+        suite = template.partition(":")[0]
+        if suite in paths and paths[suite] is None:
+            continue
+        source = template.format(**paths)
         try:
             yield GameToRun(absolute_name(source), make(source), extra=True)
         except InputError as error:
             warn(f"{source} is left out: {error}")
-
-
-def _suite_sources(files: SuiteFiles, warn: Warn) -> Iterator[str]:
-    yield from TWX_GAMES
-    if file := files.textworld or _coin_collector(files.folder, warn):
-        yield f"textworld:{file}{FILE_OPTIONS}"
-    yield SCIENCE
-    if files.jericho is None:
-        warn("Jericho is left out: name the file of a game that it supports with --jericho FILE")
-    else:
-        yield f"jericho:{files.jericho}{FILE_OPTIONS}"
 
 
 def _coin_collector(folder: Path, warn: Warn) -> Path | None:
@@ -128,10 +112,8 @@ def _coin_collector(folder: Path, warn: Warn) -> Path | None:
     if path.exists():
         return path
     if not SUITES["textworld"].installed:
-        warn(
-            "TextWorld's coin collector is left out: pip install 'drrn[textworld]', or name a file "
-            "with --textworld FILE"
-        )
+        cure = "pip install 'drrn[textworld]', or name a file with --textworld FILE"
+        warn(f"TextWorld's coin collector is left out: {cure}")
         return None
     textworld = require("textworld", "textworld")
     challenges = require("textworld.challenges", "textworld")

@@ -17,16 +17,16 @@ from drrn.game.contract import Game
 from drrn.game.make import make
 from drrn.game.optional import close, fingerprint_of, sources_of
 from drrn.lab.experiments import measure
-from drrn.lab.experiments.plan import BEST, PAIRED, PARSERS, REWORDED, SUITE_JOBS, Added, Variant
+from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
 from drrn.lab.experiments.results import (
     FACTS,
     GAME,
     KINDS,
     Results,
-    Row,
     difference,
     to_csv,
     versions,
+    write_json,
 )
 from drrn.runs import storage
 from drrn.runs.run import Run
@@ -38,6 +38,7 @@ from drrn.stories.authored import paraphrases_of
 
 FACTS_EDITION = 2  # raised whenever the facts of games change, so that they are computed again
 CLOCK = "clock.json"
+WITH_QUESTS = ("parser", "suites")  # groups of variants whose good endings are counted
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,10 @@ class Job:
             episodes = finished.number * per_round
             if trace and (episodes in measure.TRACED_EPISODES or finished.number == last):
                 trace.save(trainer.model, episodes)
-            if isinstance(variant, Added):
+            if variant.group in WITH_QUESTS:
                 measure.save_step_counts(run, trainer)
 
-        clock = _Clock(run, self, start)
+        clock = _Clock(self, start)
         for finished in run.train(trainer, before_save):
             clock.tick(finished.learning_seconds)
             yield finished
@@ -154,7 +155,7 @@ class Job:
         if trace:
             rows[".embeddings"] = trace.rows(self.settings.run.seeds, last * per_round)
         files = {ending: to_csv(each, KINDS[ending]) for ending, each in rows.items()}
-        self._store(game, files, clock.seconds(), clock.origin)
+        self._store(game, files, clock)
         (run.folder / CHECKPOINT).unlink(missing_ok=True)  # nothing to resume
 
     def _open_run(self, trainer: Trainer) -> Run:
@@ -166,12 +167,10 @@ class Job:
         shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
         return Run.create(self.folder, trainer)
 
-    def _measure(
-        self, variant: Variant, game: Game, trainer: Trainer, run: Run
-    ) -> dict[str, list[Row]]:
+    def _measure(self, variant: Variant, game: Game, trainer: Trainer, run: Run) -> measure.Files:
         """Return the rows by the end of the file's name."""
         settings = self.settings
-        common: Row = {"game": self.game, **variant.columns(settings)}
+        common = {"game": self.game, **variant.columns(settings)}
         rows = measure.round_rows(run.rows(), common, variant.policies)
         scores = measure.final_scores(trainer, trainer.played, self.final)
         rows += measure.final_rows(scores, settings, common, paraphrased=False)
@@ -188,7 +187,7 @@ class Job:
         if compiled and variant == BEST:
             examples = measure.example_rows(trainer, self.game, game, compiled)
             files |= {".examples": examples} if examples else {}
-        if variant in (*PARSERS, *SUITE_JOBS):
+        if variant.group in WITH_QUESTS:
             files[".quests"] = measure.quest_rows(run, trainer, scores)
         return files
 
@@ -198,23 +197,15 @@ class Job:
         else:
             facts = measure.facts(game, self.settings)
         rows = [{"measure": name, "value": value} for name, value in facts.items()]
-        seconds = {"whole": round(time.perf_counter() - start, 1)}
-        origin = {"commit": [self.commit], "device": [self.device]}
-        self._store(game, {"": to_csv(rows, FACTS)}, seconds, origin)
+        self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
 
-    def _store(
-        self,
-        game: Game,
-        files: Mapping[str, str],
-        seconds: Mapping[str, float],
-        origin: Mapping[str, list[str]],
-    ) -> None:
+    def _store(self, game: Game, files: Mapping[str, str], clock: _Clock) -> None:
         record = {
             "wanted": self.plan,
             "sources": sources_of(game),
             "versions": versions(),
-            "seconds": seconds,
-            **{name: ", ".join(each) for name, each in origin.items()},
+            "seconds": clock.seconds,
+            **{name: ", ".join(each) for name, each in clock.origin.items()},
         }
         if self.vectors:
             record["vectors"] = Path(str(self.settings.model.vectors)).name
@@ -224,28 +215,26 @@ class Job:
 class _Clock:
     """The duration of a job, and the commits and devices that ran it, over all interruptions."""
 
-    def __init__(self, run: Run, job: Job, start: float) -> None:
-        self.run = run
+    def __init__(self, job: Job, start: float) -> None:
+        self.path = job.folder / CLOCK
         self.start = start
         self.learning = 0.0
-        self.before = {"whole": 0.0, "learning": 0.0}
+        self.before = {"whole": 0.0, "learning": 0.0} if job.variant else {"whole": 0.0}
         self.origin = {"commit": [job.commit], "device": [job.device]}
         with suppress(OSError, ValueError, TypeError, KeyError):
-            saved = json.loads((run.folder / CLOCK).read_text(encoding="utf-8"))
-            origins = {
-                name: list(dict.fromkeys([*saved[name], *now])) for name, now in self.origin.items()
-            }
+            saved = json.loads(self.path.read_text(encoding="utf-8"))
+            pairs = {name: [*saved[name], *now] for name, now in self.origin.items()}
             self.before = dict(saved["seconds"])
-            self.origin = origins
+            self.origin = {name: list(dict.fromkeys(each)) for name, each in pairs.items()}
 
     def tick(self, learning: float) -> None:
         self.learning += learning
-        self.run.write(CLOCK, json.dumps({"seconds": self.seconds(), **self.origin}))
+        write_json(self.path, {"seconds": self.seconds, **self.origin})
 
+    @property
     def seconds(self) -> dict[str, float]:
-        whole = self.before["whole"] + time.perf_counter() - self.start
-        learning = self.before["learning"] + self.learning
-        return {"whole": round(whole, 1), "learning": round(learning, 1)}
+        now = {"whole": time.perf_counter() - self.start, "learning": self.learning}
+        return {name: round(before + now[name], 1) for name, before in self.before.items()}
 
 
 def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:

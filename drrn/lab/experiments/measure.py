@@ -20,8 +20,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.optional import another, step_limit_of, title_of
-from drrn.lab.experiments.examples import MADE_UP, Example, examples_of
-from drrn.lab.experiments.plan import FOUR_STEPS
+from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
@@ -42,26 +41,23 @@ from drrn.stories.playtest.survey import explore
 from drrn.stories.twine.rules import DEFAULT_SET
 
 Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
+Files = dict[str, list[Row]]  # by the end of the file's name
 
 # --- Scores
+
+MEASURES = ("final_reward", "return", "steps", "stopped")
 
 
 def round_rows(rows: list[dict[str, str]], common: Row, policies: Sequence[str]) -> list[Row]:
     """Return a row for each seed, round and policy, from the rows of a training run."""
-    measures = ("final_reward", "return", "steps", "stopped")
-    return [
-        {
-            **common,
-            **{name: int(row[name]) for name in ("seed", "round", "episodes")},
-            "final": False,
-            "policy": policy,
-            "paraphrased": False,
-            "exact": None,
-            **{measure: float(row[f"{policy}_{measure}"]) for measure in measures},
-        }
-        for row in rows
-        for policy in policies
-    ]
+    result = []
+    for row in rows:
+        numbers = {name: int(row[name]) for name in ("seed", "round", "episodes")}
+        for policy in policies:
+            key = {"final": False, "policy": policy, "paraphrased": False}
+            values = {name: float(row[f"{policy}_{name}"]) for name in MEASURES}
+            result.append({**common, **numbers, **key, **values, "exact": None})
+    return result
 
 
 def final_scores(
@@ -142,28 +138,26 @@ def _step_counts(run: Run) -> dict[str, list[int]]:
 def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
     """Return a row for each seed and round by softmax, then for each seed and policy at the end."""
     seeds = trainer.settings.run.seeds
-    last = trainer.settings.run.rounds
     counts = _step_counts(run)
 
-    def row(replica: int, number: int, policy: str, done: float, final: bool) -> Row:
-        key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
+    def row(replica: int, number: int, policy: str, final: bool) -> Row:
         steps = counts.get(str(number))
-        return {**key, "played": steps[replica] if steps else None, "done": done}
+        key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
+        unknown = {"exact_done": None, "exact_return": None}
+        return {**key, "played": steps[replica] if steps else None, **unknown}
 
-    unknown = {"exact_done": None, "exact_return": None}
     rows = []
     for each in run.rows():
-        done = good_share(json.loads(each["endings"]))
         replica = seeds.index(int(each["seed"]))
-        rows.append({**row(replica, int(each["round"]), "softmax", done, False), **unknown})
+        rows.append(row(replica, int(each["round"]), "softmax", False))
+        rows[-1]["done"] = good_share(json.loads(each["endings"]))
     for sampled, score in scores:
-        done = good_share(sampled.summary.endings) / sampled.summary.episodes
-        exact: Row = dict(unknown)
+        rows.append(row(sampled.replica, trainer.settings.run.rounds, sampled.policy, True))
+        rows[-1]["done"] = good_share(sampled.summary.endings) / sampled.summary.episodes
         if score and trainer.compiled:
-            exact["exact_done"] = exact_good_share(trainer.compiled, score)
+            rows[-1]["exact_done"] = exact_good_share(trainer.compiled, score)
         if score:
-            exact["exact_return"] = score.total
-        rows.append({**row(sampled.replica, last, sampled.policy, done, True), **exact})
+            rows[-1]["exact_return"] = score.total
     return rows
 
 
@@ -231,14 +225,13 @@ def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDA
 
 def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str] | None:
     """Return the state, the good and the poor action; None in another version of the story."""
-    texts = {mark(text): text for text in compiled.texts}
+    states = {mark(text): text for text in compiled.texts}
     actions = {mark(text): text for text in compiled.actions}
-    state = texts.get(example.state.mark)
-    good = actions.get(example.good.mark)
-    poor = actions.get(example.poor.mark)
-    if state is None or good is None or poor is None:
+    try:
+        pair = (actions[example.good.mark], actions[example.poor.mark])
+        return (states[example.state.mark], *pair)
+    except KeyError:
         return None
-    return state, good, poor
 
 
 def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) -> list[Row]:
@@ -251,10 +244,10 @@ def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) ->
             continue
         state, *pair = texts
         actions = list(zip(("good", "poor"), pair, strict=True))
-        actions += [
-            (f"{kind} paraphrased", paraphrases[a]) for kind, a in actions if a in paraphrases
-        ]
-        actions += [(kind, action) for kind in MADE_UP for action in example.made_up[kind]]
+        known = [(kind, action) for kind, action in actions if action in paraphrases]
+        actions += [(f"{kind} paraphrased", paraphrases[action]) for kind, action in known]
+        for kind in MADE_UP:
+            actions += [(kind, action) for action in example.made_up[kind]]
         q = trainer.agent.ask(state, [action for _, action in actions])
         for replica, seed in enumerate(trainer.settings.run.seeds):
             for (kind, action), value in zip(actions, q[replica].tolist(), strict=True):
@@ -282,20 +275,17 @@ class Trace:
     @staticmethod
     def of(folder: Path, game: str, compiled: Compiled | None) -> Trace | None:
         """Return the trace of the game's example; None if it has none."""
-        for example in examples_of(game) if compiled else ():
-            if example.embedding and compiled:
-                texts = _example_texts(example, compiled)
-                return Trace(folder, example, texts) if texts else None
-        return None
+        example = next((each for each in examples_of(game) if each.embedding), None)
+        texts = _example_texts(example, compiled) if example and compiled else None
+        return Trace(folder, example, texts) if example and texts else None
 
     def save(self, model: Model, episodes: int) -> None:
         """Save the three embeddings [R, 3, H], and Q of the two actions."""
         assert isinstance(model, DRRN)
         store = model.store.scratch()
-        replicas = len(model.seeds)
         state, actions = store.page(self.texts[0], self.texts[1:])
-        states = np.full((replicas, 1), state, np.int64)
-        pages = Pages(states, np.array([[actions]] * replicas, np.int64))
+        replicas = len(model.seeds)
+        pages = Pages(np.array([[state]] * replicas), np.array([[actions]] * replicas))
         with torch.no_grad():
             reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
             s, a = model.embeddings(reading)
@@ -315,9 +305,8 @@ class Trace:
                 key = {"seed": seed, "episodes": episodes, "state": self.example.state.mark}
                 q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
                 for role, (x, y), value in zip(ROLES, three, q, strict=True):
-                    rows.append(
-                        {**key, "role": role, "x": round(x, 4), "y": round(y, 4), "q": value}
-                    )
+                    point = {"x": round(x, 4), "y": round(y, 4), "q": value}
+                    rows.append({**key, "role": role, **point})
         return rows
 
     def _path(self, episodes: int) -> Path:

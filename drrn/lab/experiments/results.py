@@ -14,7 +14,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import itertools
 import json
 import platform
 import re
@@ -43,25 +42,22 @@ SWEEP = "sweep.json"  # marks the folder of a sweep
 GAME = "game"  # takes the place of a job's name for the facts about a game
 LEFTOVER = re.compile(r"\..+\.\d+")  # temporary file of `write_atomically`, after a kill
 REMEDY = "restore the file (git checkout), or compute it again: drrn reproduce --again"
-# What a report needs of a record.
-SETTINGS = {"alpha", "discount", "learning_rate", "rounds", "episodes_per_round", "epochs"}
-SETTINGS |= {"batch_size", "model", "seed", "replicas", "final_softmax", "final_greedy"}
-NEEDED = {"wanted": SETTINGS, "seconds": {"whole", "learning"}}
+SETTINGS = """alpha discount learning_rate rounds episodes_per_round epochs batch_size model seed
+replicas final_softmax final_greedy""".split()
+NEEDED = {"wanted": SETTINGS, "seconds": ["whole", "learning"]}  # by a report, of a record
 
 
 # --- Rows
 
 
-def _flag(cell: str) -> bool:
-    return {"yes": True, "no": False}[cell]
-
-
-def _numbers(cell: str) -> list[float]:
-    return [float(number) for number in cell.split(" ")]
-
-
 def _columns(names_and_types: str) -> Columns:
-    types: Columns = {"text": str, "int": int, "float": float, "flag": _flag, "floats": _numbers}
+    types: Columns = {
+        "text": str,
+        "int": int,
+        "float": float,
+        "flag": {"yes": True, "no": False}.__getitem__,
+        "floats": lambda cell: [float(number) for number in cell.split(" ")],
+    }
     pairs = (each.split(":") for each in names_and_types.split())
     return {name: types[kind] for name, kind in pairs}
 
@@ -72,25 +68,21 @@ EVALUATIONS = _columns(
     "n_steps:int seed:int round:int episodes:int final:flag policy:text paraphrased:flag "
     "final_reward:float return:float steps:float stopped:float exact:float"
 )
-# Texts are given by their `mark`; the Q-values of pairs have one number for each seed.
-PAIRS = _columns("state:text action:text paraphrase:text q:floats q_paraphrased:floats")
-EXAMPLES = _columns("seed:int state:text kind:text action:text q:float")
-EMBEDDINGS = _columns("seed:int episodes:int state:text role:text x:float y:float q:float")
-# The share of episodes with a good ending, and the steps that the seed has played by then.
-QUESTS = _columns(
-    "seed:int round:int final:flag policy:text played:int done:float exact_done:float "
-    "exact_return:float"
-)
-# The files of a job, by the end of their names.
+# The files of a job, by the end of their names. Texts are given by their `mark`.
 KINDS: dict[str, Columns] = {
     "": EVALUATIONS,
     ".reworded": EVALUATIONS,
-    ".pairs": PAIRS,
-    ".examples": EXAMPLES,
-    ".embeddings": EMBEDDINGS,
-    ".quests": QUESTS,
+    # The Q-values have one number for each seed.
+    ".pairs": _columns("state:text action:text paraphrase:text q:floats q_paraphrased:floats"),
+    ".examples": _columns("seed:int state:text kind:text action:text q:float"),
+    ".embeddings": _columns("seed:int episodes:int state:text role:text x:float y:float q:float"),
+    # The share of episodes with a good ending, and the steps that the seed has played by then.
+    ".quests": _columns(
+        "seed:int round:int final:flag policy:text played:int done:float exact_done:float "
+        "exact_return:float"
+    ),
 }
-FACTS: Columns = {"measure": str, "value": str}
+FACTS = _columns("measure:text value:text")
 
 
 def to_csv(rows: Iterable[Row], columns: Columns) -> str:
@@ -188,15 +180,13 @@ class Results:
         path = self.path(game, f"{name}.json")
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
-            keys = ("files", "wanted", "seconds", "versions")
-            parts = {key: dict(record[key]) for key in keys}
-            files = set(parts["files"])
-            if "" not in files or not files <= set(KINDS):
-                raise ValueError("files")
-            if (record["game"], record["job"]) != (game, name):
-                raise ValueError("job")
-            if name != GAME and any(not NEEDED[key] <= set(parts[key]) for key in NEEDED):
-                raise KeyError("settings")
+            parts = {key: dict(record[key]) for key in ("files", "wanted", "seconds", "versions")}
+            needed = NEEDED if name != GAME else {}
+            sound = [set(names) <= parts[key].keys() for key, names in needed.items()]
+            sound.append({""} <= parts["files"].keys() <= KINDS.keys())
+            sound.append((record["game"], record["job"]) == (game, name))
+            if not all(sound):
+                raise ValueError("a part is missing, or of another job")
             return {**record, **parts, "commit": str(record["commit"])}
         except FileNotFoundError:
             return None
@@ -218,13 +208,11 @@ class Results:
         self, game: str, name: str, files: Mapping[str, str], record: Mapping[str, Any]
     ) -> None:
         """Write rows, by the end of their file's name, and then the record with their hashes."""
-        make_folder(self.root / "rows" / game)
         for ending, text in files.items():
-            write_atomically(self.path(game, f"{name}{ending}.csv"), [text.encode()])
+            write(self.path(game, f"{name}{ending}.csv"), text)
         hashes = {ending: _sha256(text) for ending, text in files.items()}
-        write_json(
-            self.path(game, f"{name}.json"), {"game": game, "job": name, **record, "files": hashes}
-        )
+        whole = {"game": game, "job": name, **record, "files": hashes}
+        write_json(self.path(game, f"{name}.json"), whole)
 
     def receive(self, game: str, name: str, files: Mapping[str, bytes]) -> None:
         """Write the files of a job that another machine has run, by their path in the folder.
@@ -238,12 +226,12 @@ class Results:
             new = run.with_name(f".{name}.new")
             shutil.rmtree(new, ignore_errors=True)  # left by a killed process
             for path, data in run_files.items():
-                _write(new / path.removeprefix(prefix), data)
+                write(new / path.removeprefix(prefix), data)
             shutil.rmtree(run, ignore_errors=True)
             new.rename(run)
         others = sorted(files.keys() - run_files.keys(), key=lambda path: path.endswith(".json"))
         for path in others:
-            _write(self.root / path, files[path])
+            write(self.root / path, files[path])
 
     def move_aside(self, game: str, name: str) -> Path:
         """Move all files of a job to another folder, and return that folder."""
@@ -263,8 +251,8 @@ class Results:
         make_folder(self.root / "work")
         busy = f"{self.root}: another `drrn {command}` is running here: wait, or give another --out"
         with locked(self.root / "work" / ".lock", busy):
-            below = ((self.root / part).rglob("*") for part in ("rows", "work"))
-            for path in list(itertools.chain(*below, self.root.iterdir())):
+            hidden = [*self.root.glob(".*"), *(self.root / "rows").rglob(".*")]
+            for path in [*hidden, *(self.root / "work").rglob(".*")]:
                 if LEFTOVER.fullmatch(path.name):
                     path.unlink(missing_ok=True)
             yield
@@ -293,12 +281,13 @@ def make_folder(path: Path) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, [text.encode()])
+    write(path, text)
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, content: str | bytes) -> None:
+    """Write a whole file or nothing, in a folder that is created if it does not exist."""
     make_folder(path.parent)
-    write_atomically(path, [data])
+    write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
 def _checked_rows(path: Path, columns: Columns, sha256: str) -> list[Row]:
@@ -324,10 +313,8 @@ def commit() -> str:
 
     Outside its own repository the commit is "unknown".
     """
-    if _git("ls-files", "--error-unmatch", "__init__.py") is None:
-        return "unknown"
     head = _git("rev-parse", "HEAD")
-    if head is None:
+    if head is None or _git("ls-files", "--error-unmatch", "__init__.py") is None:
         return "unknown"
     changes = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
     return f"{head}-dirty" if changes else head

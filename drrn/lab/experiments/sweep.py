@@ -11,26 +11,25 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import json
 import math
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import islice
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean
-from drrn.files import write_atomically
 from drrn.game.contract import Game
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import Changed
-from drrn.lab.experiments.results import SWEEP, make_folder, write_json
+from drrn.lab.experiments.plan import Variant
+from drrn.lab.experiments.results import SWEEP, write, write_json
 from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
 from drrn.settings import POLICIES, Settings, all_settings, recipe, recipe_name, settings_for
@@ -41,7 +40,8 @@ Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
 
 OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the command
 MAX_VALUES = 10_000  # of one setting
-MAX_SHUFFLED = 1_000_000  # combinations; from more, one after another is drawn at random
+MAX_JOBS = 10_000
+MAX_TRIED = 100_000  # combinations; some are impossible
 RANGE = re.compile(r"(?P<log>log:)?(?P<low>[^:,]+?)\.\.(?P<high>[^:,]+?)(?::(?P<by>[^:,]*))?")
 NOTATION = "write NAME=VALUE,VALUE… or NAME=LOW..HIGH:STEP or NAME=log:LOW..HIGH:COUNT"
 
@@ -56,29 +56,24 @@ class Grid:
     def size(self) -> int:
         return math.prod(len(values) for values in self.values.values())
 
-    def combination(self, index: int) -> Changes:
-        """Return a combination; the last setting changes first."""
-        changes = []
-        for name, values in reversed(self.values.items()):
-            index, remainder = divmod(index, len(values))
-            changes.append((name, values[remainder]))
-        return tuple(reversed(changes))
-
     def in_order(self) -> Iterator[Changes]:
-        return (self.combination(index) for index in range(self.size))
+        """Yield all combinations; the last setting changes first."""
+        for values in itertools.product(*self.values.values()):
+            yield tuple(zip(self.values, values, strict=True))
 
     def at_random(self, seed: int) -> Iterator[Changes]:
-        """Yield each combination once, in random order."""
+        """Yield combinations in random order, each once; of a large grid, a sample."""
         generator = random.Random(seed)
-        if self.size <= MAX_SHUFFLED:
-            yield from map(self.combination, generator.sample(range(self.size), self.size))
+        if self.size <= MAX_TRIED:
+            combinations = list(self.in_order())
+            yield from generator.sample(combinations, self.size)
             return
-        indices: set[int] = set()
-        while len(indices) < self.size:
-            index = generator.randrange(self.size)
-            if index not in indices:
-                indices.add(index)
-                yield self.combination(index)
+        drawn = set[Changes]()
+        while len(drawn) < MAX_TRIED:
+            changes = tuple((n, generator.choice(values)) for n, values in self.values.items())
+            if changes not in drawn:
+                drawn.add(changes)
+                yield changes
 
 
 def read_grid(texts: Sequence[str]) -> Grid:
@@ -130,57 +125,38 @@ def _range(setting: Setting, parts: re.Match[str]) -> list[Any]:
     if low > high:
         raise InputError(f"the range from {low} to {high} is empty: write the smaller number first")
     if parts["log"]:
-        return _geometric_range(setting, low, high, by)
-    if by is None and setting.kind is float:
-        raise InputError(f"the range from {low} to {high} needs a step: {NOTATION}")
-    step = setting.read(by) if by is not None else 1
-    if not step or not 0 < step < math.inf:
-        raise InputError(f"the step of a range must be above 0, not {by}")
-    if (high - low) / step >= MAX_VALUES:
-        raise _too_many_values()
-    count = int((high - low) / step + 1e-9) + 1
-    return [setting.kind(round(low + number * step, 12)) for number in range(count)]
-
-
-def _geometric_range(setting: Setting, low: float, high: float, by: str | None) -> list[Any]:
-    if not by or not by.isdecimal() or int(by) < 2 or low <= 0:
-        raise InputError("log:LOW..HIGH:COUNT needs a LOW above 0 and a COUNT of at least 2")
-    count = int(by)
+        if not by or not by.isdecimal() or int(by) < 2 or low <= 0:
+            raise InputError("log:LOW..HIGH:COUNT needs a LOW above 0 and a COUNT of at least 2")
+        count = int(by)
+    else:
+        if by is None and setting.kind is float:
+            raise InputError(f"the range from {low} to {high} needs a step: {NOTATION}")
+        step = setting.read(by) if by is not None else 1
+        if not step or not 0 < step < math.inf:
+            raise InputError(f"the step of a range must be above 0, not {by}")
+        count = int(min((high - low) / step, MAX_VALUES) + 1e-9) + 1
     if count > MAX_VALUES:
-        raise _too_many_values()
+        raise InputError(f"a setting can have {MAX_VALUES:,} values at most: use a larger step")
+    if not parts["log"]:
+        return [setting.kind(round(low + number * step, 12)) for number in range(count)]
     factor = (high / low) ** (1 / (count - 1))
     # rounded, to be the same on every machine
     values = [float(f"{low * factor**number:.6g}") for number in range(count)]
     return [round(value) for value in values] if setting.kind is int else values
 
 
-def _too_many_values() -> InputError:
-    return InputError(f"a setting can have {MAX_VALUES:,} values at most: use a larger step")
-
-
 # --- The sweep
 
-MAX_JOBS = 10_000
 FINAL = 2  # evaluation after the last round, relative to that of a round
 
 
-@dataclass(frozen=True)
-class Swept(Changed):
-    """One combination of settings, to choose by or to report."""
-
-    part: str = "tuning"
-
-    policies = ("softmax", "best")
-    paraphrase_sets = ()
-
-    @property
-    def name(self) -> str:
-        """Its settings as a file name, with a hash if that loses information."""
-        text = changes_text(self.changes, ",")
-        plain = re.sub(r"[^\w=,+-]", "_", text)
-        if re.sub(r"(?<=\d)\.(?=\d)", "_", text) != plain or len(plain) > 100:
-            plain = f"{plain[:100]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        return f"{self.part}-{plain}"
+def job_name(changes: Changes, part: str) -> str:
+    """Return the settings as a file name, with a hash if that loses information."""
+    text = changes_text(changes, ",")
+    plain = re.sub(r"[^\w=,+-]", "_", text)
+    if re.sub(r"(?<=\d)\.(?=\d)", "_", text) != plain or len(plain) > 100:
+        plain = f"{plain[:100]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{part}-{plain}"
 
 
 def changes_text(changes: Changes, separator: str = " ") -> str:
@@ -198,19 +174,18 @@ def value_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-@dataclass(frozen=True)
-class Seeds:
+class Seeds(NamedTuple):
     """Consecutive seeds."""
 
     first: int
-    count: int
+    number: int
 
     @property
-    def all(self) -> range:
-        return range(self.first, self.first + self.count)
+    def end(self) -> int:
+        return self.first + self.number
 
     def __str__(self) -> str:
-        return f"seed {self.first}" if self.count == 1 else f"seeds {self.first} to {self.all[-1]}"
+        return f"seed {self.first}" if self.number == 1 else f"seeds {self.first} to {self.end - 1}"
 
 
 @dataclass(frozen=True)
@@ -228,10 +203,9 @@ class Sweep:
     commit: str
     device: str = "cpu"
     remote: bool = False  # on a cluster, whose machines may have more memory than this one
-    digests: dict[str, str] = field(default_factory=dict)  # of files of word vectors
 
     def __post_init__(self) -> None:
-        end = min(self.tuning.all.stop, self.report.all.stop)
+        end = min(self.tuning.end, self.report.end)
         if max(self.tuning.first, self.report.first) < end:
             raise InputError(
                 f"{self.tuning} to choose by and {self.report} to report overlap: give others with "
@@ -252,31 +226,33 @@ class Sweep:
         """Return the settings of a combination, as `drrn train` has them."""
         explicit = {**self.overrides, **dict(changes)}
         base = recipe(paper=self.paper, recommended=self.recommended, given=explicit)
-        return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, explicit)
+        return settings_for({**base, "seed": seeds.first, "replicas": seeds.number}, explicit)
 
     def job(self, changes: Changes, part: str = "tuning") -> Job:
         """Return the job of a combination: part "tuning" to choose by, "report" to report."""
         settings = self.settings(changes, self.report if part == "report" else self.tuning)
         model = settings.model
+        name = job_name(changes, part)
         return Job(
             root=self.root,
             source=self.source,
             game=self.game.name,
-            variant=Swept(
+            variant=Variant(
                 model.name,
                 model.layers,
                 model.hidden,
                 model.interaction,
                 shared=model.shared,
+                group="sweep",
+                job=name,
                 changes=changes,
-                part=part,
             ),
             settings=settings,
             final=dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes),
             hashes=self.hashes,
             commit=self.commit,
             device=self.device,
-            vectors=self._digest(model.vectors),
+            vectors=vectors_digest(model.vectors) if model.vectors else None,
         )
 
     def jobs(
@@ -294,12 +270,9 @@ class Sweep:
         if budget is None and not at_random and size > MAX_JOBS:
             raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs) or 30m")
         sampled = at_random or size > most
-        combinations = self.grid.at_random(seed) if sampled else self.grid.in_order()
         jobs = list[Job]()
         errors = list[str]()
-        for changes in islice(combinations, 10 * MAX_JOBS):
-            if len(jobs) == most:
-                break
+        for changes in self.grid.at_random(seed) if sampled else self.grid.in_order():
             try:
                 if not self.remote:
                     check_memory(self.settings(changes, self.tuning))
@@ -307,6 +280,8 @@ class Sweep:
                 jobs.append(self.job(changes))
             except InputError as error:
                 errors.append(f"{changes_text(changes)} is left out: {error}")
+            if len(jobs) == most:
+                break
         if not jobs:
             raise InputError(errors[0])
         return jobs, errors
@@ -329,56 +304,44 @@ class Sweep:
             raise InputError(f"{path}: not the file of a sweep: give another --out") from error
         if other:
             raise InputError(f"{self.root}: it has other results ({other}): give another --out")
-        make_folder(self.root)
-        vary = {name: list(values) for name, values in self.grid.values.items()}
-        write_json(path, {**value, "vary": vary})
+        write_json(path, {**value, "vary": self.grid.values})
 
     def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
         """Write sweep.csv and best.json; the scores are sorted, the best first."""
-        reported = {each.changes: each for each in report}
+        reported = {each.changes: each.cells for each in report}
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        columns = [f"{part}_{c}" for part in ("tuning", "report") for c in Scored.COLUMNS]
-        writer.writerow([*self.grid.values, *columns])
+        parts = itertools.product(("tuning", "report"), ("mean", "deviation", "seeds"))
+        writer.writerow([*self.grid.values, *(f"{part}_{column}" for part, column in parts)])
         for each in tuning:
-            other = reported.get(each.changes)
             cells = [value_text(value) for _, value in each.changes]
-            writer.writerow([*cells, *each.cells(), *(other.cells() if other else ("", "", ""))])
-        write_atomically(self.root / "sweep.csv", [text.getvalue().encode()])
+            writer.writerow([*cells, *each.cells, *reported.get(each.changes, ("", "", ""))])
+        write(self.root / "sweep.csv", text.getvalue())
         best = {**self.overrides, **dict(tuning[0].changes)}
         # the form of a run's config.json
-        recipe = recipe_name(paper=self.paper)
-        write_json(self.root / "best.json", {"recipe": recipe, "settings": best})
-
-    def _digest(self, vectors: str | None) -> str | None:
-        if vectors is None:
-            return None
-        from drrn.vectors import open_vectors
-
-        if vectors not in self.digests:
-            self.digests[vectors] = open_vectors(Path(vectors)).digest
-        return self.digests[vectors]
+        config = {"recipe": recipe_name(paper=self.paper), "settings": best}
+        write_json(self.root / "best.json", config)
 
 
-@dataclass(frozen=True)
-class Scored:
-    """A combination, and its score after the last round for each seed."""
+@cache
+def vectors_digest(path: str) -> str:
+    """Return the hash of a file of word vectors."""
+    from drrn.vectors import open_vectors
 
-    COLUMNS = ("mean", "deviation", "seeds")
+    return open_vectors(Path(path)).digest
+
+
+class Scored(NamedTuple):
+    """A combination, and its score after the last round over the seeds."""
 
     changes: Changes
-    scores: tuple[float, ...]
+    mean: float
+    deviation: float
+    seeds: int
 
     @property
-    def mean(self) -> float:
-        return float(np.mean(self.scores))
-
-    @property
-    def deviation(self) -> float:
-        return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else 0.0
-
     def cells(self) -> list[Any]:
-        return [round(self.mean, 6), round(self.deviation, 6), len(self.scores)]
+        return [round(self.mean, 6), round(self.deviation, 6), self.seeds]
 
 
 def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
@@ -390,7 +353,9 @@ def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
         rows = [row for row in rows if row["final"] and row["policy"] == policy]
         # an exact score does not depend on random draws
         exact = measure == "final_reward" and all(row["exact"] is not None for row in rows)
-        scores = tuple(row["exact" if exact else measure] for row in rows)
-        if scores and isinstance(job.variant, Swept):
-            results.append(Scored(job.variant.changes, scores))
+        scores = [row["exact" if exact else measure] for row in rows]
+        if scores and job.variant:
+            deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
+            mean = float(np.mean(scores))
+            results.append(Scored(job.variant.changes, mean, deviation, len(scores)))
     return sorted(results, key=lambda each: -each.mean)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 
 from drrn.errors import InputError
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import USUAL_SEEDS, cost
+from drrn.lab.experiments.plan import SEEDS, cost
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.processes import Service, ServiceError, report
 from drrn.settings import PAPER
@@ -148,9 +147,9 @@ class Processes(Workers):
         self.running[service] = (job, time.perf_counter())
 
     def events(self) -> list[Event]:
-        services: dict[Any, Service] = {each.connection: each for each in self.running}
-        ready = wait(list(services))
-        return [event for each in ready if (event := self._event(services[each]))]
+        running: Any = list(self.running)
+        ready: Any = wait(running)
+        return [event for service in ready if (event := self._event(service))]
 
     def _event(self, service: Service) -> Event | None:
         job, start = self.running[service]
@@ -179,11 +178,8 @@ class Processes(Workers):
 
 # --- The time left
 
-Key = tuple[str, str]  # game and job
 SECONDS = 5.5  # of a unit of cost on one core of a machine of 2025
-# Seconds of a job before its first round and after its last, until they are measured.
-START = 1.0
-END = 1.0
+START = 0.2  # cost of a job before its first round, and again after its last
 WEIGHT = 2.0  # of what is known in advance, in units of cost
 USUAL = PAPER.run.rounds * PAPER.run.episodes_per_round
 
@@ -193,9 +189,10 @@ def job_cost(job: Job) -> float:
     if job.variant is None:
         return 0.0
     run = job.settings.run
-    seeds = run.replicas / USUAL_SEEDS.get(type(job.variant), PAPER.run.replicas)
+    seeds = run.replicas / SEEDS.get(job.variant.group, PAPER.run.replicas)
     usual = cost(job.game, job.variant, strong=job.settings.learner.name != "q-learning")
-    return usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
+    rounds = usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
+    return START + rounds + START
 
 
 def in_order(jobs: Iterable[Job]) -> list[Job]:
@@ -215,70 +212,47 @@ def seconds_per_cost(finished: Iterable[Job]) -> float:
     return seconds / costs if costs else SECONDS
 
 
-@dataclass
 class Estimate:
     """An estimate of the time left: jobs have relative costs, measurements turn them into seconds.
 
-    A job consists of its start (a process, PyTorch, the game), its rounds, and the measurements at
-    its end. The start is separate from the rounds, or the first of them would predict hours.
+    Args:
+        jobs: All jobs.
+        slots: The number of jobs that run at once; it may change.
+        before: Duration of a unit of cost, as known in advance.
     """
 
-    jobs: list[Job]
-    slots: int
-    before: float = SECONDS  # duration of a unit of cost, as known in advance
-    finished: dict[Key, float] = field(default_factory=dict)  # seconds
-    # The share of the rounds that is finished, and the seconds: first and latest report of a job.
-    first: dict[Key, tuple[float, float]] = field(default_factory=dict)
-    last: dict[Key, tuple[float, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.costs = {(job.game, job.name): job_cost(job) for job in self.jobs if job.variant}
+    def __init__(self, jobs: Iterable[Job], slots: int, before: float = SECONDS) -> None:
+        self.slots = slots
+        self.before = before
+        self.costs = {(job.game, job.name): job_cost(job) for job in jobs if job.variant}
+        self.done: dict[tuple[str, str], tuple[float, float]] = {}  # cost so far, seconds
 
     def update(self, event: Event) -> None:
         key = (event.job.game, event.job.name)
+        whole = self.costs.get(key, 0.0)
         if event.kind == "round":
-            self.last[key] = (event.rounds / event.job.settings.run.rounds, event.seconds)
-            self.first.setdefault(key, self.last[key])
-        elif event.kind in ("done", "failed"):
-            self.finished[key] = event.seconds
+            share = event.rounds / event.job.settings.run.rounds
+            self.done[key] = (START + share * (whole - 2 * START), event.seconds)
+        elif event.kind == "done":
+            self.done[key] = (whole, event.seconds)
         elif event.kind == "lost":  # it starts again
-            self.first.pop(key, None)
-            self.last.pop(key, None)
+            self.done.pop(key, None)
+        elif event.kind == "failed":
+            self.costs.pop(key, None)
+            self.done.pop(key, None)
 
     def seconds_left(self) -> float:
         """Return the seconds until all jobs are done; at least those of the longest job."""
-        rate = self._rate()
-        starts = [s - share * self.costs[key] * rate for key, (share, s) in self.first.items()]
-        ends = [self.finished[key] - self.last[key][1] for key in self.finished if key in self.last]
-        start = max(0.0, statistics.fmean(starts)) if starts else START
-        end = max(0.0, statistics.fmean(ends)) if ends else END
-        seconds = [0.0]
-        for key, whole in self.costs.items():
-            if key in self.last and key not in self.finished:
-                seconds.append((1 - self.last[key][0]) * whole * rate + end)
-            elif key not in self.finished:
-                seconds.append(whole * rate + end + start)
-        return max(sum(seconds) / max(1, self.slots), max(seconds))
+        left = [whole - self.done.get(key, (0.0,))[0] for key, whole in self.costs.items()]
+        return self._rate() * max(sum(left) / max(1, self.slots), max(left, default=0.0))
 
     def seconds_per_job(self) -> float:
         return self._rate() * sum(self.costs.values()) / max(1, len(self.costs))
 
     def _rate(self) -> float:
-        """Return the duration of a unit of cost.
-
-        Measured are the rounds after the first of each job, and jobs of one round.
-        """
-        seconds = WEIGHT * self.before
-        costs = WEIGHT
-        for key, (share, now) in self.last.items():
-            first_share, first_seconds = self.first[key]
-            if share > first_share:
-                seconds = seconds + now - first_seconds
-                costs = costs + (share - first_share) * self.costs[key]
-        for key in self.finished.keys() & self.costs.keys() - self.last.keys():
-            seconds = seconds + self.finished[key]
-            costs = costs + self.costs[key]
-        return seconds / costs
+        """Return the duration of a unit of cost."""
+        seconds = WEIGHT * self.before + sum(seconds for _, seconds in self.done.values())
+        return seconds / (WEIGHT + sum(costs for costs, _ in self.done.values()))
 
 
 def time_left_text(seconds: float) -> str:

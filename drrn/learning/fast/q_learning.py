@@ -7,7 +7,7 @@ and the words themselves are moved once, after many batches: the same sums in an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from drrn.learning.optimisers import SGD
 from drrn.learning.q_learning import Batches, QLearning
-from drrn.models.base import Model, Pages
+from drrn.models.base import NARROW, Model, pick
 from drrn.models.drrn import DRRN
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
@@ -30,34 +31,16 @@ FEW = 3  # batches, for which a view does not pay
 tanh_backward = torch.ops.aten.tanh_backward
 
 
-# --- A word table, seen from its texts
-
-
-@dataclass(frozen=True)
-class ViewBatch:
-    """Texts of a view that one batch reads."""
-
-    view: TextView
-    texts: Tensor | None  # [R · N] in the view; None: all texts, which are fewer than N
-    rows: Tensor | None  # [R · N] the same, counted through all replicas
-    index: Tensor | None  # [R, N] each text among those returned; None: they are in order
-
-    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        vectors = self.view.encode(self.rows)
-        if leaves is not None:
-            leaves.add(self, vectors)
-        return vectors
-
-    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
-        raise NotImplementedError("a view moves its texts itself")
-
-
 class TextView:
     """The vectors of a table's texts [R, T, H], updated with the words; the last text is empty."""
 
-    def __init__(self, table: WordTable, bags: Bags, ids: Sequence[Ids], overlaps: Tensor) -> None:
+    def __init__(
+        self, model: Model, name: str, ids: Sequence[Ids], overlaps: Tensor, rate: float
+    ) -> None:
         """Build the view of the texts `ids`, -1 for the empty text; `overlaps` are of all texts."""
-        self.table = table
+        self.rate = rate
+        self.table = table = model.tables[name]
+        table.make_room()
         selected = np.zeros(len(overlaps), bool)
         selected[-1] = True
         for some in ids:
@@ -67,6 +50,8 @@ class TextView:
         chosen = torch.from_numpy(texts).to(table.device)
         self.overlaps = overlaps[chosen[:, None], chosen]
         texts[-1] = -1
+        encoder = model.encoders[name]
+        bags = model.store.side(encoder.side).bags(encoder.norm)
         words, self.counts, lengths = bags.gathered(texts)
         distinct, self.words = np.unique(words, return_inverse=True)
         self.distinct = torch.from_numpy(distinct).to(table.device)
@@ -78,42 +63,36 @@ class TextView:
         by_text = sums.view(len(texts), replicas, table.width)
         self.vectors = by_text.transpose(0, 1).contiguous()
         self.moves = torch.zeros_like(self.vectors)
+        self.offsets = torch.arange(replicas, device=table.device)[:, None] * len(texts)
 
-    def batches(self, ids: Ids) -> list[ViewBatch]:
-        """Return the batches of ids [K, R, N]."""
-        texts = self.index[ids]
-        count, replicas, size = texts.shape
-        most = self.vectors.shape[1]
-        device = self.table.device
-        rows = torch.from_numpy(texts + np.arange(replicas)[:, None] * most).to(device)
-        if size >= most:
-            return [ViewBatch(self, None, None, rows[k]) for k in range(count)]
-        flat_texts = torch.from_numpy(texts).to(device).reshape(count, -1)
-        flat_rows = rows.reshape(count, -1)
-        return [ViewBatch(self, flat_texts[k], flat_rows[k], None) for k in range(count)]
+    def rows(self, ids: Ids) -> Tensor:
+        """Return the texts [K, R, N] as rows of the view, counted through all replicas."""
+        return torch.from_numpy(self.index[ids]).to(self.table.device) + self.offsets
+
+    def gather(self, ids: Ids) -> list[ViewBatch]:
+        """Return the batches of ids [K, R, N]; all texts are encoded if they are fewer than N."""
+        whole = ids.shape[2] >= self.vectors.shape[1]
+        return [ViewBatch(self, *((None, at) if whole else (at, None))) for at in self.rows(ids)]
 
     def encode(self, rows: Tensor | None) -> Tensor:
-        """Return the vectors of rows [R, N, H] (see `ViewBatch`), or of all texts [R, T, H]."""
-        if rows is None:
-            return self.vectors.detach()
-        replicas, most, width = self.vectors.shape
-        flat = self.vectors.view(replicas * most, width)
-        return flat.index_select(0, rows).view(replicas, -1, width)
+        """Return the vectors of rows [R, N], or of all texts: [R, N, H]."""
+        return self.vectors.detach() if rows is None else pick(self.vectors, rows)
 
-    def move(self, texts: Tensor | None, rows: Tensor | None, back: Tensor, rate: float) -> None:
-        """Take a step of SGD, for the gradients of some texts [R, N, H], or of all."""
+    def move(self, rows: Tensor | None, back: Tensor) -> None:
+        """Take a step of SGD, for the gradients of rows [R, N], or of all texts: [R, N, H]."""
         replicas, most, width = self.vectors.shape
-        if texts is None:
-            overlaps = self.overlaps.expand(replicas, most, most)
-        else:
-            overlaps = self.overlaps.index_select(0, texts).view(replicas, -1, most).transpose(1, 2)
-        self.vectors.baddbmm_(overlaps, back, alpha=-rate)
         if rows is None:
+            self.vectors.baddbmm_(
+                self.overlaps.expand(replicas, most, most), back, alpha=-self.rate
+            )
             self.moves.add_(back)
-        else:
-            self.moves.view(replicas * most, width).index_add_(0, rows, back.reshape(-1, width))
+            return
+        texts = (rows - self.offsets).reshape(-1)
+        overlaps = self.overlaps.index_select(0, texts).view(replicas, -1, most)
+        self.vectors.baddbmm_(overlaps.transpose(1, 2), back, alpha=-self.rate)
+        self.moves.view(-1, width).index_add_(0, rows.reshape(-1), back.reshape(-1, width))
 
-    def settle(self, rate: float) -> None:
+    def settle(self) -> None:
         """Apply all moves to the words."""
         replicas, most, width = self.vectors.shape
         order = np.argsort(self.words, kind="stable")
@@ -121,7 +100,28 @@ class TextView:
         by_text = self.moves.transpose(0, 1).reshape(most, -1)  # [T, R · H]
         sums = bag_sums(by_text, self.texts[order], starts, self.counts[order])
         steps = sums.view(len(self.distinct), replicas, width).transpose(0, 1)
-        self.table.weight.index_add_(1, self.distinct, steps, alpha=-rate)
+        self.table.weight.index_add_(1, self.distinct, steps, alpha=-self.rate)
+
+
+@dataclass(frozen=True)
+class ViewBatch:
+    """Texts of a view that one batch reads."""
+
+    view: TextView
+    rows: Tensor | None  # [R, N]; None: all texts
+    index: Tensor | None  # [R, N] each text among those encoded; None: they are in order
+
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
+        vectors = self.view.encode(self.rows)
+        if leaves is not None:
+            leaves.add(self, vectors)
+        return vectors
+
+    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+        """Move the texts of the view, and no rows of the table: `settle` moves the words."""
+        self.view.move(self.rows, back)
+        nothing = torch.empty(0, dtype=torch.long, device=back.device)
+        return self.view.table, nothing, back.reshape(-1, back.shape[2])[:0]
 
 
 def overlaps_of(bags: Bags, words: int, device: torch.device) -> Tensor:
@@ -133,145 +133,87 @@ def overlaps_of(bags: Bags, words: int, device: torch.device) -> Tensor:
     return bag_sums(torch.from_numpy(matrix), word_ids, bags.starts, bags.counts).to(device)
 
 
-Views = Mapping[str, TextView]
-
-
 # --- DRRN with the inner product, differentiated by hand, as the paper's appendix does
 
 
-def can_learn(model: Model, views: Views) -> bool:
-    """Return whether `learn` applies; a subclass of DRRN may differ from what is written here."""
-    inner = type(model) is DRRN and model.shape.interaction == "inner"
-    return inner and set(views) == {"state", "action"}
+class Tower(TextView):
+    """One tower of DRRN over a view, forward and backward."""
 
-
-@dataclass(frozen=True)
-class Plan:
-    """The indices that K updates need; rows count through the texts of all replicas."""
-
-    states: Tensor  # [K, R · 2B] rows of the pages, then of the next pages
-    state_texts: Tensor  # [K, R · B] texts of the pages in the view
-    actions: Tensor | None  # [K, R · (B + B · A)] rows: taken, then next; None: all are encoded
-    taken: Tensor  # [K, R · B] rows of the encoded actions
-    taken_texts: Tensor  # [K, R · B] in the view
-    next_actions: Tensor  # [K, R, B, A] among the replica's encoded actions
-    missing: Tensor  # [K, R, B, A] -∞ for padding
-    rewards: Tensor  # [K, R, B]
-    discounts: Tensor  # [K, R, B], 0 at an ending
-    weights: Tensor  # [K, R, B]
-
-
-def plan_of(
-    batches: Batches, state_view: TextView, action_view: TextView, device: torch.device
-) -> Plan:
-    """Return the plan of the batches; both pages of a transition go through the tower together."""
-    pages = batches.pages
-    after = batches.next_pages
-    assert isinstance(after, Pages)
-    updates, replicas, size, most = after.actions.shape
-    states = state_view.index[np.concatenate([pages.states, after.states], axis=2)]
-    taken = action_view.index[batches.taken_actions]
-    next_actions = action_view.index[after.actions]
-    replica = np.arange(replicas)[:, None]
-    texts = action_view.vectors.shape[1]
-    rows = None
-    at = taken
-    at_next = next_actions
-    encoded = texts
-    if texts > size * (1 + most):  # encode only the actions of the batch
-        both = np.concatenate([taken, next_actions.reshape(updates, replicas, -1)], axis=2)
-        rows = both + replica * texts
-        encoded = rows.shape[2]
-        at = np.broadcast_to(np.arange(size), taken.shape)
-        at_next = np.broadcast_to(np.arange(size, encoded).reshape(size, most), next_actions.shape)
-    mask = after.mask
-    nonterminal = np.asarray(mask.any(axis=-1))
-
-    def tensor(array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
-
-    return Plan(
-        states=tensor(states + replica * state_view.vectors.shape[1]).flatten(1),
-        state_texts=tensor(states[:, :, :size]).flatten(1),
-        actions=None if rows is None else tensor(rows).flatten(1),
-        taken=tensor(at + replica * encoded).flatten(1),
-        taken_texts=tensor(taken).flatten(1),
-        next_actions=tensor(at_next),
-        missing=tensor(np.where(mask | ~nonterminal[..., None], 0, -np.inf).astype(np.float32)),
-        rewards=tensor(batches.rewards),
-        discounts=tensor(batches.discounts * nonterminal),
-        weights=tensor(batches.weights),
-    )
-
-
-class Tower:
-    """One tower of DRRN, forward and backward."""
-
-    def __init__(self, model: DRRN, view: TextView, name: str) -> None:
-        self.view = view
-        self.layers = model.shape.layers
-        self.biases = [model.weights[f"{name} b{layer}"] for layer in range(1, self.layers + 1)]
-        self.products = [model.weights[f"{name} W{layer}"] for layer in range(2, self.layers + 1)]
+    def __init__(
+        self, model: Model, name: str, ids: Sequence[Ids], overlaps: Tensor, rate: float
+    ) -> None:
+        super().__init__(model, name, ids, overlaps, rate)
+        layers = range(1, model.shape.layers + 1)
+        self.biases = [model.weights[f"{name} b{layer}"] for layer in layers]
+        self.products = [model.weights[f"{name} W{layer}"] for layer in layers[1:]]
 
     def forward(self, rows: Tensor | None) -> list[Tensor]:
         """Return h of each layer, for some rows of the view, or for all: [R, N, H]."""
-        hidden = [(self.view.encode(rows) + self.biases[0]).tanh_()]
+        hidden = [(self.encode(rows) + self.biases[0]).tanh_()]
         for product, bias in zip(self.products, self.biases[1:], strict=True):
             hidden.append(torch.baddbmm(bias, hidden[-1], product).tanh_())
         return hidden
 
-    def backward(
-        self, hidden: list[Tensor], back: Tensor, rows: Tensor, texts: Tensor, rate: float
-    ) -> None:
+    def backward(self, hidden: list[Tensor], back: Tensor, rows: Tensor) -> None:
         """Move the weights, for the gradients of the last layer of each text: [R, B, H]."""
-        for layer in range(self.layers - 1, -1, -1):
+        for layer in range(len(self.products), -1, -1):
             delta = tanh_backward(back, hidden[layer])
-            self.biases[layer].add_(delta.sum(1, keepdim=True), alpha=-rate)
+            self.biases[layer].add_(delta.sum(1, keepdim=True), alpha=-self.rate)
             if layer:
                 product = self.products[layer - 1]
                 back = torch.bmm(delta, product.transpose(1, 2))
-                product.baddbmm_(hidden[layer - 1].transpose(1, 2), delta, alpha=-rate)
-        self.view.move(texts, rows, delta, rate)
+                product.baddbmm_(hidden[layer - 1].transpose(1, 2), delta, alpha=-self.rate)
+        self.move(rows, delta)
 
 
 @torch.no_grad()
-def learn(model: Model, views: Views, batches: Batches, rate: float) -> NDArray[np.float32]:
-    """Make an update for each batch; return the errors y - Q [K, R, B]."""
-    assert isinstance(model, DRRN)
-    states, actions = (Tower(model, views[name], name) for name in ("state", "action"))
-    plan = plan_of(batches, states.view, actions.view, model.device)
-    updates, replicas, size = plan.rewards.shape
-    errors = torch.empty_like(plan.rewards)
-    page_rows = plan.states.view(updates, replicas, -1)[:, :, :size].reshape(updates, -1)
-    for k in range(updates):
-        s = states.forward(plan.states[k])
-        a = actions.forward(None if plan.actions is None else plan.actions[k])
-        taken = plan.taken[k]
+def learn(states: Tower, actions: Tower, batches: Batches) -> NDArray[np.float32]:
+    """Make an update for each batch; return the errors y - Q [K, R, B].
+
+    Both pages of a transition go through the tower together.
+    """
+    after = batches.next_pages
+    size, most = after.actions.shape[2:]
+    now = batches.taken_pages
+    pages = states.rows(np.concatenate([now.states, after.states], axis=2))  # [K, R, 2B]
+    taken = actions.rows(now.flat_actions)  # [K, R, B]
+    following = actions.rows(after.flat_actions)  # [K, R, B · A]
+    # All actions are encoded, or those of the batch, if they are fewer.
+    whole = actions.vectors.shape[1] <= size * (1 + most)
+    read = None if whole else torch.cat([taken, following], 2)
+    nonterminal = np.asarray(after.mask.any(axis=-1))
+    missing = np.where(after.mask | ~nonterminal[..., None], 0, -np.inf).astype(np.float32)
+
+    def tensor(array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(states.table.device)
+
+    penalties = tensor(missing)  # [K, R, B, A]
+    rewards = tensor(batches.rewards)
+    discounts = tensor(batches.discounts * nonterminal)
+    weights = tensor(batches.weights)
+    errors = torch.empty_like(rewards)
+    for k in range(len(errors)):
+        s = states.forward(pages[k])
+        a = actions.forward(None if read is None else read[k])
         h_s = [h[:, :size] for h in s]
-        h_a = [h.view(-1, h.shape[2]).index_select(0, taken).view(replicas, size, -1) for h in a]
-        best = _best_next(s[-1][:, size:], a[-1], plan, k)
-        y = best.mul_(plan.discounts[k]).add_(plan.rewards[k])
+        next_s = s[-1][:, size:]
+        if whole:  # every state with every action is the smaller product
+            h_a = [pick(h, taken[k]) for h in a]
+            at = (following[k] - actions.offsets).view(penalties[k].shape)
+            next_q = torch.bmm(next_s, a[-1].transpose(1, 2)).gather(2, at)
+        else:
+            h_a = [h[:, :size].contiguous() for h in a]
+            next_a = a[-1][:, size:].view(*penalties[k].shape, -1)
+            next_q = (next_s.unsqueeze(2) * next_a).sum(3)
+        y = next_q.add_(penalties[k]).amax(2).mul_(discounts[k]).add_(rewards[k])
         error = torch.sub(y, (h_s[-1] * h_a[-1]).sum(2), out=errors[k])
-        delta = (-error * plan.weights[k]).unsqueeze(2)  # gradient of ½ (y - Q)² in Q
+        delta = (-error * weights[k]).unsqueeze(2)  # gradient of ½ (y - Q)² in Q
         back_s = delta * h_a[-1]
         back_a = delta * h_s[-1]
-        states.backward(h_s, back_s, page_rows[k], plan.state_texts[k], rate)
-        rows = taken
-        if plan.actions is not None:
-            rows = plan.actions[k].view(replicas, -1)[:, :size].reshape(-1)
-        actions.backward(h_a, back_a, rows, plan.taken_texts[k], rate)
+        states.backward(h_s, back_s, pages[k][:, :size])
+        actions.backward(h_a, back_a, taken[k])
     result: NDArray[np.float32] = errors.cpu().numpy()
     return result
-
-
-def _best_next(s: Tensor, a: Tensor, plan: Plan, k: int) -> Tensor:
-    """max Q(s', a') over the available actions, [R, B]; any number at an ending."""
-    at = plan.next_actions[k]
-    if plan.actions is None:  # every state with every action is the smaller product
-        q = torch.bmm(s, a.transpose(1, 2)).gather(2, at)
-    else:
-        q = (s.unsqueeze(2) * a[:, s.shape[1] :].view(*at.shape, -1)).sum(3)
-    return q.add_(plan.missing[k]).amax(2)
 
 
 # --- The learner
@@ -286,49 +228,40 @@ class FastQLearning(QLearning):
         self._overlaps: dict[str, tuple[tuple[int, int], Tensor]] = {}
 
     def descend_all(self, batches: Batches) -> NDArray[np.float32]:
-        rate = self.optimiser.learning_rate
-        if not isinstance(batches.next_pages, Pages):  # each update would move all wide menus
-            return super().descend_all(batches)
         try:
-            if self.optimiser.is_plain and len(batches.taken) > FEW:
-                self._open_views(self.pages_to_learn(batches), batches.next_pages)
-            if can_learn(self.model, self.views):
-                errors = learn(self.model, self.views, batches, rate)
-                self.count(batches.active.sum(axis=0))
-                return errors
+            # Each update would move all texts of wide menus.
+            is_wide = batches.next_pages.actions.shape[-1] > NARROW and not self.model.sees_menu
+            if isinstance(self.optimiser, SGD) and len(batches.taken) > FEW and not is_wide:
+                self._open_views(batches)
+            states = self.views.get("state")
+            actions = self.views.get("action")
+            if isinstance(states, Tower) and isinstance(actions, Tower):
+                return learn(states, actions, batches)
             return super().descend_all(batches)
         finally:  # also if interrupted: the words must keep up with the other weights
             while self.views:
-                self.views.popitem()[1].settle(rate)
+                self.views.popitem()[1].settle()
 
     def gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
         """Gather texts from the view of the encoder's table, if one is open."""
         view = self.views.get(name)
-        return view.batches(ids) if view else super().gather(name, ids, store)
+        return view.gather(ids) if view else super().gather(name, ids, store)
 
-    def move(
-        self, dense: Sequence[Tensor], leaves: Leaves, sparse: Sequence[Tensor], active: Tensor
-    ) -> None:
-        rows = []
-        for (batch, _), back in zip(leaves.entries, sparse, strict=True):
-            if isinstance(batch, ViewBatch):
-                batch.view.move(batch.texts, batch.rows, back, self.optimiser.learning_rate)
-            else:
-                rows.append((batch, back))
-        self.optimiser.step(dense, rows, active)
-
-    def _open_views(self, pages: Pages, after: Pages) -> None:
+    def _open_views(self, batches: Batches) -> None:
         """Open a view of each table of a bag encoder that has few texts."""
-        reads = (self.model.reads(pages), self.model.reads(after))
+        model = self.model
+        pages = batches.pages if model.sees_menu else batches.taken_pages
+        reads = (model.reads(pages), model.reads(batches.next_pages))
+        # A subclass of DRRN may differ from what is written here.
+        by_hand = type(model) is DRRN and model.shape.interaction == "inner"
         for name in reads[0] | reads[1]:
-            encoder = self.model.encoders[name]
-            texts = self.model.store.side(encoder.side)
+            encoder = model.encoders[name]
+            texts = model.store.side(encoder.side)
             if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
                 ids = [read[name] for read in reads if name in read]
-                table = self.model.tables[name]
-                table.make_room()
-                overlaps = self._overlaps_of(encoder)
-                self.views[name] = TextView(table, texts.bags(encoder.norm), ids, overlaps)
+                kind = Tower if by_hand else TextView
+                rate = self.optimiser.learning_rate
+                self.views[name] = kind(model, name, ids, self._overlaps_of(encoder), rate)
 
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
         """Return the overlaps of a side's texts, cached until there are new texts."""

@@ -1,11 +1,10 @@
-// The server's API: JSON over fetch, and server-sent events.
+// The server's API: JSON over fetch.
 
-/** An error of the server; `code` and `page` are those of its answer. */
+/** An error of the server; `status` is that of its answer, 0 if it did not answer. */
 export class ServerError extends Error {
-  constructor(message, code = "", page = null) {
+  constructor(message, status = 0) {
     super(message);
-    this.code = code;
-    this.page = page;
+    this.status = status;
   }
 }
 
@@ -15,7 +14,7 @@ async function request(path, options = {}) {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServerError("The server does not answer. Is drrn serve still running?", "unreachable");
+    throw new ServerError("The server does not answer. Is drrn serve still running?");
   }
   if (response.ok) return response;
   let data = {};
@@ -24,7 +23,7 @@ async function request(path, options = {}) {
   } catch {
     /* not JSON */
   }
-  throw new ServerError(data.error || `The server answered ${response.status}.`, data.code || "", data.page || null);
+  throw new ServerError(data.error || `The server answered ${response.status}.`, response.status);
 }
 
 export async function get(path, signal) {
@@ -46,20 +45,6 @@ export async function remove(path) {
 
 export async function upload(path, form) {
   return (await request(path, { method: "POST", body: form })).json();
-}
-
-/** Listen to events until the signal is aborted or a handler returns true. */
-export function listen(path, handlers, signal) {
-  const source = new EventSource(path);
-  for (const [name, handler] of Object.entries(handlers)) {
-    if (name === "error") continue;
-    source.addEventListener(name, (event) => {
-      if (handler(JSON.parse(event.data))) source.close();
-    });
-  }
-  source.addEventListener("error", () => handlers.error?.(source.readyState === EventSource.CLOSED));
-  signal?.addEventListener("abort", () => source.close(), { once: true });
-  return source;
 }
 
 /** Whether a request was cancelled because the user left the view. */

@@ -96,18 +96,18 @@ function head(game) {
 function factsOf(game) {
   const line = h("p", { class: "small soft facts" }, "Counting pages and endings …");
   get(`/api/games/${part(game.id)}`)
-    .then(({ facts, reason }) => {
-      line.textContent = facts ? factWords(facts) : reason || "";
+    .then(({ findings, reason }) => {
+      line.textContent = findings ? factWords(findings) : reason || "";
       line.title = line.textContent;
     })
     .catch(() => (line.textContent = ""));
   return line;
 }
 
-function factWords({ pages, endings, random, best }) {
-  const facts = [pages && counted(pages, "page"), endings?.length && counted(endings.length, "ending")];
-  if (typeof random === "number") facts.push(`random play scores ${number(random, 1)}`);
-  if (typeof best === "number") facts.push(`best possible ${number(best, 1)}`);
+function factWords({ statistics, endings, random, best }) {
+  const facts = [counted(statistics.pages, "page"), endings.length ? counted(endings.length, "ending") : null];
+  if (random) facts.push(`random play scores ${number(random.final_reward.mean, 1)}`);
+  if (best) facts.push(`best possible ${number(best.final_reward.mean, 1)}`);
   return facts.filter(Boolean).join(" · ");
 }
 

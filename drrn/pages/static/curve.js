@@ -12,14 +12,12 @@ export function drawCurves(element, runs, policy) {
   const WIDTH = Math.max(300, element.clientWidth - 20);
   const lines = runs.map((run) => ({
     ...run,
-    points: run.curve
-      .filter((point) => point.policies[policy])
-      .map((point) => [
-        point.episodes,
-        point.policies[policy].mean,
-        point.policies[policy].deviation ?? 0,
-        point.round,
-      ]),
+    points: run.curve.map((point) => [
+      point.episodes_played,
+      point[`${policy}_final_reward`],
+      point[`${policy}_final_reward_sd`],
+      point.round,
+    ]),
   }));
   const marks = references(runs);
   const values = [
@@ -29,7 +27,7 @@ export function drawCurves(element, runs, policy) {
   const longest = Math.max(
     1,
     ...lines.flatMap((line) => line.points.map(([x]) => x)),
-    ...runs.map((run) => (run.rounds || 0) * (run.episodes_per_round || 0)),
+    ...runs.map((run) => (run.rounds || 0) * (run.settings?.episodes_per_round || 0)),
   );
   const [low, high] = values.length ? widened(Math.min(...values), Math.max(...values)) : [-1, 1];
   const x = (value) => MARGIN.left + (value / longest) * (WIDTH - MARGIN.left - MARGIN.right);
@@ -157,8 +155,9 @@ export function ticks(low, high, count) {
 export function tableOf(runs, policy) {
   const rounds = [...new Set(runs.flatMap((run) => run.curve.map((point) => point.round)))].sort((a, b) => a - b);
   const cell = (run, round) => {
-    const scores = run.curve.find((point) => point.round === round)?.policies[policy];
-    return h("td", {}, scores ? `${number(scores.mean)} ± ${number(scores.deviation ?? 0)}` : "—");
+    const point = run.curve.find((one) => one.round === round);
+    const column = `${policy}_final_reward`;
+    return h("td", {}, point ? `${number(point[column])} ± ${number(point[`${column}_sd`])}` : "—");
   };
   return h(
     "div",

@@ -32,11 +32,11 @@ export class Embeddings {
     if (this.run !== run) Object.assign(this, { run, page: 0, at: -1 });
     if (!this.body.children.length) show(this.body, waiting("Loading the embeddings …"));
     try {
-      const data = await get(`/api/runs/${part(run)}/embeddings?page=${this.page}`, this.signal);
+      const data = await get(`/api/runs/${part(run)}/embeddings/${this.page}`, this.signal);
       if (this.run === run) this.draw(data);
     } catch (error) {
       if (isAborted(error)) return;
-      show(this.body, error.code === "not_found" ? nothing(error.message) : failure(error, () => this.show(run)));
+      show(this.body, error.status === 404 ? nothing(error.message) : failure(error, () => this.show(run)));
     }
   }
 
@@ -64,7 +64,7 @@ export class Embeddings {
     this.picture = h("div", { class: "plane" });
     this.legend = h("ol", { class: "plane-actions" });
     const pages = select(
-      data.pages.map((page) => [String(page.page), page.text]),
+      data.pages.map((text, index) => [String(index), text]),
       String(data.page),
       (value) => {
         this.page = Number(value);

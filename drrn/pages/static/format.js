@@ -44,9 +44,8 @@ export function megabytes(bytes) {
 
 /** A short name of a run: model, score, start. */
 export function runName(run) {
-  const score =
-    run.score === null || run.score === undefined
-      ? `${run.round} of ${run.rounds} rounds`
-      : `scores ${number(run.score, 1)}`;
-  return `${run.model}, ${score}, ${when(run.started)}`;
+  const score = run.rounds_done
+    ? `scores ${number(run.scores.best, 1)}`
+    : `${run.rounds_done} of ${run.rounds} rounds`;
+  return `${run.model}, ${score}, ${when(run.when)}`;
 }

@@ -164,11 +164,11 @@ async function sendFiles(files, state, done) {
 }
 
 function uploadMessage(answer) {
-  const notes = answer.notes?.length
+  const notes = answer.game.notes.length
     ? h(
         "ul",
         { class: "small" },
-        answer.notes.map((note) => h("li", {}, note)),
+        answer.game.notes.map((note) => h("li", {}, note)),
       )
     : null;
   return h(

@@ -1,10 +1,10 @@
 // Learn: start, watch, stop, resume and compare training runs.
 
-import { get, isAborted, listen, part, post, remove } from "./api.js";
-import { announce, failure, field, h, nothing, select, show, toast, waiting } from "./dom.js";
+import { get, isAborted, part, post, remove } from "./api.js";
+import { announce, failure, field, h, nothing, pause, select, show, toast, waiting } from "./dom.js";
 import { COLOURS, drawCurves, tableOf } from "./curve.js";
 import { Embeddings } from "./embeddings.js";
-import { STATES, runRow } from "./run_row.js";
+import { BUSY, STATES, runRow } from "./run_row.js";
 import { settingsForm } from "./settings_form.js";
 
 const RECIPES = [
@@ -16,6 +16,8 @@ const POLICIES = [
   ["softmax", "softmax"],
   ["greedy", "greedy"],
 ];
+
+const POLL = 1000; // milliseconds between two looks at a run that is training
 
 export async function learnView(body, game, signal) {
   await new Learn(body, game, signal).begin();
@@ -139,49 +141,39 @@ class Learn {
     }
   }
 
-  /** Merge new data of a run into the old data. */
+  /** Merge new data of a run into the old data, and follow the run while it is training. */
   update(run) {
-    const known = this.runs.get(run.id) || { curve: [], reference: null };
-    this.runs.set(run.id, { ...known, ...run });
-    if (["starting", "running"].includes(run.status) && !known.source) this.follow(run.id);
+    const known = this.runs.get(run.id) || { curve: [] };
+    const curve = new Map([...known.curve, ...(run.curve || [])].map((point) => [point.round, point]));
+    this.runs.set(run.id, { ...known, ...run, curve: [...curve.values()] });
+    if (BUSY.includes(run.state) && !known.followed) this.follow(run.id);
   }
 
-  follow(id) {
-    const changed = (run) => {
-      this.update(run);
-      this.changed();
-    };
-    const done = (run) => {
-      changed(run);
-      this.runs.get(id).source = null;
-      announce(`${id}: ${STATES[run.status]}.`);
-      if (this.embeddings.run === id) this.embeddings.show(id);
-      return true;
-    };
-    const gone = ({ error }) => {
-      this.forget(id);
-      toast(error, "bad");
-      return true;
-    };
-    const lost = (closed) => {
-      if (closed && this.runs.has(id)) this.runs.get(id).source = null;
-    };
-    const handlers = { run: changed, status: changed, point: (point) => this.point(id, point), done, gone, error: lost };
-    this.runs.get(id).source = listen(`/api/runs/${part(id)}/events`, handlers, this.signal);
+  /** Load what is new until the run ends. */
+  async follow(id) {
+    this.runs.get(id).followed = true;
+    try {
+      while (BUSY.includes(this.runs.get(id)?.state)) {
+        await pause(POLL, this.signal);
+        const before = this.runs.get(id);
+        if (!before) return;
+        const run = await get(`/api/runs/${part(id)}/after/${before.curve.at(-1)?.round ?? 0}`, this.signal);
+        this.update(run);
+        if (run.curve.length || run.state !== before.state) this.changed();
+        if (run.curve.length && this.embeddings.run === id) this.embeddings.show(id);
+      }
+      announce(`${id}: ${STATES[this.runs.get(id)?.state] || "finished"}.`);
+    } catch (error) {
+      if (error.status === 404) this.forget(id);
+      if (!isAborted(error)) toast(error.message, "bad");
+    }
+    if (this.runs.has(id)) this.runs.get(id).followed = false;
   }
 
   forget(id) {
     this.runs.delete(id);
     this.chosen.delete(id);
     this.changed();
-  }
-
-  point(id, point) {
-    const run = this.runs.get(id);
-    run.curve = [...run.curve.filter((other) => other.round !== point.round), point].sort((a, b) => a.round - b.round);
-    run.round = Math.max(run.round, point.round);
-    this.changed();
-    if (this.embeddings.run === id) this.embeddings.show(id);
   }
 
   changed() {
@@ -197,7 +189,7 @@ class Learn {
     this.changed();
     if (!on) return;
     try {
-      this.update(await get(`/api/runs/${part(id)}`, this.signal));
+      this.update(await get(`/api/runs/${part(id)}/after/0`, this.signal));
       this.changed();
     } catch (error) {
       if (!isAborted(error)) toast(error.message, "bad");
@@ -224,7 +216,7 @@ class Learn {
       return;
     }
     const focused = document.activeElement?.dataset?.key; // the list is replaced, possibly while a button in it has the focus
-    const runs = [...this.runs.values()].sort((a, b) => (a.started < b.started ? 1 : -1));
+    const runs = [...this.runs.values()].sort((a, b) => (a.when < b.when ? 1 : -1));
     show(
       this.list,
       h(

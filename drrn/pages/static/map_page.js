@@ -4,24 +4,25 @@ import { get, isAborted, part } from "./api.js";
 import { failure, h, nothing, show, waiting } from "./dom.js";
 import { counted, number, reward, share } from "./format.js";
 
+// Policies, and the fields of endings with their probabilities.
 const PLAYERS = [
-  ["random", "random"],
+  ["random", "probability"],
   ["best", "best"],
   ["agent", "agent"],
 ];
 const MOST_ENDINGS = 12;
 
 /** Fill the panel; `go(number)` shows another page. The agent's odds take longest and are added later. */
-export async function showPage(panel, test, number, run, go, signal) {
+export async function showPage(panel, test, map, number, run, go, signal) {
   show(panel, h("div", { class: "panel" }, waiting("Loading the page … The first one may take a while.")));
-  const address = `/api/tests/${part(test)}/pages/${part(number)}`;
+  const address = `${test}/pages/${number}`;
   try {
     const page = await get(address, signal);
-    const table = h("div", {}, odds(page, Boolean(run)));
-    show(panel, details(page, table, go));
-    if (run) show(table, odds(await get(`${address}?run=${part(run)}`, signal)));
+    const table = h("div", {}, odds(page.findings, Boolean(run)));
+    show(panel, details(page, map, number, table, go));
+    if (run) show(table, odds((await get(`${address}?run=${part(run)}`, signal)).findings));
   } catch (error) {
-    const again = () => showPage(panel, test, number, run, go, signal);
+    const again = () => showPage(panel, test, map, number, run, go, signal);
     if (!isAborted(error)) show(panel, h("div", { class: "panel" }, failure(error, again)));
   }
 }
@@ -36,12 +37,14 @@ export function noPage(noun) {
   );
 }
 
-function details(page, table, go) {
+function details(page, map, number, table, go) {
   const [first, ...others] = page.texts;
+  const before = map.links.filter((link) => link.to === number).map((link) => [link.from, link.actions]);
+  const after = map.links.filter((link) => link.from === number).map((link) => [link.to, link.actions]);
   return h(
     "div",
     { class: "panel page-details" },
-    h("h3", { tabindex: "-1" }, page.label),
+    h("h3", { tabindex: "-1" }, map.pages[number].label),
     h("div", { class: "page-text" }, first ? paragraphs(first) : h("p", { class: "soft" }, "(No text.)")),
     others.length
       ? h(
@@ -53,8 +56,8 @@ function details(page, table, go) {
       : null,
     table,
     shortestPath(page.path),
-    neighbours("Links from", page.before, go),
-    neighbours("Links to", page.after, go),
+    neighbours("Links from", before, map, go),
+    neighbours("Links to", after, map, go),
   );
 }
 
@@ -85,21 +88,22 @@ function shortestPath(path) {
   );
 }
 
-function neighbours(title, pages, go) {
-  if (!pages?.length) return null;
+/** The pages at the other ends of links: pairs of a number and actions, the most used first. */
+function neighbours(title, links, map, go) {
+  if (!links.length) return null;
   return h(
     "details",
-    { open: pages.length <= 8 },
-    h("summary", {}, `${title}: ${pages.length}`),
+    { open: links.length <= 8 },
+    h("summary", {}, `${title}: ${links.length}`),
     h(
       "ul",
       { class: "neighbours" },
-      pages.map((other) =>
+      links.map(([other, actions]) =>
         h(
           "li",
           {},
-          h("button", { type: "button", class: "quiet", onclick: () => go(other.page) }, other.label),
-          other.actions?.length ? h("span", { class: "small soft" }, `“${other.actions.slice(0, 3).join("”, “")}”`) : null,
+          h("button", { type: "button", class: "quiet", onclick: () => go(other) }, map.pages[other].label),
+          actions.length ? h("span", { class: "small soft" }, `“${actions.slice(0, 3).join("”, “")}”`) : null,
         ),
       ),
     ),
@@ -107,31 +111,24 @@ function neighbours(title, pages, go) {
 }
 
 /** Endings as rows, policies as columns; the agent's column is empty until its numbers arrive. */
-function odds(page, awaited = false) {
-  const known = PLAYERS.filter(([name]) => page.odds?.[name]);
+function odds(findings, awaited = false) {
+  const known = PLAYERS.filter(([name]) => findings[name]);
   if (!known.length)
-    return h(
-      "p",
-      { class: "small soft" },
-      "The odds from here are unknown: too few games reach this page.",
-    );
-  const rows = rowsOf(page, known);
-  const paid = rows.some((row) => row.reward);
-  const cells = (of) => [...known.map(([player]) => h("td", {}, of(player))), awaited ? h("td", {}, "…") : null];
+    return h("p", { class: "small soft" }, "The odds from here are unknown: too few games reach this page.");
+  const most = (ending) => Math.max(...known.map(([, share]) => ending[share]?.mean ?? 0));
+  const endings = findings.endings.filter((ending) => most(ending) > 0).sort((a, b) => most(b) - most(a));
+  const paid = endings.some((ending) => ending.reward);
+  const cells = (of) => [...known.map((player) => h("td", {}, of(player))), awaited ? h("td", {}, "…") : null];
   const line = (words, of, kind = null) => h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(of));
-  const heads = ["Ending", ...known.map(([, words]) => words), ...(awaited ? ["agent"] : [])];
-  const never = known.some(([player]) => page.odds[player].unfinished > 0);
+  const heads = ["Ending", ...known.map(([name]) => name), ...(awaited ? ["agent"] : [])];
+  const unfinished = ([name]) => findings[name].unfinished?.mean ?? 0;
   return h(
     "div",
     { class: "scroll" },
     h(
       "table",
       { class: "odds" },
-      h(
-        "caption",
-        {},
-        page.exact ? "How it ends from here, exactly" : `How it ends from here, ${byGames(page, known)}`,
-      ),
+      h("caption", {}, `How it ends from here, ${findings.exact ? "exactly" : byGames(findings, known)}`),
       h(
         "thead",
         {},
@@ -144,37 +141,30 @@ function odds(page, awaited = false) {
       h(
         "tbody",
         {},
-        paid ? line("final reward", (player) => scoreOf(page.odds[player]), "scores") : null,
-        rows
+        paid ? line("final reward", ([name]) => scoreOf(findings[name].final_reward), "scores") : null,
+        endings
           .slice(0, MOST_ENDINGS)
-          .map((row) => line(paid ? `${row.name} (${reward(row.reward)})` : row.name, (player) => share(row.shares[player] ?? 0))),
-        never ? line("never ends", (player) => share(page.odds[player].unfinished ?? 0)) : null,
+          .map((ending) =>
+            line(paid ? `${ending.name} (${reward(ending.reward)})` : ending.name, ([, field]) =>
+              share(ending[field]?.mean ?? 0),
+            ),
+          ),
+        known.some((player) => unfinished(player) > 0)
+          ? line("never ends", (player) => share(unfinished(player)))
+          : null,
       ),
     ),
-    rows.length > MOST_ENDINGS ? h("p", { class: "small soft" }, `… and ${rows.length - MOST_ENDINGS} more`) : null,
+    endings.length > MOST_ENDINGS
+      ? h("p", { class: "small soft" }, `… and ${endings.length - MOST_ENDINGS} more`)
+      : null,
   );
 }
 
 /** How many games the odds were estimated from. */
-function byGames(page, known) {
-  const games = known.map(([player]) => page.odds[player].games).filter(Boolean);
-  return games.length ? `estimated from ${Math.min(...games)} games` : "as far as it was played";
+function byGames(findings, known) {
+  return `estimated from ${Math.min(...known.map(([name]) => findings[name].games))} games`;
 }
 
-function scoreOf(odds) {
-  return number(odds.score) + (odds.error ? ` ± ${number(odds.error)}` : "");
-}
-
-/** Every ending with its odds under each policy, the likeliest first. */
-function rowsOf(page, known) {
-  const names = new Map();
-  for (const [player] of known) {
-    for (const ending of page.odds[player].endings) {
-      const row = names.get(ending.name) || { name: ending.name, reward: ending.reward, shares: {} };
-      row.shares[player] = ending.odds;
-      names.set(ending.name, row);
-    }
-  }
-  const most = (row) => Math.max(...Object.values(row.shares));
-  return [...names.values()].sort((a, b) => most(b) - most(a));
+function scoreOf({ mean, error }) {
+  return number(mean) + (error ? ` ± ${number(error)}` : "");
 }

@@ -57,7 +57,7 @@ class Play {
     try {
       return await get(`/api/sessions/${part(id)}`, this.signal);
     } catch (error) {
-      if (error.code !== "not_found") throw error;
+      if (error.status !== 404) throw error;
       return null;
     }
   }
@@ -237,13 +237,19 @@ class Play {
     try {
       then(await question());
     } catch (error) {
-      if (error.page) this.turn(await get(this.address));
-      else if (error.code === "not_found") await this.lost();
+      if (error.status === 409) await this.reload();
+      else if (error.status === 404) await this.lost();
       else toast(error.message, "bad");
     } finally {
       this.busy = false;
       this.actions.classList.remove("busy");
     }
+  }
+
+  /** Show the page on which the game is by now. */
+  async reload() {
+    const page = await get(this.address);
+    this.turn(page, page.history);
   }
 
   async lost() {

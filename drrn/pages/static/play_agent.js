@@ -129,10 +129,14 @@ class AgentPanel {
     await this.ask(page);
   }
 
+  advice(page, words) {
+    const query = `run=${part(this.run)}&policy=${part(this.policy.value)}&words=${words ? 1 : 0}`;
+    return get(`/api/sessions/${part(page.session)}/agent?${query}`, this.play.signal);
+  }
+
   async ask(page) {
-    const query = `run=${part(this.run)}&policy=${part(this.policy.value)}&words=${this.words.box.checked ? 1 : 0}`;
     try {
-      const thought = await get(`/api/sessions/${part(page.session)}/agent?${query}`, this.play.signal);
+      const thought = await this.advice(page, this.words.box.checked);
       if (this.play.page !== page || thought.run !== this.run || thought.steps !== page.steps) return;
       this.thought = thought;
       this.showThought(page);
@@ -200,19 +204,20 @@ class AgentPanel {
     const { play } = this;
     if (!this.run || !play.page || play.page.ended || play.page.stopped || play.busy) return;
     const before = play.page;
-    const body = { run: this.run, policy: this.policy.value, steps: before.steps };
     await play.ask(
-      () => this.takeStep(`${play.address}/agent/step`, body),
-      (page) => play.stepped(before, page.choice, page, "agent"),
+      () => this.takeStep(before),
+      ([index, page]) => play.stepped(before, index, page, "agent"),
     );
   }
 
-  /** Let the agent choose, and highlight its choice for a moment. */
-  async takeStep(address, body) {
-    const page = await post(address, body);
-    this.buttons()[page.choice]?.classList.add("taken");
+  /** Draw an action by the agent's probabilities, take it, and highlight it for a moment. */
+  async takeStep({ session, steps }) {
+    const { actions } = this.thought ?? (await this.advice(this.play.page, false));
+    const index = drawn(actions.map((action) => action.chance));
+    const page = await post(`/api/sessions/${part(session)}/step`, { action: index, steps, by: "agent" });
+    this.buttons()[index]?.classList.add("taken");
     await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
-    return page;
+    return [index, page];
   }
 
   async playRest() {
@@ -239,6 +244,13 @@ class AgentPanel {
     this.restButton.setAttribute("aria-pressed", "false");
     show(this.restButton, "Agent plays to the end");
   }
+}
+
+/** An index, drawn with these probabilities. */
+function drawn(chances) {
+  let rest = Math.random() * chances.reduce((sum, chance) => sum + chance, 0);
+  const index = chances.findIndex((chance) => (rest -= chance) < 0);
+  return index < 0 ? chances.indexOf(Math.max(...chances)) : index;
 }
 
 /** Q, the softmax share as a bar, and a dot for each replica. */

@@ -3,14 +3,9 @@
 import { h } from "./dom.js";
 import { number, when } from "./format.js";
 
-export const STATES = {
-  starting: "starting",
-  running: "training",
-  finished: "finished",
-  stopped: "stopped",
-  failed: "failed",
-};
-const KINDS = { running: "good", starting: "good", failed: "bad", stopped: "warn" };
+export const BUSY = ["starting", "running"];
+export const STATES = { running: "training", interrupted: "stopped", agent: "agent without its run" };
+const KINDS = { running: "good", starting: "good", failed: "bad", damaged: "bad", interrupted: "warn" };
 
 /** The row of a run; its buttons call methods of `view`. */
 export function runRow(run, colour, drawn, view) {
@@ -33,29 +28,27 @@ export function runRow(run, colour, drawn, view) {
 }
 
 function words(run) {
-  const state = run.stopping ? "stopping" : STATES[run.status] || run.status;
-  const facts = [run.model, run.recipe, `${run.replicas} replicas`, `started ${when(run.started)}`]
-    .filter(Boolean)
-    .join(", ");
+  const replicas = run.replicas && `${run.replicas} replicas`;
+  const facts = [run.model, run.recipe, replicas, run.when && `saved ${when(run.when)}`].filter(Boolean).join(", ");
   return h(
     "div",
     { class: "run-words" },
     h("b", {}, run.id),
     " ",
-    h("span", { class: `tag ${KINDS[run.status] || ""}` }, state),
+    h("span", { class: `tag ${KINDS[run.state] || ""}` }, STATES[run.state] || run.state),
     h("p", { class: "small soft" }, facts),
     run.error ? h("p", { class: "small bad" }, run.error) : null,
   );
 }
 
 function numbers(run) {
-  const known = run.score !== null && run.score !== undefined;
+  if (!run.rounds) return null;
   return h(
     "div",
     { class: "run-numbers" },
-    h("progress", { max: String(run.rounds), value: run.round, "aria-label": "Rounds" }),
-    h("span", { class: "small number" }, `${run.round} of ${run.rounds} rounds`),
-    h("span", { class: "score number", title: "Mean final reward after the last round" }, known ? number(run.score) : ""),
+    h("progress", { max: String(run.rounds), value: run.rounds_done, "aria-label": "Rounds" }),
+    h("span", { class: "small number" }, `${run.rounds_done} of ${run.rounds} rounds`),
+    h("span", { class: "score number", title: "Mean final reward after the last round" }, run.rounds_done ? number(run.scores.best) : ""),
   );
 }
 
@@ -66,11 +59,11 @@ function buttons(run, view) {
       { type: "button", dataset: { key: `${key}-${run.id}` }, "aria-label": `${text}: ${run.id}`, onclick: act },
       text,
     );
-  const busy = ["starting", "running"].includes(run.status);
+  const busy = BUSY.includes(run.state);
   return [
-    busy && !run.stopping ? button("Stop", "stop", () => view.send(run, "stop")) : null,
-    ["stopped", "failed"].includes(run.status) ? button("Resume", "resume", () => view.send(run, "resume")) : null,
-    run.status === "finished" ? button("More rounds", "more", () => view.more(run)) : null,
+    busy ? button("Stop", "stop", () => view.send(run, "stop")) : null,
+    ["interrupted", "failed"].includes(run.state) ? button("Resume", "resume", () => view.send(run, "resume")) : null,
+    run.state === "finished" ? button("More rounds", "more", () => view.more(run)) : null,
     run.ready ? button("Embeddings", "embeddings", () => view.showEmbeddings(run)) : null,
     !busy && run.removable ? button("Delete", "delete", () => view.removeRun(run)) : null,
   ];

@@ -1,7 +1,7 @@
 // Test: run a play-test, watch it, read its report and the map of the story.
 
-import { get, isAborted, listen, part, post, text } from "./api.js";
-import { announce, failure, field, h, nothing, remember, remembered, select, show, toast, waiting } from "./dom.js";
+import { get, isAborted, part, post, text } from "./api.js";
+import { announce, failure, field, h, nothing, pause, remember, remembered, select, show, toast, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { noPage, showPage } from "./map_page.js";
@@ -12,6 +12,7 @@ const SECONDS = [
   ["120", "2 minutes"],
   ["600", "10 minutes"],
 ];
+const POLL = 500; // milliseconds between two looks at a running test
 
 export async function testView(body, game, signal) {
   const view = new TestView(body, game, signal);
@@ -20,7 +21,7 @@ export async function testView(body, game, signal) {
 
 class TestView {
   constructor(body, game, signal) {
-    Object.assign(this, { body, game, signal, run: "" });
+    Object.assign(this, { body, game, signal, run: "", address: `/api/tests/${part(game.id)}` });
     this.seconds = select(SECONDS, remembered("seconds", "30"), (value) => remember("seconds", value));
     this.start = h("button", { type: "button", class: "main", onclick: () => this.launch() }, "Run the play-test");
     this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop and show the report");
@@ -50,17 +51,14 @@ class TestView {
     );
     show(this.state, waiting("Looking for an earlier play-test …"));
     try {
-      const { tests } = await get(`/api/tests?game=${part(this.game.id)}`, this.signal);
-      const [newest] = tests;
-      if (!newest)
+      await this.watch(await get(this.address, this.signal));
+    } catch (error) {
+      if (error.status === 404)
         show(
           this.state,
           nothing("This story has not been tested yet. Press the button above; most stories take seconds."),
         );
-      else if (newest.status === "running") this.watch(newest);
-      else await this.read(newest);
-    } catch (error) {
-      if (!isAborted(error))
+      else if (!isAborted(error))
         show(
           this.state,
           failure(error, () => this.begin()),
@@ -73,88 +71,69 @@ class TestView {
     for (const part of [this.above, this.map, this.report]) show(part);
     show(this.state, waiting("Starting …"));
     try {
-      this.watch(await post("/api/tests", { game: this.game.id, seconds: Number(this.seconds.value) }));
+      await this.watch(await post(this.address, { seconds: Number(this.seconds.value) }));
     } catch (error) {
-      this.start.disabled = false;
-      show(
-        this.state,
-        failure(error, () => this.launch()),
-      );
+      if (!isAborted(error)) this.failed(error);
     }
   }
 
-  watch(test) {
-    this.test = test;
-    this.start.disabled = true;
-    this.stop.hidden = this.stop.disabled = false;
-    const words = h("span", {}, test.progress || "playing …");
-    const clock = h("span", { class: "number" }, `${Math.round(test.elapsed)} s`);
-    show(
-      this.state,
-      h(
-        "p",
-        { class: "state" },
-        h("span", { class: "spinner", "aria-hidden": "true" }),
-        clock,
-        " of at most ",
-        `${test.seconds} s: `,
-        words,
-      ),
-    );
-    announce("The play-test is running.");
-    const progress = (data) => {
-      words.textContent = data.progress;
-      clock.textContent = `${Math.round(data.elapsed)} s`;
-    };
-    const done = (data) => {
-      this.read(data);
-      return true;
-    };
-    const gone = ({ error }) => {
-      this.lost(error);
-      return true;
-    };
-    const error = (closed) => closed && this.lost("The play-test was lost because the server was restarted.");
-    listen(`/api/tests/${part(test.id)}/events`, { progress, done, gone, error }, this.signal);
+  /** Show the progress until the test is over, then its report. */
+  async watch(test) {
+    if (test.status === "running") {
+      this.start.disabled = true;
+      this.stop.hidden = this.stop.disabled = false;
+      announce("The play-test is running.");
+    }
+    while (test.status === "running") {
+      show(
+        this.state,
+        h(
+          "p",
+          { class: "state" },
+          h("span", { class: "spinner", "aria-hidden": "true" }),
+          h("span", { class: "number" }, `${Math.round(test.elapsed)} s`),
+          ` of at most ${test.seconds} s: ${test.progress}`,
+        ),
+      );
+      await pause(POLL, this.signal);
+      test = await get(this.address, this.signal);
+    }
+    await this.read(test);
   }
 
-  lost(words) {
+  failed(error) {
     this.start.disabled = false;
     this.stop.hidden = true;
     show(
       this.state,
-      failure(new Error(words), () => this.launch()),
+      failure(error, () => this.launch()),
     );
   }
 
   async halt() {
     this.stop.disabled = true;
     try {
-      await post(`/api/tests/${part(this.test.id)}/stop`);
+      await post(`${this.address}/stop`);
     } catch (error) {
       toast(error.message, "bad");
     }
   }
 
   async read(test) {
-    this.test = test;
-    this.start.disabled = false;
-    this.stop.hidden = true;
     show(this.start, "Test again");
     if (test.status === "failed") {
-      show(
-        this.state,
-        failure(new Error(test.error || "The play-test failed."), () => this.launch()),
-      );
+      this.failed(new Error(test.error));
       return;
     }
+    this.start.disabled = false;
+    this.stop.hidden = true;
     show(this.state, waiting("Loading the report …"));
     try {
-      const report = await text(`/api/tests/${part(test.id)}/report.html`, this.signal);
+      const report = await text(`${this.address}/report.html`, this.signal);
       this.insert(report);
       show(this.state);
       announce("The report is ready.");
-      if (test.map) await this.drawMap();
+      await this.drawMap();
     } catch (error) {
       if (!isAborted(error))
         show(
@@ -176,13 +155,13 @@ class TestView {
 
   async drawMap() {
     show(this.map, waiting("Drawing the map …"));
-    const address = `/api/tests/${part(this.test.id)}`;
     try {
       const [drawing, data, { runs }] = await Promise.all([
-        text(`${address}/map.svg`, this.signal),
-        get(`${address}/map`, this.signal),
+        text(`${this.address}/map.svg`, this.signal),
+        get(`${this.address}/map`, this.signal),
         get(`/api/runs?game=${part(this.game.id)}`, this.signal),
       ]);
+      this.data = data;
       this.panel = h("div", { class: "map-page", "aria-live": "polite" }, noPage(data.noun));
       this.view = new StoryMapView(drawing, data.pages, data.noun, (number) => this.look(number));
       show(
@@ -226,7 +205,7 @@ class TestView {
       this.view.go(other);
       this.look(other);
     };
-    showPage(this.panel, this.test.id, number, this.run, go, this.reading.signal);
+    showPage(this.panel, this.address, this.data, number, this.run, go, this.reading.signal);
     if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }
 

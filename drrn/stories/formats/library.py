@@ -7,7 +7,7 @@ import html
 import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,15 @@ from drrn.stories.formats.file import (
     format_key,
     read_format,
 )
-from drrn.stories.twine.reading import TWINE_2, TWINE_2_END, read_twine_html
+from drrn.stories.twine.native import FOREIGN, twine_2_format
+from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
 from drrn.version import __version__
 
 FILE_NAME = "format.js"  # as Twine and Tweego name it
 MAX_FOLDERS = 20_000  # to search for formats
 LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
-TITLES = {
-    "harlowe": "Harlowe",
-    "sugarcube": "SugarCube",
-    "chapbook": "Chapbook",
-    "snowman": "Snowman",
-}
+TITLES = {title.lower(): title for title in FOREIGN}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 WHERE = (
     "Twine has its formats as files format.js in the folder public/story-formats of "
@@ -41,20 +37,15 @@ WHERE = (
     "offers it as well"
 )
 HOW = f"drrn formats add FILE_OR_FOLDER ({WHERE})"
-# Code by which the format of a story that names none is recognised.
-CODE = {
-    "harlowe": r"\((?:set|put|(?:else-)?if|unless|else|print|display|link|click|either|random|a|"
-    r"go-?to|text)[\w-]*:",
-    "sugarcube": r"<</?[A-Za-z$=-]",
-    "snowman": r"<%",
-    "chapbook": r"^\[(?:if|unless|else|after|cont|JavaScript)\b[^\]\n]*\]$|^--$|"
-    r"\{(?:embed|reveal|cycling)\b",
-}
 SCRIPT = re.compile(r"<script\b", re.I)
+ELEMENT = re.compile(r"<tw-storydata\b.*?</tw-storydata\b[^>]*>", re.I | re.S)
 PLACEHOLDER = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")
 # Passages that become attributes of the page, or were read before.
 METADATA = frozenset("StoryTitle StoryData StorySettings StoryIncludes".split())
 NO_DATA_TAGS = frozenset(("script", "stylesheet", "Twine.private"))
+
+
+# --- the library
 
 
 @dataclass(frozen=True)
@@ -121,12 +112,14 @@ def format_for(story: Story) -> StoryFormat:
         cause = f"its story format, {name}, is not installed{others}"
         raise InputError(f"{story.source}: {cause}; add it with {HOW}")
     same = [one for one in near if one.version == version]
-    return (same or [max(near, key=lambda one: one.order)])[0].read()
+    return (same or near)[-1].read()
 
 
 def wanted_format(story: Story) -> tuple[str, str]:
     """Return the key and version of a story's format, named or recognised; "": any version."""
-    name = story.format or _likely_format(story)
+    name = story.format or twine_2_format(story)
+    if not name and any("<<" in passage.text for passage in story.pages.values()):
+        name = "SugarCube"
     if not name:
         raise InputError(
             f"{story.source}: it names no story format: add to its passage StoryData "
@@ -137,16 +130,6 @@ def wanted_format(story: Story) -> tuple[str, str]:
     if family and not any(one.key == key for one in library_formats()):
         return format_key(family[1]), story.format_version or family[2]
     return key, story.format_version
-
-
-def _likely_format(story: Story) -> str:
-    texts = [passage.text for passage in story.pages.values()]
-    counts = {
-        name: sum(len(re.findall(code, text, re.M)) for text in texts)
-        for name, code in CODE.items()
-    }
-    name = max(counts, key=lambda name: counts[name])
-    return name if counts[name] else ""
 
 
 def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
@@ -188,42 +171,36 @@ def _add(path: Path, replace: bool) -> Addition:
             cause = f"another file of {story_format} is installed as {target}"
             raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, [data])
+        write_atomically(target, data)
     except OSError as error:
         raise InputError(f"{target}: cannot be written: {error.strerror}") from error
     return Addition(path, story_format, "added" if before is None else "replaced")
 
 
+# --- publishing
+
+
 def with_engine(page: str, source: str) -> str:
     """Return the page, or if it is an archive, its first story published with its format."""
-    data = next(iter(archived_data(page)), None)
-    if data is None:
+    data = ELEMENT.search(page)
+    if data is None or SCRIPT.search(ELEMENT.sub("", page)):
         return page
-    story = read_twine_html(data, source)
-    return _fill(format_for(story), html.escape(story.title), data)
-
-
-def archived_data(page: str) -> list[str]:
-    """Return the `tw-storydata` elements of an archive; none if the page has an engine."""
-    elements: list[str] = []
-    position = 0
-    while opening := TWINE_2.search(page, position):
-        end = TWINE_2_END.search(page, opening.end())
-        if SCRIPT.search(page, position, opening.start()) or end is None:
-            return []
-        position = end.end()
-        elements.append(f"{page[opening.start() : end.start()]}</tw-storydata>")
-    return [] if SCRIPT.search(page, position) else elements
+    story = read_twine_html(data.group(), source)
+    return _fill(format_for(story), story, data.group())
 
 
 def publish(story: Story, story_format: StoryFormat) -> str:
     """Return the text of the published page."""
-    return _fill(story_format, html.escape(_title(story)), story_data(story, story_format))
+    return _fill(story_format, story, story_data(story, story_format))
 
 
-def _fill(story_format: StoryFormat, name: str, data: str) -> str:
-    parts = {"NAME": name, "DATA": data}
+def _fill(story_format: StoryFormat, story: Story, data: str) -> str:
+    parts = {"NAME": html.escape(_title(story)), "DATA": data}
     return PLACEHOLDER.sub(lambda match: parts[match[1]], story_format.source)
+
+
+def _title(story: Story) -> str:
+    return story.title or "Untitled Story"
 
 
 def story_data(story: Story, story_format: StoryFormat) -> str:
@@ -247,7 +224,9 @@ def story_data(story: Story, story_format: StoryFormat) -> str:
     style_type = 'role="stylesheet" id="twine-user-stylesheet" type="text/twine-css"'
     script_type = 'role="script" id="twine-user-script" type="text/twine-javascript"'
     elements = [f"<style {style_type}>{style}</style>", f"<script {script_type}>{script}</script>"]
-    elements += _tag_colours(story.data.get("tag-colors"))
+    colours = story.data.get("tag-colors")
+    for name, colour in colours.items() if isinstance(colours, dict) else ():
+        elements.append(_element("tw-tag", {"name": name, "color": colour}))
     elements += [_passage_element(numbers[passage.name], passage) for passage in passages]
     return f"<tw-storydata{_written(attributes)} hidden>{''.join(elements)}</tw-storydata>"
 
@@ -262,10 +241,6 @@ def ifid(story: Story) -> str:
     return str(uuid.UUID(bytes=digest[:16], version=4)).upper()
 
 
-def _title(story: Story) -> str:
-    return story.title or "Untitled Story"
-
-
 def _has_element(passage: Passage) -> bool:
     return passage.name not in METADATA and NO_DATA_TAGS.isdisjoint(passage.tags)
 
@@ -277,11 +252,6 @@ def _joined(story: Story, tag: str, closing: str) -> str:
     return pattern.sub(lambda match: f"<\\{match[0][1:]}", "\n".join(texts))
 
 
-def _tag_colours(colours: Any) -> Iterator[str]:
-    for name, colour in colours.items() if isinstance(colours, dict) else ():
-        yield f"<tw-tag{_written({'name': name, 'color': colour})}></tw-tag>"
-
-
 def _passage_element(number: int, passage: Passage) -> str:
     row, column = divmod(number - 1, 10)  # position in Twine's editor
     attributes = {
@@ -291,7 +261,11 @@ def _passage_element(number: int, passage: Passage) -> str:
         "position": f"{100 + 125 * column},{100 + 125 * row}",
         "size": "100,100",
     }
-    return f"<tw-passagedata{_written(attributes)}>{html.escape(passage.text)}</tw-passagedata>"
+    return _element("tw-passagedata", attributes, passage.text)
+
+
+def _element(name: str, attributes: Mapping[str, Any], text: str = "") -> str:
+    return f"<{name}{_written(attributes)}>{html.escape(text)}</{name}>"
 
 
 def _written(attributes: Mapping[str, Any]) -> str:

@@ -10,8 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.compiled.graph import EndingId, Face, States, refusal
-from drrn.compiled.search import breadth_first
+from drrn.compiled.search import BreadthFirst, EndingId, Face, States, refusal
 from drrn.game.contract import Observation
 from drrn.stories.authored import (
     EXPLORE_LIMIT,
@@ -230,7 +229,7 @@ class HostedGame(AuthoredGame):
         self.stage.until = time.monotonic() + self.search_seconds
         try:
             self._visit_depth_first(limit, progress)
-            states = breadth_first(self, limit, memory, progress)
+            states = BreadthFirst(self, limit, memory).run(progress)
         except UnlistedError as error:
             raise refusal(self, f"{error}; play it uncompiled") from error
         except OutOfTimeError as error:

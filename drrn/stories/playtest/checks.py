@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import LOOP
 from drrn.stories.playtest.evidence import Evidence

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE
@@ -297,7 +297,6 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
     if source.format and source.unsupported:
         title = source.format
         lines.append(f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
-    lines += rules_without_effect(source)
     if source.story is None or evidence.endings or not evidence.pages:
         return lines
     lines.append("No page ends the story. If one is an ending, name it in the story's TOML.")
@@ -327,15 +326,6 @@ def _ways_back(evidence: Evidence, start: str) -> tuple[list[str], list[str]]:
     unsure = {page.passage for page in pages if page.untried} | {""}
     last_pages = [n for n, names in targets.items() if n not in unsure and names <= {start, n}]
     return [label for label, _ in labels.most_common()], last_pages
-
-
-def rules_without_effect(source: Source) -> list[str]:
-    """List tables of the TOML that do nothing in a story that its own engine plays."""
-    if source.story is None or not source.rules.macros or source.is_native:
-        return []
-    return [
-        "[macros] in the TOML has no effect: the story's own engine knows its macros. Remove it."
-    ]
 
 
 def variable_values(evidence: Evidence) -> list[Values]:

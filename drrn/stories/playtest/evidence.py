@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import THE_END

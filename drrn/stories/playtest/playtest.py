@@ -436,4 +436,4 @@ def _notes(game: Game, source: Source) -> list[str]:
         return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
     inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
-    return [*game.story.notes, *inputs, *coverage.rules_without_effect(source)]
+    return [*game.story.notes, *inputs]

@@ -12,9 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId, Flags, Ints
+from drrn.compiled.game import Compiled, Flags, Ints
 from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.stories.playtest.clicks import ClickPath

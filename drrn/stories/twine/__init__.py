@@ -1,1 +1,1 @@
-"""Twine stories as games: readers, dialects, rendering, rules, state search, the game."""
+"""Twine stories as games: readers, scripts, rendering, rules, state search, the game."""

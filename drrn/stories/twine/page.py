@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Union
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Union
 
 from drrn.errors import InputError
 from drrn.stories.twine.story import LONGEST_PASSAGE
@@ -84,14 +83,6 @@ def _count(chances: Chances) -> int:
     return chances if isinstance(chances, int) else len(chances)
 
 
-def unit_shares(low: float, high: float) -> tuple[int, tuple[float, ...]]:
-    """Return the floor of `low` and the share of the interval in each unit from there on."""
-    first = math.floor(low)
-    last = math.ceil(high)
-    parts = (min(k + 1, high) - max(k, low) for k in range(first, max(last, first + 1)))
-    return first, tuple(part / (high - low) for part in parts)
-
-
 # --- links
 
 
@@ -104,31 +95,6 @@ class Link:
     setter: tuple[str, Expression] | None = None  # its source, and its effect when taken
     mark: str | None = None  # a cell that becomes true when taken
     back: int | None = None  # the number of pages to go back, variables included
-    cycle: Cycle | None = None  # of a link that stays on the page and changes its words
-
-
-@dataclass(frozen=True, slots=True)
-class Cycle:
-    """The labels that a cycling link displays in turn, and the cell that stores them."""
-
-    words: tuple[str, ...]
-    at: int = 0
-    cell: str = ""  # '' if nothing is stored
-    last: str = ""  # "end": the last label is plain text; "out": the link then disappears
-
-    def piece(self, passage: str) -> str | Link:
-        """Return the link, or the plain text that replaces it at its end."""
-        if self.at == len(self.words):
-            return ""
-        words = self.words[self.at]
-        stops = self.last == "end" and self.at == len(self.words) - 1
-        return words if stops else Link(words, passage, cycle=self)
-
-    def next(self) -> tuple[Cycle, dict[str, Value]]:
-        """Return the link after a click, and the cells that the click writes."""
-        at = self.at + 1 if self.last == "out" else (self.at + 1) % len(self.words)
-        words = "" if at == len(self.words) else self.words[at]
-        return replace(self, at=at), {self.cell: words} if self.cell else {}
 
 
 # --- the page
@@ -153,7 +119,7 @@ class Page:
     pieces: list[str | Link] = field(default_factory=list)
     passages: list[str] = field(default_factory=list)  # on this page, displayed ones included
     parameters: tuple[Value, ...] = ()
-    redirect: str = ""  # the passage that replaces this page, by <<goto>>
+    uniform: int = 0  # the end of Math.random()'s range that is being evaluated
     depth: int = 0
     length: int = 0
     _cache: dict[str, Value] = field(default_factory=dict)
@@ -170,20 +136,14 @@ class Page:
     def write(self, cell: str, value: Value) -> None:
         self.writes[cell] = value
 
-    def draw(self, outcomes: int) -> int:
-        """Draw one of `outcomes` equally likely numbers from 0 up."""
-        if outcomes <= 1:
+    def draw(self, chances: Chances) -> int:
+        """Draw the index of an outcome; no probability is 0, and equal ones count as a number."""
+        if isinstance(chances, tuple) and len(set(chances)) == 1:
+            chances = len(chances)
+        if isinstance(chances, int) and chances <= 1:
             return 0
-        outcome = self.draw_outcome(outcomes)
-        self.trail.append((outcomes, outcome))
-        return outcome
-
-    def draw_by(self, probabilities: tuple[float, ...]) -> int:
-        """Draw a number from 0 up by its probability; no probability is 0."""
-        if len(set(probabilities)) == 1:
-            return self.draw(len(probabilities))
-        outcome = self.draw_outcome(probabilities)
-        self.trail.append((probabilities, outcome))
+        outcome = self.draw_outcome(chances)
+        self.trail.append((chances, outcome))
         return outcome
 
     def print(self, text: str) -> None:
@@ -194,10 +154,6 @@ class Page:
                 "characters: look for a <<display>> or a variable that grows"
             )
         self.pieces.append(text)
-
-    def add_link(self, link: Link) -> None:
-        self.print("")
-        self.pieces.append(link)
 
     def display(self, name: str, parameters: tuple[Value, ...] = ()) -> None:
         """Render a passage here, as <<display>> does."""
@@ -232,35 +188,3 @@ class Page:
         captured = self.pieces
         self.pieces = pieces
         return captured
-
-
-class Snapshot(NamedTuple):
-    """A page after a click on one of its cycling links: its pieces, and what the click writes."""
-
-    passages: tuple[str, ...]
-    pieces: tuple[str | Link, ...]
-    writes: Mapping[str, Value]
-
-    def restore(self, page: Page) -> None:
-        page.passages.extend(self.passages)
-        page.pieces.extend(self.pieces)
-        page.writes.update(self.writes)
-
-    @property
-    def key(self) -> Hashable:
-        """Two pages with the same key display and do the same."""
-        return (self.passages, tuple(map(_piece_key, self.pieces)), tuple(self.writes.items()))
-
-
-def click_cycle(page: Page, link: Link, cycle: Cycle) -> Snapshot:
-    """Return the page after a click on a cycling link."""
-    after, writes = cycle.next()
-    pieces = (after.piece(page.passage) if piece is link else piece for piece in page.pieces)
-    return Snapshot(tuple(page.passages), tuple(pieces), writes)
-
-
-def _piece_key(piece: str | Link) -> Hashable:
-    if isinstance(piece, str):
-        return piece
-    setter = piece.setter[0] if piece.setter else None
-    return (piece.label, piece.target, setter, piece.mark, piece.back, piece.cycle)

@@ -11,24 +11,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
-from drrn.stories.twine import values as js
 from drrn.stories.twine.layout import RestartLinks, verdict
-from drrn.stories.twine.page import (
-    Chances,
-    Draw,
-    EveryDraw,
-    Expression,
-    Link,
-    Page,
-    Snapshot,
-    click_cycle,
-)
+from drrn.stories.twine.page import Chances, Draw, EveryDraw, Expression, Link, Page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Script
 from drrn.stories.twine.values import Value
 
 MOST_CACHED = 200_000  # scenes and questions; beyond that, pages are rendered each time
-MOST_REDIRECTS = 100  # consecutive <<goto>>s
 
 
 @dataclass(eq=False, slots=True)
@@ -44,19 +33,23 @@ class Scene:
     rule: int | None  # the ending rule that matched
     passages: tuple[str, ...]  # on the page, displayed ones included
     hypertext: bool
-    redirects: tuple[Redirect, ...] = ()  # by <<goto>>, in stories with <<back>>
 
     @property
     def ended(self) -> bool:
         return not self.moves
 
+    @property
+    def key(self) -> Hashable:
+        """Two scenes with the same key look the same and lead to the same pages."""
+        ending = (self.rule, self.passage) if self.ended else None
+        return (self.text, self.actions, self.moves, self.reward, ending)
+
 
 @dataclass(eq=False, slots=True)
 class Question:
-    """A cell to read or an outcome to draw, and the result of each answer."""
+    """A cell to read or a random draw, and the result of each answer."""
 
-    cell: str
-    chances: Chances  # of a random draw; 0 for a cell
+    subject: str | Chances
     answers: dict[Value, Scene | Question] = field(default_factory=dict)
 
 
@@ -69,11 +62,8 @@ class Move:
     mark: str | None = None
     back: int | None = None
     opening: bool = False  # the first page of an episode
-    snapshot: Snapshot | None = None  # the page after the click, if the move stays on it
-    cache: Scene | Question | None = None
-
-
-Redirect = tuple[Move, "dict[str, Value]"]  # a move by <<goto>>, and the writes before it
+    # The root of the tree is under None, like the answer to a question.
+    cache: dict[Value, Scene | Question] = field(default_factory=dict)
 
 
 def key_of(value: Value) -> Value:
@@ -94,17 +84,18 @@ class Renderer:
 
     def render(self, move: Move, cells: Mapping[str, Value], draw: Draw) -> Scene:
         """Return the scene of a move; `cells` are not changed, the scene's `writes` say how."""
-        node = move.cache
+        node = move.cache.get(None)
         outcomes: list[int] = []
         while node.__class__ is Question:
+            subject = node.subject
             answer: Value
-            if node.chances:
-                answer = draw(node.chances)
-                outcomes.append(answer)
-            else:
-                answer = cells.get(node.cell, 0)
+            if subject.__class__ is str:
+                answer = cells.get(subject, 0)
                 if answer.__class__ is bool or answer.__class__ is tuple:
                     answer = key_of(answer)
+            else:
+                answer = draw(subject)  # type: ignore[arg-type]
+                outcomes.append(answer)
             node = node.answers.get(answer)
         return node if node is not None else self._render(move, cells, draw, outcomes)  # type: ignore[return-value]
 
@@ -114,14 +105,6 @@ class Renderer:
         while draws.advance():
             scene = self.render(move, cells, draws.draw)
             yield draws.probability, scene
-
-    def move(self, link: Link) -> Move:
-        """Return the one move of all links with the same effect."""
-        source, setter = link.setter or (None, None)
-        key = (link.target, source, link.mark, link.back)
-        if key not in self._moves:
-            self._moves[key] = Move(link.target, setter, link.mark, link.back)
-        return self._moves[key]
 
     def _render(
         self, move: Move, cells: Mapping[str, Value], draw: Draw, outcomes: list[int]
@@ -134,8 +117,12 @@ class Renderer:
 
         page = Page(move.target, self.script.nodes, self.script.tags, cells, next_outcome)
         try:
-            redirects = self._fill(page, move)
-            scene = self._scene(page, move, redirects)
+            if move.setter is not None:
+                move.setter(page)
+            if move.opening and "StoryInit" in self.script.nodes:
+                page.capture(self.script.nodes["StoryInit"])
+            page.display(move.target)
+            scene = self._scene(page, move.opening)
         except InputError as error:
             source = self.script.story.source
             if str(error).startswith(source):
@@ -144,74 +131,28 @@ class Renderer:
         self._store(move, page, scene)
         return scene
 
-    def _fill(self, page: Page, move: Move) -> tuple[Redirect, ...]:
-        """Render the move's passage and the targets of its <<goto>>s; return those."""
-        if move.snapshot is not None:
-            move.snapshot.restore(page)
-            return ()
-        if move.setter is not None:
-            move.setter(page)
-        if move.opening and "StoryInit" in self.script.nodes:
-            page.capture(self.script.nodes["StoryInit"])
-            page.redirect = ""  # no page is displayed yet that could be left
-        page.display(move.target)
-        redirects: list[Redirect] = []
-        while page.redirect:
-            redirects.append(self._follow_redirect(page, len(redirects)))
-        return tuple(redirects)
-
-    def _follow_redirect(self, page: Page, count: int) -> Redirect:
-        """Replace the page by its <<goto>>'s target; update cells like `Journey.follow`."""
-        target = page.redirect
-        page.redirect = ""
-        if count >= MOST_REDIRECTS:
-            raise InputError(
-                f'passage "{page.passage}" goes to "{target}" and so on without end: '
-                "a <<goto>> that leads back to itself needs an <<if>> that stops it"
-            )
-        tracked = self.script.facts.tracked
-        writes = dict(page.writes)
-        if "history" in tracked:
-            page.write("moved", True)
-            writes["moved"] = True
-        for cell in ("turns", f"visited {target}"):
-            if cell.split(" ")[0] in tracked:
-                page.write(cell, js.add(page.read(cell), 1))
-        if "last" in tracked or "previous" in tracked:
-            page.write("last", page.passage)
-            if page.passage != target:
-                page.write("previous", page.passage)
-            page.write("here", target)
-        page.pieces.clear()
-        page.length = 0
-        page.passage = target
-        page.display(target)
-        return self.move(Link("", target)), writes
-
-    def _scene(self, page: Page, move: Move, redirects: tuple[Redirect, ...]) -> Scene:
-        result = verdict(self.rules, self.restarts, page, opening=move.opening)
+    def _scene(self, page: Page, opening: bool) -> Scene:
+        result = verdict(self.rules, self.restarts, page, opening=opening)
         # without duplicates
-        actions = {(label, self._link_move(page, link)): None for label, link in result.links}
+        actions = {(label, self._move(link)): None for label, link in result.links}
         return Scene(
             passage=page.passage,
             text=result.text,
             actions=tuple(label for label, _ in actions),
-            moves=tuple(next_move for _, next_move in actions),
+            moves=tuple(move for _, move in actions),
             reward=result.reward,
             writes=page.writes,
             rule=result.rule,
             passages=tuple(dict.fromkeys(page.passages)),
             hypertext=result.hypertext,
-            redirects=redirects if "history" in self.script.facts.tracked else (),
         )
 
-    def _link_move(self, page: Page, link: Link) -> Move:
-        if link.cycle is None:
-            return self.move(link)
-        snapshot = click_cycle(page, link, link.cycle)
-        key = (page.passage, snapshot.key)
+    def _move(self, link: Link) -> Move:
+        """Return the one move of all links with the same effect."""
+        source, setter = link.setter or (None, None)
+        key = (link.target, source, link.mark, link.back)
         if key not in self._moves:
-            self._moves[key] = Move(page.passage, snapshot=snapshot)
+            self._moves[key] = Move(link.target, setter, link.mark, link.back)
         return self._moves[key]
 
     def _store(self, move: Move, page: Page, scene: Scene) -> None:
@@ -219,26 +160,15 @@ class Renderer:
         if self.cached > MOST_CACHED:
             return
         self.cached += len(page.trail) + 1
-        answers: dict[Value, Scene | Question] = {}
-        root: Scene | Question | None = move.cache
+        answers = move.cache
         last: Value = None
-        node = root
         for subject, answer in page.trail:
+            node = answers.get(last)
             if not isinstance(node, Question):
-                is_cell = isinstance(subject, str)
-                node = Question(subject, 0) if is_cell else Question("", subject)  # type: ignore[arg-type]
-                if root is None:
-                    root = node
-                else:
-                    answers[last] = node
+                node = answers[last] = Question(subject)
             answers = node.answers
             last = key_of(answer)
-            node = answers.get(last)
-        if page.trail:
-            answers[last] = scene
-            move.cache = root
-        else:
-            move.cache = scene
+        answers[last] = scene
 
 
 @dataclass(slots=True)
@@ -248,27 +178,28 @@ class Journey:
     cells: dict[str, Value] = field(default_factory=dict)
     history: list[tuple[Move, dict[str, Value]]] = field(default_factory=list)
 
-    def copy(self) -> Journey:
-        return Journey(dict(self.cells), list(self.history))
-
     @property
-    def identity(self) -> Hashable:
+    def key(self) -> Hashable:
         """The cells as a key: a cell of 0 is like a missing one, and true is not 1."""
         return _cells_key(self.cells)
 
     @property
-    def whole_identity(self) -> Hashable:
+    def whole_key(self) -> Hashable:
         """The cells and the history as a key."""
-        return (self.identity, tuple((move, _cells_key(cells)) for move, cells in self.history))
+        return (self.key, tuple((move, _cells_key(cells)) for move, cells in self.history))
 
-    def follow(self, move: Move, renderer: Renderer) -> Move:
+    def copy(self) -> Journey:
+        return Journey(dict(self.cells), list(self.history))
+
+    def after(self, scene: Scene) -> Journey:
+        """Return the journey at the scene: this one if the scene writes nothing."""
+        return Journey({**self.cells, **scene.writes}, self.history) if scene.writes else self
+
+    def follow(self, move: Move, tracked: set[str]) -> Move:
         """Update the engine's cells before rendering; return the earlier move of a move back."""
-        if move.snapshot is not None:  # it stays on the page
-            return move
-        tracked = renderer.script.facts.tracked
         cells = self.cells
         if move.back is not None:
-            move = self._go_back(move)
+            move = self._go_back(move, move.back)
         elif "history" in tracked:
             if self.history:
                 cells["moved"] = True
@@ -288,31 +219,14 @@ class Journey:
             cells["here"] = move.target
         return move
 
-    def arrive(self, scene: Scene) -> None:
-        """Apply the writes of a scene; its redirects become part of the history."""
-        for move, writes in scene.redirects:
-            self.history.append((move, {**self.cells, **writes}))
-        self.cells.update(scene.writes)
-
-    def after(self, scene: Scene) -> Journey:
-        """Return the journey at the scene: this one if the scene writes nothing."""
-        if not scene.writes:
-            return self
-        if scene.redirects:
-            journey = self.copy()
-            journey.arrive(scene)
-            return journey
-        return Journey({**self.cells, **scene.writes}, self.history)
-
-    def _go_back(self, move: Move) -> Move:
+    def _go_back(self, move: Move, steps: int) -> Move:
         """Restore the cells before an earlier move, and return that move."""
-        steps = move.back or 1
+        newest = len(self.history) - 1
         if move.target:
-            earlier_moves = enumerate(self.history[:-1])
-            indices = [i for i, (earlier, _) in earlier_moves if earlier.target == move.target]
-            steps = len(self.history) - 1 - indices[-1] if indices else 1
-        steps = min(steps, len(self.history) - 1)
-        del self.history[len(self.history) - steps :]
+            targets = [earlier.target for earlier, _ in self.history[:-1]]
+            is_known = move.target in targets
+            steps = targets[::-1].index(move.target) + 1 if is_known else 1
+        del self.history[newest + 1 - min(steps, newest) :]
         earlier, before = self.history[-1]
         self.cells.clear()
         self.cells.update(before)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import operator
+import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_text, read_toml
 from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.patterns import Pattern
-from drrn.stories.twine.script import MEANINGS, ExpressionError, Facts, Script
+from drrn.stories.twine.script import ExpressionError, Facts, Script
 from drrn.stories.twine.story import unescape_html
+from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
 from drrn.text import words
 
@@ -26,7 +28,7 @@ from drrn.text import words
 class Condition:
     """Holds if all its parts hold. Displayed passages count like the page's own passage.
 
-    `where` is an expression of the story's dialect; `check_rules` parses it.
+    `where` is an expression of Twine 1; `check_rules` parses it.
     """
 
     passage: str | None = None
@@ -42,10 +44,6 @@ class Condition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_regex", Pattern(self.regex) if self.regex is not None else None)
-
-    def bind(self, where: Expression) -> None:
-        """Set the parsed form of `where`."""
-        object.__setattr__(self, "_where", where)
 
     def holds(self, page: Page, text: str) -> bool:
         return (
@@ -76,15 +74,6 @@ class Payment:
     reward: float
 
 
-COMPARISONS = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
-    "==": operator.eq,
-}
-
-
 @dataclass(frozen=True)
 class Bound:
     """A comparison with a number, such as `>= 20` or `< 2 %`."""
@@ -97,7 +86,7 @@ class Bound:
         """Compare a value; differences below a billionth count as equality."""
         if abs(value - self.number) <= 1e-9 * max(1.0, abs(self.number)):
             return "=" in self.sign
-        return bool(COMPARISONS[self.sign](value, self.number))
+        return self.sign[0] == ("<" if value < self.number else ">")
 
     @property
     def wants_more(self) -> bool:
@@ -113,7 +102,7 @@ class Expectation:
     ending: str | None = None  # a passage, or words of the last page
     odds: Bound | None = None  # of that ending in random play
     reachable: str | None = None  # a passage
-    never: str | None = None  # a condition in the story's dialect
+    never: str | None = None  # a condition like `where`
     always_ends: bool = False
     at_most_steps: int | None = None
     best: Bound | None = None  # the final reward of the best play
@@ -147,7 +136,6 @@ class Rules:
     drop: tuple[str, ...] = ()  # patterns of links that are not actions
     restart: tuple[str, ...] | None = None  # patterns of restart links; None: recognise them
     inputs: Mapping[str, str] = field(default_factory=dict)
-    macros: Mapping[str, str] = field(default_factory=dict)  # meanings, by lower-case name
     training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
     endings: tuple[Payment, ...] = ()
     events: tuple[Payment, ...] = ()
@@ -181,23 +169,16 @@ class Rules:
 
 # --- reading
 
-TYPES: dict[str, tuple[type, ...]] = {
-    "title": (str,),
-    "story": (str,),
-    "paraphrases": (str, dict),
-    "step_reward": (int, float),
-    "max_steps": (int,),
-    "default_reward": (int, float),
-    "ends": (dict, list),
-    "drop": (list, str),
-    "restart": (list, str),
-    "inputs": (dict,),
-    "macros": (dict,),
-    "training": (dict,),
-    "ending": (list,),
-    "event": (list,),
-    "expect": (list,),
-}
+Reader = Callable[[Any], Any]  # converts a value, or raises InputError
+
+
+@contextmanager
+def _at(location: str) -> Iterator[None]:
+    """Put a location in front of the messages of errors."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{location}: {error}") from error
 
 
 def read_rules(path: Path) -> Rules:
@@ -207,174 +188,181 @@ def read_rules(path: Path) -> Rules:
         InputError: the file has a mistake; the message names the key.
     """
     table = read_toml(path)
-    _check_keys(table, TYPES, str(path))
-    if "story" not in table:
-        raise InputError(f'{path}: it names no story: add story = "your-story.twee"')
-    for key in ("step_reward", "default_reward"):
-        if key in table:
-            table[key] = _number(table[key], f"{path}: {key}")
-    if not 1 <= table.get("max_steps", 1) <= 10**9:
-        raise InputError(f"{path}: max_steps is {table['max_steps']}; it must be at least 1")
-    table["story"] = _file_beside(path, table["story"], "story")
-    table["paraphrases"] = _paraphrase_files(path, table.get("paraphrases", {}))
-    ends = table.get("ends", [])
-    ends = ends if isinstance(ends, list) else [ends]
-    table["ends"] = tuple(_condition(part, f"{path}: ends") for part in ends)
-    for key in ("drop", "restart"):
-        if key in table:
-            table[key] = _patterns(table[key], f"{path}: {key}")
-    inputs = table.get("inputs", {})
-    table["inputs"] = {name.lstrip("$"): str(answer) for name, answer in inputs.items()}
-    table["macros"] = _macros(table.get("macros", {}), f"{path}: [macros]")
-    table["endings"] = _payments(table.pop("ending", []), f"{path}: [[ending]]")
-    table["events"] = _payments(table.pop("event", []), f"{path}: [[event]]")
-    table["expectations"] = read_expectations(table.pop("expect", []), read_text(path), path)
-    nevers = [expected.never for expected in table["expectations"] if expected.never is not None]
-    table["forbidden"] = {never: Condition(where=never) for never in nevers}
-    return Rules(**table)
+    text = read_text(path)
+    with _at(str(path)):
+        values = _read(table, READERS)
+        if "story" not in values:
+            raise InputError('it names no story: add story = "your-story.twee"')
+        values["story"] = _file_beside(path, values["story"], "story")
+        sets = values.get("paraphrases", {}).items()
+        values["paraphrases"] = {
+            name: _file_beside(path, file, f"paraphrases.{name}") for name, file in sets
+        }
+        values["endings"] = _payments(values.pop("ending", []), "[[ending]]")
+        values["events"] = _payments(values.pop("event", []), "[[event]]")
+    expectations = read_expectations(values.pop("expect", []), text, path)
+    nevers = [expected.never for expected in expectations if expected.never is not None]
+    forbidden = {never: Condition(where=never) for never in nevers}
+    return Rules(**values, expectations=expectations, forbidden=forbidden)
 
 
-def _check_keys(
-    table: Mapping[str, Any], types: Mapping[str, tuple[type, ...]], location: str
-) -> None:
+def _read(table: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, Any]:
+    """Convert each value of a table by the reader of its key."""
+    values = {}
     for key, value in table.items():
-        if key not in types:
-            near = did_you_mean(key, types)
-            raise InputError(f'{location}: unknown key "{key}".{near} Known: {", ".join(types)}')
-        if not isinstance(value, types[key]) or isinstance(value, bool):
-            names = " or ".join(sorted(kind.__name__ for kind in types[key]))
-            raise InputError(f"{location}: {key} must be {names}, not {type(value).__name__}")
+        if key not in readers:
+            near = did_you_mean(key, readers)
+            raise InputError(f'unknown key "{key}".{near} Known: {", ".join(readers)}')
+        with _at(key):
+            values[key] = readers[key](value)
+    return values
 
 
 def _file_beside(path: Path, name: str, key: str) -> Path:
     file = path.parent / name
     if not file.is_file():
-        raise InputError(f'{path}: {key} names "{file.name}", which is not a file in its folder')
+        raise InputError(f'{key} names "{file.name}", which is not a file in its folder')
     return file
 
 
-def _payments(tables: list[Any], location: str) -> tuple[Payment, ...]:
+def _checked(holds: Callable[[Any], bool], what: str, convert: Reader = lambda v: v) -> Reader:
+    """Return the reader of values for which a test holds."""
+
+    def read(value: Any) -> Any:
+        if not holds(value):
+            raise InputError(f"must be {what}, not {value!r:.40}")
+        return convert(value)
+
+    return read
+
+
+def _whole(most: int) -> Reader:
+    what = f"a whole number from 1 to {most:,}"
+    return _checked(lambda v: type(v) is int and 1 <= v <= most, what)
+
+
+_text = _checked(lambda v: isinstance(v, str), "text in quotes")
+_table = _checked(lambda v: isinstance(v, dict), "a table")
+_tables = _checked(lambda v: isinstance(v, list), "a list of tables")
+_true = _checked(lambda v: v is True, "true: otherwise leave it out")
+_number = _checked(
+    lambda v: type(v) in (int, float) and abs(v) <= 1e9, "a number, at most a billion", float
+)
+
+
+def _condition(table: Any) -> Condition:
+    parts = _read(_table(table), dict.fromkeys(CONDITION_KEYS, _text))
+    if not parts:
+        raise InputError(f"give at least one of {', '.join(CONDITION_KEYS)}")
+    try:
+        return Condition(**parts)
+    except re.error as error:
+        raise InputError(f"regex {parts['regex']!r} cannot be used: {error}") from error
+
+
+def _conditions(value: Any) -> tuple[Condition, ...]:
+    return tuple(map(_condition, value if isinstance(value, list) else [value]))
+
+
+def _payments(tables: list[Any], kind: str) -> tuple[Payment, ...]:
     payments = []
     for number, table in enumerate(tables, 1):
-        if not isinstance(table, dict):
-            raise InputError(f"{location} {number}: write a table with conditions and a reward")
-        parts = {key: value for key, value in table.items() if key != "reward"}
-        condition = _condition(parts, f"{location} {number}")
-        reward = _number(table.get("reward"), f"{location} {number}: reward")
-        payments.append(Payment(condition, reward))
+        with _at(f"{kind} {number}"):
+            parts = dict(_table(table))
+            reward = _read({"reward": parts.pop("reward", None)}, {"reward": _number})
+            payments.append(Payment(_condition(parts), **reward))
     return tuple(payments)
 
 
-def _number(value: Any, location: str) -> float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and -1e9 <= value <= 1e9:
-        return float(value)
-    raise InputError(f"{location} must be a number, at most a billion")
-
-
-def _condition(table: Any, location: str) -> Condition:
-    if not isinstance(table, dict) or not table:
-        raise InputError(f"{location}: give at least one of {', '.join(CONDITION_KEYS)}")
-    _check_keys(table, dict.fromkeys(CONDITION_KEYS, (str,)), location)
-    try:
-        return Condition(**table)
-    except re.error as error:
-        regex = table["regex"]
-        raise InputError(f"{location}: regex {regex!r} cannot be used: {error}") from error
-
-
-def _macros(table: dict[str, Any], location: str) -> dict[str, str]:
-    """Return the meanings by lower-case name; `loadJS` and `<<loadjs>>` are the same name."""
-    meanings: dict[str, str] = {}
-    for key, meaning in table.items():
-        name = key.strip("<> ").lower()
-        if len(name.split()) != 1:
-            raise InputError(
-                f'{location}: "{key}" is not the name of a macro: use one word, such as loadJS'
-            )
-        if name in meanings:
-            raise InputError(f"{location}: {key} occurs twice (case is ignored): remove one")
-        if not isinstance(meaning, str) or meaning.lower() not in MEANINGS:
-            near = did_you_mean(meaning.lower(), MEANINGS) if isinstance(meaning, str) else ""
-            options = ", ".join(MEANINGS)
-            raise InputError(
-                f"{location}: {key} = {meaning!r} is not a known meaning.{near} Known: {options}"
-            )
-        meanings[name] = meaning.lower()
-    return meanings
-
-
-def _patterns(value: Any, location: str) -> tuple[str, ...]:
+def _patterns(value: Any) -> tuple[str, ...]:
     patterns = (value,) if isinstance(value, str) else tuple(value)
     for pattern in patterns:
         try:
             Pattern(pattern, re.I)
         except (re.error, TypeError) as error:
-            raise InputError(
-                f"{location}: the pattern {pattern!r} cannot be used: {error}"
-            ) from error
+            raise InputError(f"the pattern {pattern!r} cannot be used: {error}") from error
     return patterns
+
+
+def _inputs(value: Any) -> dict[str, str]:
+    return {name.lstrip("$"): str(answer) for name, answer in _table(value).items()}
+
+
+def _paraphrase_files(value: Any) -> dict[str, str]:
+    sets = {DEFAULT_SET: value} if isinstance(value, str) else _table(value)
+    return _read(sets, dict.fromkeys(sets, _text))
+
+
+READERS: dict[str, Reader] = {
+    "title": _text,
+    "story": _text,
+    "paraphrases": _paraphrase_files,
+    "step_reward": _number,
+    "max_steps": _whole(10**9),
+    "default_reward": _number,
+    "ends": _conditions,
+    "drop": _patterns,
+    "restart": _patterns,
+    "inputs": _inputs,
+    "training": _table,
+    "ending": _tables,
+    "event": _tables,
+    "expect": _tables,
+}
 
 
 # --- expectations
 
-EXPECTATION_KEYS = ("ending", "odds", "reachable", "never", "always_ends", "at_most_steps", "best")
+HEADING = re.compile(r"\s*\[\[\s*expect\s*\]\]")
 BOUND = re.compile(r"(>=|<=|==|>|<)\s*(-?\d+(?:\.\d+)?)\s*(%?)")
+
+
+def _odds(value: Any) -> Bound:
+    bound = _bound(value, '">= 2 %"')
+    if not 0 <= bound.number <= 1:
+        raise InputError(f"{bound.text!r}: odds are between 0 and 1, or 0 % and 100 %")
+    return bound
+
+
+def _bound(value: Any, example: str = '">= 20"') -> Bound:
+    text = str(value).strip()
+    match = BOUND.fullmatch(text)
+    if match is None or (match[3] and "%" not in example):
+        raise InputError(f"{text!r} is not a comparison: write one in quotes, such as {example}")
+    return Bound(match[1], float(match[2]) / (100 if match[3] else 1), text)
+
+
+EXPECTATION_READERS: dict[str, Reader] = {
+    "ending": _text,
+    "odds": _odds,
+    "reachable": _text,
+    "never": _text,
+    "always_ends": _true,
+    "at_most_steps": _whole(10**6),
+    "best": _bound,
+}
 
 
 def read_expectations(tables: list[Any], text: str, path: object) -> tuple[Expectation, ...]:
     """Read the [[expect]] tables of a TOML with this text; errors name the line."""
-    heading = re.compile(r"\s*\[\[\s*expect\s*\]\]")
-    lines = [n for n, line in enumerate(text.splitlines(), 1) if heading.match(line)]
+    lines = [n for n, line in enumerate(text.splitlines(), 1) if HEADING.match(line)]
     lines += [1] * (len(tables) - len(lines))  # of inline tables
-    rows = zip(tables, lines, strict=False)
-    return tuple(
-        _expectation(table, line, f"{path}, line {line}: [[expect]]") for table, line in rows
-    )
-
-
-def _expectation(table: Any, line: int, location: str) -> Expectation:
-    if not isinstance(table, Mapping):
-        raise InputError(f'{location}: write a table, such as reachable = "Passage"')
-    for key in table:
-        if key not in EXPECTATION_KEYS:
-            near = did_you_mean(key, EXPECTATION_KEYS)
-            options = ", ".join(EXPECTATION_KEYS)
-            raise InputError(f'{location}: unknown key "{key}".{near} Known: {options}')
-    if len(set(table) - {"odds"}) != 1 or ("odds" in table and "ending" not in table):
-        options = ", ".join(key for key in EXPECTATION_KEYS if key != "odds")
-        raise InputError(f"{location}: give exactly one of {options}; odds needs an ending")
-    values = dict(table)
-    for key in {"ending", "reachable", "never"} & values.keys():
-        if not isinstance(values[key], str) or not values[key].strip():
-            raise InputError(f'{location}: {key} must be text in quotes, such as {key} = "…"')
-    if values.get("always_ends", True) is not True:
-        raise InputError(f"{location}: always_ends can only be true: otherwise leave it out")
-    steps = values.get("at_most_steps", 1)
-    if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= 10**6:
-        raise InputError(f"{location}: at_most_steps must be a whole number from 1 to a million")
-    for key in {"odds", "best"} & values.keys():
-        values[key] = _bound(str(values[key]).strip(), f"{location}: {key}", share=key == "odds")
-    return Expectation(line, **values)
-
-
-def _bound(text: str, location: str, *, share: bool) -> Bound:
-    match = BOUND.fullmatch(text)
-    if match is None or (match[3] and not share):
-        example = '">= 2 %"' if share else '">= 20"'
-        raise InputError(
-            f"{location} = {text!r} is not a comparison: write one in quotes, such as {example}"
-        )
-    number = float(match[2]) / (100 if match[3] else 1)
-    if share and not 0 <= number <= 1:
-        raise InputError(f"{location} = {text!r}: odds are between 0 and 1, or 0 % and 100 %")
-    return Bound(match[1], number, text)
+    expectations = []
+    for table, line in zip(tables, lines, strict=False):
+        with _at(f"{path}, line {line}: [[expect]]"):
+            values = _read(_table(table), EXPECTATION_READERS)
+            if len(values.keys() - {"odds"}) != 1 or ("odds" in values and "ending" not in values):
+                options = ", ".join(key for key in EXPECTATION_READERS if key != "odds")
+                raise InputError(f"give exactly one of {options}; odds needs an ending")
+            expectations.append(Expectation(line, **values))
+    return tuple(expectations)
 
 
 # --- checks against the story
 
 
 def check_rules(rules: Rules, script: Script, path: Path) -> None:
-    """Parse each `where` in the story's dialect, and refuse rules that can never match.
+    """Parse each `where`, and refuse rules that can never match.
 
     Raises:
         InputError: a rule names a passage, tag, word or variable that the story does not have.
@@ -382,34 +370,35 @@ def check_rules(rules: Rules, script: Script, path: Path) -> None:
     passages = script.story.passages.items()
     texts = [f"{name}\n{unescape_html(passage.text)}" for name, passage in passages]
     source = "\n".join((*texts, *rules.inputs.values())).casefold()
-    conditions = [(f"{path}: ends", condition) for condition in rules.ends]
-    for kind, payments in (("[[ending]]", rules.endings), ("[[event]]", rules.events)):
-        for number, payment in enumerate(payments, 1):
-            conditions.append((f"{path}: {kind} {number}", payment.condition))
-    for condition in rules.forbidden.values():
-        conditions.append((f"{path}: [[expect]] never", condition))
     for expectation in rules.expectations:
-        location = f"{path}, line {expectation.line}: [[expect]]"
-        _check_expectation(expectation, script.story.pages, source, location)
-    for location, condition in conditions:
-        _check_condition(condition, location, script, source)
-    _check_order(rules.endings, path)
+        with _at(f"{path}, line {expectation.line}: [[expect]]"):
+            _check_expectation(expectation, script.story.pages, source)
+    conditions = [("ends", condition) for condition in rules.ends]
+    for kind, payments in (("[[ending]]", rules.endings), ("[[event]]", rules.events)):
+        rows = enumerate(payments, 1)
+        conditions += [(f"{kind} {number}", payment.condition) for number, payment in rows]
+    conditions += [("[[expect]] never", condition) for condition in rules.forbidden.values()]
+    for key, condition in conditions:
+        with _at(f"{path}: {key}"):
+            _check_condition(condition, script, source)
+    rules_by_name = [(f"[[ending]] {i}", rule) for i, rule in enumerate(rules.endings, 1)]
+    for (first, rule), (second, later) in itertools.combinations(rules_by_name, 2):
+        if rule.condition.parts.items() <= later.condition.parts.items():
+            raise InputError(f"{path}: {second} can never match: {first} always matches first")
 
 
-def _check_expectation(
-    expectation: Expectation, pages: Collection[str], source: str, location: str
-) -> None:
+def _check_expectation(expectation: Expectation, pages: Collection[str], source: str) -> None:
     """Refuse a passage, or words, that the story does not have; `source` is in lower case."""
-    passage = expectation.reachable
-    if passage is not None and passage not in pages:
-        near = did_you_mean(passage, pages)
-        raise InputError(f'{location}: the story has no passage "{passage}".{near}')
+    _check_name("passage", expectation.reachable, pages)
     ending = expectation.ending
     if ending is not None and ending not in pages and (word := _missing_word(ending, source)):
         near = did_you_mean(ending, pages)
-        raise InputError(
-            f'{location}: the story has no passage "{ending}", nor the word "{word}".{near}'
-        )
+        raise InputError(f'the story has no passage "{ending}", nor the word "{word}".{near}')
+
+
+def _check_name(kind: str, name: str | None, names: Collection[str]) -> None:
+    if name is not None and name not in names:
+        raise InputError(f'the story has no {kind} "{name}".{did_you_mean(name, names)}')
 
 
 def _missing_word(text: str, source: str) -> str | None:
@@ -417,52 +406,31 @@ def _missing_word(text: str, source: str) -> str | None:
     return next((word for word in all_words if word.casefold() not in source), None)
 
 
-def _check_condition(condition: Condition, location: str, script: Script, source: str) -> None:
+def _check_condition(condition: Condition, script: Script, source: str) -> None:
     pages = script.story.pages
-    if condition.passage is not None and condition.passage not in pages:
-        near = did_you_mean(condition.passage, pages)
-        raise InputError(f'{location}: the story has no passage "{condition.passage}".{near}')
+    _check_name("passage", condition.passage, pages)
     tags = {tag for passage in pages.values() for tag in passage.tags}
-    if condition.tag is not None and condition.tag not in tags:
-        near = did_you_mean(condition.tag, tags)
-        raise InputError(f'{location}: no passage has the tag "{condition.tag}".{near}')
+    _check_name("tag", condition.tag, tags)
     if condition.where is not None:
-        _bind_where(condition, condition.where, location, script)
+        _bind_where(condition, condition.where, script.facts)
     for text in (condition.contains, condition.starts_with, condition.ends_with):
         if word := _missing_word(text or "", source):
-            raise InputError(
-                f'{location}: it can never match: the word "{word}" does not occur in the story'
-            )
+            raise InputError(f'it can never match: the word "{word}" does not occur in the story')
 
 
-def _bind_where(condition: Condition, where: str, location: str, script: Script) -> None:
-    facts = Facts()
+def _bind_where(condition: Condition, where: str, facts: Facts) -> None:
+    used = Facts()
     try:
-        condition.bind(script.dialect.parse(where, facts))
+        object.__setattr__(condition, "_where", parse(where, used))
     except ExpressionError as error:
-        raise InputError(f"{location}: where = {where!r} cannot be parsed: {error}") from error
-    if facts.written or facts.chance:
-        raise InputError(
-            f"{location}: where may only compare: write `is` instead of `=`, and draw nothing"
-        )
-    script.facts.tracked |= facts.tracked
-    script.facts.read |= facts.read
-    for variable in sorted(facts.read - script.facts.written):
-        near = did_you_mean(variable, script.facts.written)
-        raise InputError(f"{location}: it can never match: no passage sets ${variable}.{near}")
-
-
-def _check_order(endings: Iterable[Payment], path: Path) -> None:
-    earlier_parts: list[dict[str, str]] = []
-    for number, rule in enumerate(endings, 1):
-        parts = rule.condition.parts
-        for earlier, other in enumerate(earlier_parts, 1):
-            if other.items() <= parts.items():
-                raise InputError(
-                    f"{path}: [[ending]] {number} can never match: "
-                    f"[[ending]] {earlier} always matches first"
-                )
-        earlier_parts.append(parts)
+        raise InputError(f"where = {where!r} cannot be parsed: {error}") from error
+    if used.written or used.chance:
+        raise InputError("where may only compare: write `is` instead of `=`, and draw nothing")
+    facts.tracked |= used.tracked
+    facts.read |= used.read
+    for variable in sorted(used.read - facts.written):
+        near = did_you_mean(variable, facts.written)
+        raise InputError(f"it can never match: no passage sets ${variable}.{near}")
 
 
 # --- paraphrases
@@ -477,13 +445,6 @@ class Distance:
     pairs: int
     oov_rate: float  # share of words that no original action has
     bleu: float | None  # corpus BLEU-4, from 0 to 1; None without sacrebleu
-
-
-def _paraphrase_files(path: Path, table: str | dict[str, Any]) -> dict[str, Path]:
-    if isinstance(table, str):
-        return {DEFAULT_SET: _file_beside(path, table, "paraphrases")}
-    _check_keys(table, dict.fromkeys(table, (str,)), f"{path}: [paraphrases]")
-    return {name: _file_beside(path, file, f"paraphrases.{name}") for name, file in table.items()}
 
 
 def paraphrase_file(sets: Mapping[str, Path], choice: bool | str, path: Path) -> Path | None:
@@ -508,13 +469,12 @@ def read_paraphrases(path: Path) -> dict[str, str]:
         raise InputError(f'{path}, line 1: the header must be "original", a tab, "paraphrase"')
     pairs: dict[str, str] = {}
     for number, line in enumerate(lines[1:], 2):
-        cells = [cell.strip() for cell in line.split("\t")]
         if not line.strip():
             continue
-        if len(cells) != 2 or not all(cells):
-            raise InputError(f"{path}, line {number}: expected an original, a tab and a paraphrase")
-        if not words(cells[1]):
-            raise InputError(f'{path}, line {number}: the paraphrase "{cells[1]}" has no words')
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) != 2 or not cells[0] or not words(cells[1]):
+            expected = "an original, a tab and a paraphrase that has words"
+            raise InputError(f"{path}, line {number}: expected {expected}")
         if cells[0] in pairs:
             raise InputError(f'{path}, line {number}: "{cells[0]}" occurs twice')
         pairs[cells[0]] = cells[1]

@@ -1,22 +1,15 @@
-"""A parsed story, ready to be rendered, and the definition of a dialect."""
+"""A parsed story, ready to be rendered, and what cannot be played of it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from drrn.stories.twine.page import Expression, Node
-from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story import Story
 
 DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
 
-IGNORE = "ignore"
-# The meanings that rules may give to an unknown macro: nothing, or those of a known macro.
-MEANINGS = (
-    IGNORE,
-    *"goto display print set choice button cyclinglink textinput back return".split(),
-)
 FIRST_LOCATIONS = 3  # listed for problems of one cause
 
 
@@ -71,34 +64,13 @@ class Facts:
     prompts: set[str] = field(default_factory=set)  # variables that the player fills in
 
 
-@dataclass(frozen=True)
-class Dialect:
-    """A language of stories: how to read its passages and expressions, and what is foreign to it.
-
-    `read_passage` adds what it cannot play to `script.problems` and does not raise for it; `parse`
-    (for the `where` of rules) raises `ExpressionError`.
-    """
-
-    name: str
-    formats: tuple[str, ...]  # prefixes of the names of its story formats, in lower case
-    read_passage: Callable[[Script, Passage, frozenset[str]], Node]
-    parse: Callable[[str, Facts], Expression]
-    functions: Collection[str] = ()  # that expressions may call
-    foreign: re.Pattern[str] | None = None  # code of the format that is not supported
-    rejects: bool = False  # one piece of foreign code rejects the whole story
-    title: str = ""  # for messages
-    macros: Collection[str] = ()  # unsupported, but they identify the format
-
-
 @dataclass
 class Script:
     """A node for each passage, and what was learned when parsing them."""
 
     story: Story
-    dialect: Dialect
     answers: dict[str, str]  # to the story's questions to the player
     lenient: bool = False  # skip what fails during play as well
-    macros: Mapping[str, str] = field(default_factory=dict)  # meanings, by lower-case name
     nodes: dict[str, Node] = field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
     links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages it names

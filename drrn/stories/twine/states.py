@@ -1,7 +1,7 @@
 """Searches of a story's states.
 
-`explore` visits pages with all their variables. `search_story` merges states that differ only in
-cells that no longer matter: a cell matters on a page if some path may read it before writing it.
+`explore` visits pages with all their variables. `reachable_states` merges states that differ only
+in cells that no longer matter: a cell matters on a page if some path may read it before writing it.
 Which paths exist is known only after they were rendered, so the search starts with nothing that
 matters, learns, and starts again when it has learned more. When it ends without having learned
 anything, no two different states were merged.
@@ -13,9 +13,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Protocol
 
-from drrn.compiled.graph import (
+from drrn.compiled.search import (
     CELL_BYTES,
     OUTCOME_BYTES,
     ROW_BYTES,
@@ -23,46 +22,30 @@ from drrn.compiled.graph import (
     Face,
     States,
     TooLargeError,
-    refusal,
 )
-from drrn.game.contract import Game
 from drrn.stories.authored import EXPLORE_LIMIT, Exploration
-from drrn.stories.twine.renderer import Journey, Move, Question, Renderer, Scene
+from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, key_of
 from drrn.stories.twine.values import Value
 
 FIRST_STATES = 500  # to search at least before starting again
-RAW_LIMIT = 50_000  # of states with all their variables
 
 Progress = Callable[[int], None]
+FaceOf = Callable[[Scene], Face]  # what a scene displays and pays
 Values = tuple[int, ...]  # ids of the values of the cells that matter
-
-
-class RenderedGame(Game, Protocol):
-    """A game whose pages a renderer makes."""
-
-    renderer: Renderer
-
-    def face(self, scene: Scene) -> Face:
-        """Return what a scene displays and pays."""
-        ...
 
 
 # --- exploration
 
 
-@dataclass
-class StoryExploration(Exploration):
-    """An exploration with the scene of each face."""
-
-    scenes: list[Scene] = field(default_factory=list)
-
-
 def explore(
-    game: RenderedGame, limit: int = EXPLORE_LIMIT, progress: Progress | None = None
-) -> StoryExploration:
+    renderer: Renderer,
+    face_of: FaceOf,
+    limit: int = EXPLORE_LIMIT,
+    progress: Progress | None = None,
+) -> Exploration:
     """Visit states, those with new pages first, until all are visited or the limit is reached."""
-    search = _Exploration(game, limit)
-    search.arrive(game.renderer.opening, Journey())
+    search = _Exploration(renderer, face_of, limit)
+    search.arrive(renderer.opening, Journey())
     while (search.fresh or search.stale) and len(search.states) < limit:
         scene, journey = (search.fresh or search.stale).popleft()
         for move in scene.moves:
@@ -78,12 +61,11 @@ def explore(
 class _Exploration:
     """An exploration in progress; states with new pages and with known pages wait in two queues."""
 
-    def __init__(self, game: RenderedGame, limit: int) -> None:
-        self.game = game
-        self.renderer = game.renderer
-        self.tracked = bool(game.renderer.script.facts.tracked)
+    def __init__(self, renderer: Renderer, face_of: FaceOf, limit: int) -> None:
+        self.renderer = renderer
+        self.face_of = face_of
         self.limit = limit
-        self.result = StoryExploration(complete=True)
+        self.result = Exploration(complete=True)
         self.states: set[Hashable] = set()
         self.pages: set[Hashable] = set()
         self.fresh: deque[tuple[Scene, Journey]] = deque()
@@ -91,32 +73,30 @@ class _Exploration:
 
     def arrive(self, move: Move, journey: Journey) -> None:
         """Add every outcome of a move."""
-        if self.tracked or move.mark:
+        tracked = self.renderer.script.facts.tracked
+        if tracked or move.mark:
             journey = journey.copy()
-            move = journey.follow(move, self.renderer)
+            move = journey.follow(move, tracked)
         for number, (probability, scene) in enumerate(self.renderer.outcomes(move, journey.cells)):
             self.result.stochastic |= probability < 1
             if number >= self.limit or len(self.states) >= self.limit:
                 self.result.complete = False
                 break
-            self._add(scene, journey)
+            self._add(scene, journey.after(scene))
 
     def _add(self, scene: Scene, journey: Journey) -> None:
-        result = self.result
-        result.shown.update(scene.passages)
-        after = journey.after(scene)
-        state = (scene.text, scene.moves, scene.rule, after.identity)
+        self.result.shown.update(scene.passages)
+        state = (scene.text, scene.moves, scene.rule, journey.key)
         if state in self.states:
             return
         self.states.add(state)
         page = (scene.text, scene.actions, scene.rule)
         if page in self.pages:
-            self.stale.append((scene, after))
+            self.stale.append((scene, journey))
             return
         self.pages.add(page)
-        result.scenes.append(scene)
-        result.faces.append(self.game.face(scene))
-        self.fresh.append((scene, after))
+        self.result.faces.append(self.face_of(scene))
+        self.fresh.append((scene, journey))
 
 
 # --- cells that matter
@@ -186,8 +166,6 @@ class LiveCells:
 
     def _before(self, move: Move, matters: set[str]) -> set[str]:
         """Return what matters before `Journey.follow`, given what matters after it."""
-        if move.snapshot is not None:
-            return matters
         before = matters - {move.mark or ""}
         if "last" in self.tracked or "previous" in self.tracked:
             before.discard("here")
@@ -199,74 +177,36 @@ class LiveCells:
 # --- search of the states
 
 
-def search_story(
-    game: RenderedGame, limit: int, memory: int, progress: Progress | None = None
-) -> States:
-    """Return the states of a story, and their number if every variable counted."""
-    if "history" in game.renderer.script.facts.tracked:
-        raise refusal(game, "its <<back>> makes every path to a page a separate state")
-    raw = explore(game, min(limit, RAW_LIMIT), progress)  # first: the search learns from it
-    states = reachable_states(game, limit, memory, progress)
-    states.raw_states = raw.states
-    states.raw_complete = raw.complete
-    return states
-
-
 def reachable_states(
-    game: RenderedGame, limit: int, memory: int, progress: Progress | None = None
+    renderer: Renderer, face_of: FaceOf, limit: int, memory: int, progress: Progress | None = None
 ) -> States:
-    """Return all states; row 0 is the opening.
+    """Return all states of a story without <<back>>; row 0 is the opening.
 
     Raises:
         TooLargeError: more than `limit` states, or about `memory` bytes.
     """
-    search = _StateSearch(game, limit, memory, progress)
+    search = _StateSearch(renderer, limit, memory, progress)
     while not search.complete():
         search.live.learn()
-    search.states.faces = [game.face(scene) for scene in search.faces]
-    pages = game.renderer.script.story.pages
+    search.states.faces = [face_of(scene) for scene in search.faces]
+    pages = renderer.script.story.pages
     search.states.unreached = tuple(name for name in pages if name not in search.passages)
     return search.states
-
-
-class _Interned:
-    """Ids of cell values; 0 has the id 0. True is not 1, and a list is not its only item."""
-
-    def __init__(self) -> None:
-        self.values: list[Value] = []
-        self.ids: dict[Hashable, int] = {}
-        self.id(0)
-
-    def id(self, value: Value) -> int:
-        key = value if value.__class__ is int else _typed(value)
-        number = self.ids.get(key)
-        if number is None:
-            number = self.ids[key] = len(self.values)
-            self.values.append(value)
-        return number
-
-
-def _typed(value: Value) -> Hashable:
-    if isinstance(value, tuple):
-        return ("list", *map(_typed, value))
-    if isinstance(value, bool) or value != value:
-        return (str(value),)
-    return value
 
 
 class _StateSearch:
     """Repeated searches, until the cells that matter are known."""
 
     def __init__(
-        self, game: RenderedGame, limit: int, memory: int, progress: Progress | None
+        self, renderer: Renderer, limit: int, memory: int, progress: Progress | None
     ) -> None:
-        self.renderer = game.renderer
+        self.renderer = renderer
         self.limit = limit
         self.memory = memory
         self.progress = progress
-        self.opening = game.renderer.opening
-        self.live = LiveCells(game.renderer.script.facts.tracked)
-        self.interned = _Interned()
+        self.live = LiveCells(renderer.script.facts.tracked)
+        self.values: list[Value] = [0]  # by id; a cell that was never set is 0
+        self._ids: dict[Value, int] = {0: 0}
         self.faces: list[Scene] = []
         self.passages: set[str] = set()
         self._face_of: dict[Scene, tuple[int, frozenset[str]]] = {}
@@ -275,16 +215,16 @@ class _StateSearch:
 
     def _learn_from_cache(self) -> None:
         """Learn from the renderings before this search."""
-        queue = [self.opening]
-        visited = {self.opening}
+        queue = [self.renderer.opening]
+        visited = set(queue)
         while queue:
             move = queue.pop()
             reads, scenes = _cached(move)
             self.live.add_leads(move, reads, [self._face(scene) for scene in scenes])
-            for next_move in (next_move for scene in scenes for next_move in scene.moves):
-                if next_move not in visited:
-                    visited.add(next_move)
-                    queue.append(next_move)
+            for scene in scenes:
+                fresh = dict.fromkeys(one for one in scene.moves if one not in visited)
+                queue += fresh
+                visited.update(fresh)
         self.live.learn()
 
     def complete(self) -> bool:
@@ -298,12 +238,10 @@ class _StateSearch:
         self.incomplete = False
         # After this number of states an incomplete search stops; until then it may learn more.
         enough = 0
-        # No cell is set at the start.
-        self._row(self.opening, (0,) * len(self.live.ahead[self.opening].matters))
-        done = 0
-        while done < len(self.keys):
-            self._expand(*self.keys[done])
-            done += 1
+        opening = self.renderer.opening
+        self._row(opening, (0,) * len(self.live.ahead[opening].matters))
+        for done, key in enumerate(self.keys, 1):  # the list grows during the loop
+            self._expand(*key)
             if self.progress and done % 1000 == 0:
                 self.progress(done)
             if self.incomplete:
@@ -334,9 +272,8 @@ class _StateSearch:
 
     def _add_row(self, move: Move, values: Values) -> None:
         matters = self.live.ahead[move].matters
-        stored = self.interned.values
-        journey = Journey({cell: stored[i] for cell, i in zip(matters, values, strict=True)})
-        target = journey.follow(move, self.renderer)
+        journey = Journey({cell: self.values[i] for cell, i in zip(matters, values, strict=True)})
+        target = journey.follow(move, self.live.tracked)
         # Counters that the journey increased from a value that was not stored are unknown.
         sure = (*matters, move.mark, "here", "last", "previous")
         cells = KnownCells({cell: value for cell, value in journey.cells.items() if cell in sure})
@@ -358,8 +295,7 @@ class _StateSearch:
         self.bytes += ROW_BYTES + CELL_BYTES * len(values) + OUTCOME_BYTES * len(outcomes)
 
     def _state(self, face: int, cells: KnownCells) -> int:
-        intern = self.interned.id
-        key = (face, tuple([intern(cells.get(cell)) for cell in self.live.on_face[face]]))
+        key = (face, tuple([self._id(cells.get(cell)) for cell in self.live.on_face[face]]))
         state = self.ids.get(key)
         if state is None:
             state = self.ids[key] = len(self.keys)
@@ -367,13 +303,19 @@ class _StateSearch:
             self.bytes += STATE_BYTES + CELL_BYTES * len(key[1])
         return state
 
+    def _id(self, value: Value) -> int:
+        key = value if value.__class__ is int else key_of(value)
+        number = self._ids.get(key)
+        if number is None:
+            number = self._ids[key] = len(self.values)
+            self.values.append(value)
+        return number
+
     def _face(self, scene: Scene) -> tuple[int, frozenset[str]]:
         """Return the id of what a scene displays and offers, and the cells it writes."""
         face = self._face_of.get(scene)
         if face is None:
-            ending = (scene.rule, scene.passage) if scene.ended else None
-            key = (scene.text, scene.actions, scene.moves, scene.reward, ending)
-            number = self._face_ids.setdefault(key, len(self.faces))
+            number = self._face_ids.setdefault(scene.key, len(self.faces))
             if number == len(self.faces):
                 self.faces.append(scene)
                 self.live.add_face(scene.moves)
@@ -408,24 +350,21 @@ def _cached(move: Move) -> tuple[set[str], list[Scene]]:
     """Return the cells that renderings of a move have read, and their scenes."""
     reads = set()
     scenes = []
-    nodes = [move.cache]
+    nodes = [*move.cache.values()]
     while nodes:
         node = nodes.pop()
-        if isinstance(node, Question):
-            if node.cell:
-                reads.add(node.cell)
-            nodes += node.answers.values()
-        elif node is not None:
+        if isinstance(node, Scene):
             scenes.append(node)
+            continue
+        if isinstance(node.subject, str):
+            reads.add(node.subject)
+        nodes += node.answers.values()
     return reads, scenes
 
 
 def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[Values], Values]:
     """Return the function that selects the values of the target cells."""
     indices = [cells.index(cell) for cell in targets]
-    if not indices:
-        return lambda values: ()
-    if len(indices) == 1:
-        only = indices[0]
-        return lambda values: (values[only],)
+    if len(indices) < 2:
+        return lambda values: tuple([values[index] for index in indices])
     return itemgetter(*indices)

@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.graph import EndingId, Face, States
+from drrn.compiled.search import EndingId, Face, States, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.authored import (
     EXPLORE_LIMIT,
     NATIVE,
     AuthoredGame,
+    Exploration,
     Position,
     fingerprint_of_story,
 )
@@ -20,16 +21,34 @@ from drrn.stories.twine.page import outcome_of
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.states import StoryExploration, explore, search_story
+from drrn.stories.twine.states import explore, reachable_states
 from drrn.stories.twine.story import Story
 
 # All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
 MOST_VIEWS = 200_000  # cached; a story whose pages never repeat makes more and more
 MOST_OPENINGS = 100  # random openings that are checked for text and actions
+RAW_LIMIT = 50_000  # of states with all their variables
 
 Progress = Callable[[int], None]
 View = tuple[Observation, tuple[Move, ...]]
+
+
+class StoryState:
+    """A scene and every variable; equal states are indistinguishable to players."""
+
+    __slots__ = ("journey", "key", "scene")
+
+    def __init__(self, scene: Scene, journey: Journey) -> None:
+        self.scene = scene
+        self.journey = journey
+        self.key = (scene.key, journey.whole_key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoryState) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
 
 
 class StoryGame(AuthoredGame):
@@ -53,7 +72,7 @@ class StoryGame(AuthoredGame):
         self.script = script
         self.renderer = Renderer(script, rules)
         self.sources = dict(sources or {})
-        self._tracks = bool(script.facts.tracked)
+        self._tracked = script.facts.tracked
         self._views: dict[tuple[Scene, int], View] = {}
         self._forget_episode()
 
@@ -103,15 +122,15 @@ class StoryGame(AuthoredGame):
         return self._take(self.renderer.opening)
 
     def _take(self, move: Move) -> Observation:
-        if self._tracks or move.mark:
-            move = self._journey.follow(move, self.renderer)
-        cells = self._journey.cells
+        journey = self._journey
+        if self._tracked or move.mark:
+            move = journey.follow(move, self._tracked)
         draw = self._random.random
         self.scene = scene = self.renderer.render(
-            move, cells, lambda chances: outcome_of(chances, draw())
+            move, journey.cells, lambda chances: outcome_of(chances, draw())
         )
         if scene.writes:
-            self._journey.arrive(scene)
+            journey.cells.update(scene.writes)
         count = len(scene.moves)
         if count < len(ORDERS):
             orders = ORDERS[count]
@@ -136,13 +155,23 @@ class StoryGame(AuthoredGame):
 
     # --- for authors, and for compiling
 
-    def explore(
-        self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None
-    ) -> StoryExploration:
-        return explore(self, limit, progress)
+    def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
+        return explore(self.renderer, self._face, limit, progress)
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
-        return search_story(self, limit, memory, progress)
+        """Return the states of the story, and their number if every variable counted."""
+        if "history" in self._tracked:
+            raise refusal(self, "its <<back>> makes every path to a page a separate state")
+        raw = self.explore(min(limit, RAW_LIMIT), progress)  # first: the search learns from it
+        states = reachable_states(self.renderer, self._face, limit, memory, progress)
+        states.raw_states = raw.states
+        states.raw_complete = raw.complete
+        return states
+
+    def _face(self, scene: Scene) -> Face:
+        ending = EndingId(self._ending(scene), scene.rule) if scene.ended else None
+        actions = self._reworded(scene.actions)
+        return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
         return self._outcomes(self.renderer.opening, Journey())
@@ -152,7 +181,7 @@ class StoryGame(AuthoredGame):
 
     def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
         journey = before.copy()
-        move = journey.follow(move, self.renderer)
+        move = journey.follow(move, self._tracked)
         for probability, scene in self.renderer.outcomes(move, journey.cells):
             yield probability, StoryState(scene, journey.after(scene))
 
@@ -169,12 +198,6 @@ class StoryGame(AuthoredGame):
     def position_at(self, state: StoryState) -> Position:
         return _position(state.scene, state.journey)
 
-    def face(self, scene: Scene) -> Face:
-        """Return what a scene displays and pays."""
-        ending = EndingId(self._ending(scene), scene.rule) if scene.ended else None
-        actions = self._reworded(scene.actions)
-        return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
-
     def note_empty_opening(self) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
         if not self.problems or len(self.story.pages) < 2:
@@ -184,38 +207,13 @@ class StoryGame(AuthoredGame):
             scenes = [state.scene for _, state in openings]
         except InputError:  # playing the story reports it
             return
-        missing = []
-        if not any(scene.text for scene in scenes):
-            missing.append("text")
+        missing = [] if any(scene.text for scene in scenes) else ["without text"]
         if not any(scene.moves for scene in scenes):
-            missing.append("any action")
+            missing.append("without any action, so that no other passage can be reached")
         if missing:
-            what = (
-                f"what was left out leaves the opening page without {' and without '.join(missing)}"
-            )
-            if "any action" in missing:
-                what += ", so that no other passage can be reached"
+            what = f"what was left out leaves the opening page {' and '.join(missing)}"
             start = self.story.passages[self.story.start]
             self.script.problems.append(Problem(start.line, start.name, what))
-
-
-class StoryState:
-    """A scene and every variable; equal states are indistinguishable to players."""
-
-    __slots__ = ("journey", "key", "scene")
-
-    def __init__(self, scene: Scene, journey: Journey) -> None:
-        self.scene = scene
-        self.journey = journey
-        ending = (scene.rule, scene.passage) if scene.ended else None
-        face = (scene.text, scene.actions, scene.moves, scene.reward, ending)
-        self.key = (*face, journey.whole_identity)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StoryState) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
 
 
 def _position(scene: Scene, journey: Journey) -> Position:

@@ -1,4 +1,4 @@
-"""Macros of the classic Twine 1 formats, and those that many stories bring as scripts.
+"""Macros of the classic Twine 1 formats.
 
 A new macro is a function with `@macro("name")`.
 """
@@ -9,21 +9,15 @@ import re
 from collections.abc import Callable
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Cycle, Link, Node, Page
-from drrn.stories.twine.script import DEFAULT_ANSWER, IGNORE, ExpressionError, Script
+from drrn.stories.twine.page import Link, Node, Page
+from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Script
 from drrn.stories.twine.story import Passage, split_link
 from drrn.stories.twine.twine1.expressions import parse_parameters
-from drrn.stories.twine.twine1.markup import PLAIN, Reader, Words, discard, link_at, shortened
+from drrn.stories.twine.twine1.markup import PLAIN, Reader, discard, link_at, shortened
 
-LONGEST_WAIT = 10.0  # seconds; a player acts before a longer <<timedgoto>>
 MOST_PRINTED = 1_000  # texts with markup that one <<print>> caches
 ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
-TIME = re.compile(r"\s*\b([0-9]*\.?[0-9]+)\s*(m?s)\s*$", re.I)
 QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
-SOUNDS = (
-    "playsound loopsound unloopsound stopsound stopallsound "
-    "pausesound mutesound unmutesound fadeinsound fadeoutsound"
-)
 
 Macro = Callable[[Reader, str, str], None]  # takes the reader, the arguments, the whole source
 MACROS: dict[str, Macro] = {}
@@ -49,14 +43,9 @@ def _add_macro(reader: Reader, source: str) -> None:
     inside = source[2:-2].strip()
     name, arguments = (*inside.split(None, 1), "", "")[:2]
     lower = name.lower()
-    meanings = reader.script.macros
-    # The macro that `/name` or `endname` ends; the end of an ignored block is ignored as well.
+    # the macro that `/name` or `endname` ends
     block = next((lower.removeprefix(p) for p in ("/", "end") if lower.startswith(p)), "")
-    meaning = meanings.get(lower) or (IGNORE if meanings.get(block) == IGNORE else None)
-    if meaning:
-        if meaning != IGNORE:
-            MACROS[meaning](reader, arguments, source)
-    elif name in MACROS:
+    if name in MACROS:
         MACROS[name](reader, arguments, source)
     elif name.startswith("$"):
         _print(reader, inside, source)
@@ -118,7 +107,15 @@ def _print(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("display")
 def _display(reader: Reader, arguments: str, source: str) -> None:
-    target = _passage(reader, arguments, source, "shows")
+    """Display a passage that is named in quotes, bare, as a link, or by an expression."""
+    name = arguments.strip()
+    if name.startswith("[[") and (link := link_at(name, 0)):
+        name = split_link(link[1])[1]
+    elif quoted := QUOTED.fullmatch(name):
+        name = quoted[1] or quoted[2] or ""
+    elif name not in reader.names:
+        name = f"({name})"
+    target = reader.target(name, source, "shows")
     if target is not None:
         where = target
 
@@ -139,44 +136,6 @@ def _display_short(reader: Reader, name: str, arguments: str, source: str) -> No
         return
     values = [reader.guarded(parameter, source) for parameter in parameters]
     reader.add(lambda page: page.display(name, tuple(value(page) for value in values)))
-
-
-@macro("goto")
-def _goto(reader: Reader, arguments: str, source: str) -> None:
-    """Replace this page by another passage after rendering; the last <<goto>> counts."""
-    target = _passage(reader, TIME.sub("", arguments), source, "goes to")
-    if target is not None:
-        where = target
-
-        def node(page: Page) -> None:
-            name = where(page)
-            if name in page.script:  # else the play is lenient
-                page.redirect = name
-
-        reader.add(node)
-
-
-@macro("timedgoto")
-def _timed_goto(reader: Reader, arguments: str, source: str) -> None:
-    """Go to a passage at once, unless the time is so long that a player would act first."""
-    time = TIME.search(arguments)
-    if time is None:
-        reader.problem(f"{shortened(source)} has no time, such as 2s")
-    elif float(time[1]) / (1000 if time[2].lower() == "ms" else 1) > LONGEST_WAIT:
-        reader.problem(f"{shortened(source)} waits more than {LONGEST_WAIT:.0f} seconds")
-    else:
-        _goto(reader, arguments, source)
-
-
-def _passage(reader: Reader, arguments: str, source: str, verb: str) -> Words | None:
-    """Return the passage that a macro names: quoted, bare, as a link, or by an expression."""
-    arguments = arguments.strip()
-    if arguments.startswith("[[") and (link := link_at(arguments, 0)):
-        return reader.target(split_link(link[1])[1], source, verb)
-    if quoted := QUOTED.fullmatch(arguments):
-        return reader.target(quoted[1] or quoted[2] or "", source, verb)
-    target = reader.target(arguments, source, verb) if arguments in reader.names else None
-    return target or reader.target(f"({arguments})", source, verb)
 
 
 # --- links
@@ -239,7 +198,7 @@ def _back(reader: Reader, arguments: str, source: str) -> None:
     label, steps, target = _back_arguments(reader, arguments, "« back")
     reader.script.facts.tracked.add("history")
     link = Link(label, target, back=steps)
-    reader.add(lambda page: page.add_link(link) if page.read("moved") else None)
+    reader.add(lambda page: page.pieces.append(link) if page.read("moved") else None)
 
 
 @macro("return")
@@ -253,7 +212,7 @@ def _return(reader: Reader, arguments: str, source: str) -> None:
 
     def node(page: Page) -> None:
         if where := page.read("last") and (target or page.read("last")):
-            page.add_link(Link(label, js.string(where)))
+            page.pieces.append(Link(label, js.string(where)))
 
     reader.add(node)
 
@@ -279,35 +238,6 @@ def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, in
         reader.problem(f'there is no passage "{target}" to go back to')
         target = ""
     return label, steps, target
-
-
-@macro("cyclinglink")
-def _cycling_link(reader: Reader, arguments: str, source: str) -> None:
-    """`$variable "one" "two" …`: each click displays the next words; `end` or `out` stop it."""
-    words = _words(arguments)
-    last = words.pop() if words and words[-1] in ("end", "out") else ""
-    variable = words.pop(0) if words and words[0].startswith("$") else ""
-    if not words or (last == "out" and not variable):
-        missing = "a variable" if words else "words to display"
-        reader.problem(f"{shortened(source)} needs {missing}")
-        return
-    reader.script.facts.read.add(variable[1:])
-    reader.script.facts.written.add(variable[1:])
-    cell = variable or "$"  # links without a variable share this cell
-
-    def node(page: Page) -> None:
-        value = page.read(cell)
-        if last == "out" and value == "":
-            return
-        at = words.index(value) if isinstance(value, str) and value in words else 0
-        page.write(cell, words[at])
-        piece = Cycle(tuple(words), at, variable, last).piece(page.passage)
-        if isinstance(piece, Link):
-            page.add_link(piece)
-        else:
-            page.print(piece)
-
-    reader.add(node)
 
 
 # --- blocks
@@ -344,11 +274,6 @@ def _end(reader: Reader, arguments: str, source: str) -> None:
     name = source[2:-2].split()[0].lower().lstrip("/").removeprefix("end")
     if reader.blocks and reader.blocks[-1].kind == name:
         reader.close()
-
-
-@macro(SOUNDS)
-def _ignore(reader: Reader, arguments: str, source: str) -> None:
-    """Add nothing: players do not read sounds."""
 
 
 def _words(arguments: str) -> list[str]:

@@ -340,7 +340,7 @@ class Reader:
         def node(page: Page) -> None:
             name = where(page)
             if name in self.names:
-                page.add_link(Link(words(page), name, effect, mark(page) if mark else None))
+                page.pieces.append(Link(words(page), name, effect, mark(page) if mark else None))
             else:
                 page.print(words(page))
 

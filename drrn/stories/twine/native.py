@@ -1,0 +1,159 @@
+"""Which stories our interpreter plays: their format, their script, and where engines differ.
+
+A story is read as Twine 1 if it names no format (most Twee files and all of Twine 1) or an unknown
+one, unless its code is unmistakably that of another format.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterator
+
+from drrn.errors import InputError
+from drrn.stories.twine.script import Problem, Script, summarise
+from drrn.stories.twine.story import Story
+from drrn.stories.twine.twine1.macros import read_passage
+
+VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
+# Code of the formats of Twine 2 that Twine 1 would display as text.
+FOREIGN = {
+    "SugarCube": re.compile(VARIABLE),
+    "Harlowe": re.compile(rf"\([A-Za-z][\w-]*:|{VARIABLE}|\|\w+>\["),
+    "Snowman": re.compile(r"<%=?.{0,20}"),
+    "Chapbook": re.compile(
+        r"^--$|^\[(?:if|unless|else|after|JavaScript|cont)\b[^\]\n]*\]|"
+        r"\{[a-z][\w. ]*(?::[^}\n]*)?\}"
+    ),
+}
+# Code that identifies the format of a story that names none.
+UNMISTAKABLE = {
+    "Harlowe": re.compile(
+        r"\((?:set|put)\s*:\s*[$_]\w|\((?:if|unless|else-?if)\s*:[^()\[\]]{0,200}\)\s*\[|"
+        r"\((?:link|link-goto|go-?to|print|display)\s*:\s*[\"'$_]",
+        re.I,
+    ),
+    "Snowman": re.compile(r"<%[=-]?[^%]{0,500}%>"),
+}
+# Macros of SugarCube that no known script for Twine 1 defines.
+SUGARCUBE_MACROS = frozenset(
+    "= - run script capture unset include link linkappend linkprepend linkreplace append prepend "
+    "copy switch case default for do redo widget createplaylist playlist audio cacheaudio "
+    "masteraudio timed repeat textbox textarea numberbox listbox radiobutton cycle done type "
+    "addclass removeclass toggleclass".split()
+)
+MACROS_AND_LINKS = re.compile(r"<<[^<>]*>>|\[\[[^\[\]]*\]\]")
+INCLUDES = "StoryIncludes"
+
+
+class ForeignError(InputError):
+    """A story that only its own engine can play."""
+
+
+def twine_2_format(story: Story) -> str:
+    """Return the title of a story's format if it is one of Twine 2's, by name or code, or ''."""
+    if story.format:
+        return next((title for title in FOREIGN if story.format.startswith(title.lower())), "")
+    texts = [passage.text for passage in story.pages.values()]
+    titles = (title for title, code in UNMISTAKABLE.items() if any(map(code.search, texts)))
+    return next(titles, "")
+
+
+def format_of(script: Script) -> str:
+    """Return the title of the Twine 2 format by name, code or macros, or ''."""
+    by_macros = not script.story.format and script.unknown & SUGARCUBE_MACROS
+    return "SugarCube" if by_macros else twine_2_format(script.story)
+
+
+def read_script(story: Story, answers: dict[str, str]) -> Script:
+    """Parse a story; its script's `problems` are what cannot be played.
+
+    Raises:
+        ForeignError: Most of the story would be missing: only its own engine can play it.
+    """
+    script = Script(story, answers)
+    names = frozenset(story.pages)
+    if story.start not in names:
+        raise ForeignError(
+            f'{story.source}: the start "{story.start}" is not a page: give StoryData a "start"'
+        )
+    title = twine_2_format(story)
+    script.problems += _foreign_code(story, title)
+    if script.problems and title != "SugarCube":
+        needs = f"a {title} story, which needs its own engine"
+        raise ForeignError(f"{story.source}: {needs} ({script.problems[0]})")
+    collecting = gc.isenabled()
+    gc.disable()  # a big story makes a million closures and no garbage
+    try:
+        for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
+            script.tags[name] = story.passages[name].tags
+            script.nodes[name] = read_passage(script, story.passages[name], names)
+    finally:
+        if collecting:
+            gc.enable()
+    if INCLUDES in story.passages and (files := story.passages[INCLUDES].text.split()):
+        what = f"including files ({files[0]}) is not supported: put all passages into one file"
+        script.problems.append(Problem(story.passages[INCLUDES].line, INCLUDES, what))
+    script.problems = sorted(set(script.problems))
+    return script
+
+
+def _foreign_code(story: Story, title: str) -> Iterator[Problem]:
+    for name, passage in story.pages.items() if title else ():
+        for number, line in enumerate(passage.text.split("\n"), 1):
+            for match in FOREIGN[title].finditer(MACROS_AND_LINKS.sub("", line)):
+                what = f"{match.group()} ({title} code) is not supported"
+                yield Problem(passage.line_in_file(number), name, what, number)
+
+
+def complaint(script: Script) -> str:
+    """Return one line for each cause of problems, under a sentence that names the remedy."""
+    count = len(script.problems)
+    things = f"{count} thing{'s' * (count > 1)} in this {format_of(script)} story"
+    things = things.replace("  ", " ")
+    head = f"{script.story.source}: {things} cannot be played (lenient play leaves them out):"
+    return "\n  ".join([head, *summarise(script.problems)])
+
+
+# --- differences from the engines of Twine 1
+
+HIDES = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content\s*:\s*[\"'a]", re.I
+)
+# Selectors of elements around the passages, which are not part of a page.
+AROUND = re.compile(
+    r"#(?:ui-|menu|sidebar|floater|story-?(?:menu|title|author|subtitle)|title|credits|share|"
+    r"snapback|restart|footer|bookmark|logo|init-)|tw-(?:sidebar|icon)|^@|::(?:selection|-webkit)",
+    re.I,
+)
+STYLED_PART = re.compile(
+    r"<\w[^<>]*\s(?:hidden|style|class|id|onclick|data-\w+)\b[^<>]*>|@@[^@\n]*;", re.I
+)
+# Markup that the engines lay out differently, or do not know.
+MARKUP = re.compile(
+    r"</?(?!(?:b|i|u|s|em|strong|small|big|sup|sub|br|span|font|tt|code|strike|del|ins|cite|mark)"
+    r"\b)[a-z]\w*[^<>]*>|\[[<>]*img\[[^\[\]]*\]\[|^>+[^>\n]*\w|"
+    r"\[\[[^\[\]|]{0,300}(?:->|<-)[^\[\]|]{0,300}\]",
+    re.M | re.I,
+)
+MACRO = re.compile(r"<<(?:(?!>>|<<).){0,2000}>>", re.S)  # the bound keeps the search linear
+
+
+def engine_differences(story: Story) -> Iterator[str]:
+    """Yield what an engine of Twine 1 may display differently."""
+    for name, passage in story.passages.items():
+        if "stylesheet" in passage.tags:
+            if any(map(_may_hide, passage.text.split("}"))):
+                yield f'the style sheet "{name}" may hide parts of pages'
+        elif passage.is_page:
+            if part := STYLED_PART.search(passage.text):
+                yield f'passage "{name}" has a part with its own style: {part.group()[:40]}'
+            if markup := MARKUP.search(MACRO.sub("", passage.text)):
+                yield f'passage "{name}" has the markup {markup.group()[:40]}'
+
+
+def _may_hide(rule: str) -> bool:
+    """Return whether a CSS rule hides, or adds to, something inside the page."""
+    *_, selectors, properties = rule.split("{") if "{" in rule else ("", "")
+    inside = any(not AROUND.search(part.strip()) for part in selectors.split(","))
+    return inside and HIDES.search(properties) is not None

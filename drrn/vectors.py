@@ -1,0 +1,449 @@
+"""Vectors that others trained: of words, from a file, and of whole texts, from a function.
+
+A file of word vectors has one of these formats:
+
+GloVe     text: a word, a space and its numbers on each line
+word2vec  text: the same after a first line "words dimensions"; binary: after that line, each word,
+          a space and its numbers as 32-bit floats
+
+The first use of a large file copies its vectors into the cache, as an array; later uses map the
+array into memory.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import importlib
+import io
+import logging
+import os
+import re
+import tempfile
+import zipfile
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count, islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn import registry
+from drrn.errors import InputError
+from drrn.files import home, write_atomically
+
+BLOCK = 2**22  # bytes that are read together
+HEAD = 2**20  # bytes that decide the format; no line is longer
+MOST_DIMENSIONS = HEAD // 4
+MARK = codecs.BOM_UTF8
+COUNTS = re.compile(rb"(?:" + MARK + rb")?(\d{1,18}) (\d{1,18}) ?\r?(?:\n|\Z)")
+COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
+AGAIN = "copy or download it again"
+KNOWN = "use GloVe's text format, or word2vec's text or binary format"
+
+CACHED_SIZE = 2**22  # bytes of a file from which on a copy saves time
+VERSION = 3  # of the files in the cache
+
+A = 1e-3  # of SIF's weight a / (a + p(word))
+# the most frequent words, whose main direction is common to all texts; None in a smaller file
+FREQUENT = 5000
+ENOUGH_WORDS = 1000
+RUNS = re.compile(r"\d+|[^\W\d]+")
+# meanings of endings, in a file whose words are not split there; stems that change before n't
+ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would"}
+ENDINGS["'s"] = ""
+STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
+
+AT_ONCE = 256  # texts that a function of texts gets together
+
+Vectors = NDArray[np.float32]
+Blocks = Iterator[tuple[Sequence[bytes], Vectors]]
+
+log = logging.getLogger("drrn")
+
+
+# --- word vectors
+
+
+@dataclass(frozen=True)
+class WordIndex:
+    """Positions of words in a file, by a hash of the word."""
+
+    digest: str  # SHA-256 of the file
+    dimensions: int
+    hashes: NDArray[np.uint64]  # [N], ascending
+    ranks: NDArray[np.int64]  # [N]; of equal words, the first in the file comes first
+
+    def rank(self, word: str) -> int | None:
+        """Return the position of a word in the file, from 0; None if the file lacks it."""
+        key = np.uint64(_hash(word.encode("utf-8", "surrogatepass")))
+        at = int(np.searchsorted(self.hashes, key))
+        return int(self.ranks[at]) if at < len(self.hashes) and self.hashes[at] == key else None
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
+
+
+class WordVectors:
+    """The words of a file, from the most frequent to the least, and their vectors.
+
+    A word that the file lacks is read in the parts that it has: "don't" as "do" and "n't",
+    "captain's" as "captain" and "'s", as GloVe's tokeniser splits them (if the file has no "n't",
+    as "do" and "not"), "12b" as "12" and "b", an unknown number digit by digit. Vectors are
+    weighted as SIF does (Arora et al. 2017).
+    """
+
+    def __init__(self, path: Path, index: WordIndex, vectors: Vectors) -> None:
+        self.path = path
+        self.index = index
+        self.dimensions = index.dimensions
+        self.vectors = vectors.reshape(len(index.ranks), index.dimensions)
+        self.digest = index.digest
+        self.rank = index.rank
+        # Zipf's law: the share of a rank is 1 / (rank · total)
+        self._total = float(np.sum(1 / np.arange(1, len(self) + 1)))
+
+    def __len__(self) -> int:
+        return len(self.index.ranks)
+
+    def vector(self, word: str) -> Vectors | None:
+        """Return the word's numbers in the file; None if the file lacks it."""
+        rank = self.rank(word)
+        return None if rank is None else self._vector(rank)
+
+    def weighted(self, words: Sequence[str]) -> Vectors:
+        """Return each word's vector times its weight [N, D]; 0 for a word that the file lacks."""
+        rows = np.zeros((len(words), self.dimensions), np.float32)
+        for at, parts in enumerate(self.parts(words)):
+            for rank in map(self.rank, parts):
+                assert rank is not None
+                weight = A / (A + 1 / ((rank + 1) * self._total))  # SIF's a / (a + p)
+                rows[at] += np.float32(weight) * self._vector(rank)
+        return rows
+
+    @cached_property
+    def common(self) -> Vectors | None:
+        """The direction that texts have in common, of length 1: the first principal component of
+        the most frequent words, as they occur in texts. None if the file has few words."""
+        frequent = min(len(self), FREQUENT)
+        if frequent < ENOUGH_WORDS:
+            return None
+        shares = 1 / (np.arange(1, frequent + 1) * self._total)
+        rows = np.stack([self._vector(rank) for rank in range(frequent)])
+        weighted = rows * np.sqrt(shares * A / (A + shares))[:, None]
+        direction = np.linalg.eigh(weighted.T @ weighted)[1][:, -1]
+        return direction.astype(np.float32)
+
+    def parts(self, words: Sequence[str]) -> list[list[str]]:
+        """Return the words of the file that each word is read as: itself, its parts, or none."""
+        return [[word] if self._has(word) else self._parts(word) for word in words]
+
+    def _parts(self, word: str) -> list[str]:
+        runs = RUNS.findall(word)
+        if len(word) > 3 and word.endswith("n't"):
+            stem = word[:-3] if self._has("n't") else STEMS.get(word[:-3], word[:-3])
+            pieces = [stem, self._ending("n't")]
+        elif "'" in word:
+            first, *others = word.split("'")
+            pieces = [first, *(self._ending(f"'{other}") for other in others)]
+        elif len(runs) > 1:
+            pieces = runs
+        else:
+            digits = word.isdigit() and len(word) > 1
+            return [digit for digit in word if self._has(digit)] if digits else []
+        return [part for some in self.parts(list(filter(None, pieces))) for part in some]
+
+    def _ending(self, ending: str) -> str:
+        """Return the ending if the file has it, or its meaning, or its letters."""
+        return ending if self._has(ending) else ENDINGS.get(ending, ending.strip("'"))
+
+    def _has(self, word: str) -> bool:
+        return self.rank(word) is not None
+
+    def _vector(self, rank: int) -> Vectors:
+        vector = np.array(self.vectors[rank])
+        finite = np.isfinite(vector)
+        if not finite.all():
+            where = f"word {rank + 1}: number {int(np.argmin(finite)) + 1}"
+            raise InputError(f"{self.path}, {where} is not finite: correct it, or remove the word")
+        return vector
+
+
+def open_vectors(path: str | Path) -> WordVectors:
+    """Open a file of word vectors.
+
+    Args:
+        path: GloVe's text format, or word2vec's text or binary format.
+
+    Raises:
+        InputError: the file cannot be read, is damaged, or has another format.
+
+    Example:
+        open_vectors("glove.100d.txt").vector("sea")
+    """
+    path = Path(path).expanduser().resolve()
+    try:
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            if stat.st_size >= CACHED_SIZE:
+                return _open_cached(path, file, stat)
+            output = io.BytesIO()
+            index = _copy(path, file, output)
+            return WordVectors(path, index, np.frombuffer(output.getbuffer(), "<f4"))
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file: name a file of word vectors") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: this is a folder: name a file of word vectors") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
+
+
+def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> WordIndex:
+    """Write the numbers of all words, and return their index."""
+    dimensions, blocks = _read(path, file)
+    hashes = array("Q")
+    for words, rows in blocks:
+        hashes.extend(map(_hash, words))
+        output.write(rows.astype("<f4").tobytes())
+    file.seek(0)
+    digest = hashlib.sha256()
+    while block := file.read(BLOCK):
+        digest.update(block)
+    keys = np.frombuffer(hashes, np.uint64)
+    order = np.argsort(keys, kind="stable")
+    return WordIndex(digest.hexdigest(), dimensions, keys[order], order)
+
+
+def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVectors:
+    """Open the copy of a file; make it if there is none, or if the file has changed."""
+    cache = home() / "cache"
+    version = f"{VERSION}\0{path}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    key = hashlib.sha256(version.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    index_path = cache / f"vectors-{key}.npz"
+    try:
+        with index_path.open("rb") as raw, np.load(raw, allow_pickle=False) as saved:
+            sizes = (str(saved["digest"]), int(saved["dimensions"]))
+            index = WordIndex(*sizes, saved["hashes"], saved["ranks"])
+        return WordVectors(path, index, np.memmap(_array_path(index), "<f4", "r"))
+    except FileNotFoundError:
+        pass
+    except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        log.warning("%s: damaged (%s): making it again", index_path, type(error).__name__)
+    folder: Path | None = cache
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=cache)
+    except OSError as error:
+        log.warning("%s: cannot be written (%s): vectors are not cached", cache, error.strerror)
+        folder = None
+        descriptor, name = tempfile.mkstemp()
+    try:
+        with os.fdopen(descriptor, "wb") as output:
+            index = _copy(path, file, output)
+        vectors = np.memmap(name, "<f4", "r")
+        if folder:
+            Path(name).replace(_array_path(index))
+            content = io.BytesIO()
+            np.savez(content, **vars(index))
+            write_atomically(index_path, content.getvalue())
+        return WordVectors(path, index, vectors)
+    finally:
+        Path(name).unlink(missing_ok=True)  # a mapped file stays readable
+
+
+def _array_path(index: WordIndex) -> Path:
+    return home() / "cache" / f"vectors-{index.digest[:24]}.f32"
+
+
+# --- formats of files
+
+
+def _read(path: Path, file: IO[bytes]) -> tuple[int, Blocks]:
+    """Find the format; return the dimensions, and the words and vectors [n, dimensions]."""
+    head = file.read(HEAD)
+    if not head:
+        raise InputError(f"{path}: the file is empty: {KNOWN}")
+    if head.startswith(COMPRESSED):
+        raise InputError(f"{path}: the file is compressed: unpack it first")
+    counts = COUNTS.match(head)
+    file.seek(counts.end() if counts else 0)
+    if counts is None:
+        dimensions = _count_numbers(path, head)
+        return dimensions, _read_text(path, file, dimensions, None)
+    words = int(counts[1])
+    dimensions = int(counts[2])
+    if not words or not 0 < dimensions <= MOST_DIMENSIONS:
+        sizes = f"{words} words of {dimensions} dimensions"
+        raise InputError(f"{path}, line 1: it announces {sizes}: {AGAIN}")
+    if path.suffix == ".bin" or not _is_text(head):
+        return dimensions, _read_binary(path, file, dimensions, words)
+    return dimensions, _read_text(path, file, dimensions, words)
+
+
+def _count_numbers(path: Path, head: bytes) -> int:
+    line, end, _ = head.partition(b"\n")
+    fields = line.rstrip(b"\r ").split(b" ")[1:]
+    whole = bool(end) or len(head) < HEAD
+    if not (_is_text(head) and whole and fields and all(map(_is_number, fields))):
+        raise InputError(f"{path}: unknown format of word vectors: {KNOWN}")
+    return len(fields)
+
+
+def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | None) -> Blocks:
+    entries = _entries(path, file, dimensions, first_line=1 if announced is None else 2)
+    total = 0
+    while some := list(islice(entries, max(1, BLOCK // (32 * dimensions)))):
+        words, rows = zip(*some, strict=True)
+        total += len(words)
+        with np.errstate(over="ignore"):  # reported as not finite when the word is used
+            yield words, np.array(rows).astype(np.float32)
+    if announced not in (None, total):
+        counts = f"{total:,} words, but the first line announces {announced:,}"
+        raise InputError(f"{path}: {counts}: {AGAIN}")
+
+
+def _entries(
+    path: Path, file: IO[bytes], dimensions: int, first_line: int
+) -> Iterator[tuple[bytes, list[float]]]:
+    """Yield the word, which may hold spaces, and the numbers of each line."""
+    for number in count(first_line):
+        line = file.readline(HEAD + 1)
+        if not line:
+            return
+        if len(line) > HEAD:
+            raise InputError(f"{path}, line {number}: over a million bytes: {KNOWN}")
+        line = line.rstrip(b"\r\n").removesuffix(b" ").removeprefix(MARK)
+        if not line:
+            continue
+        word, *fields = line.rsplit(b" ", dimensions)
+        try:
+            row = list(map(float, fields))
+        except ValueError:
+            row = []
+        if len(row) != dimensions or any(map(_is_number, word.split(b" ")[1:])):
+            numbers = sum(map(_is_number, line.split(b" ")[1:]))
+            reason = f"{numbers} numbers after the word instead of {dimensions}"
+            raise InputError(f"{path}, line {number}: {reason}: {AGAIN}, or correct the line")
+        yield word, row
+
+
+def _read_binary(path: Path, file: IO[bytes], dimensions: int, words: int) -> Blocks:
+    width = 4 * dimensions
+    size = os.fstat(file.fileno()).st_size
+    if words * (2 + width) > size:
+        raise InputError(f"{path}: too short for the {words:,} words that it announces: {AGAIN}")
+    block = b""
+    done = 0
+    while done < words:
+        some: list[bytes] = []
+        rows: list[bytes] = []
+        at = 0
+        while done + len(some) < words:
+            at += block[at : at + 1] == b"\n"  # word2vec ends an entry with one, others do not
+            space = block.find(b" ", at)
+            end = space + 1 + width
+            if space < 0 or end > len(block):
+                break
+            some.append(block[at:space])
+            rows.append(block[space + 1 : end])
+            at = end
+        if some:
+            yield some, np.frombuffer(b"".join(rows), "<f4").reshape(-1, dimensions)
+        done += len(some)
+        block = block[at:]
+        if done < words:
+            more = file.read(BLOCK)
+            if not more or len(block) > HEAD + width:
+                where = f"word {done + 1:,} of {words:,}"
+                raise InputError(f"{path}: the file ends in the middle of {where}: {AGAIN}")
+            block += more
+    if size - file.tell() + len(block) > 1:  # a line's end may follow
+        raise InputError(f"{path}: more than the {words:,} words that it announces: {AGAIN}")
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are UTF-8 without control characters; the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except ValueError:
+        return False
+    return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)
+
+
+# --- vectors of whole texts
+
+
+class SentenceVectors:
+    """A function from a list of N texts to an array [N, D], with checks of what it returns."""
+
+    def __init__(self, name: str, function: Callable[[list[str]], Any]) -> None:
+        self.name = name
+        self.function = function
+        self.dimensions = 0
+        self.dimensions = self(["One text."]).shape[1]
+
+    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the vectors of texts, [N, D]."""
+        starts = range(0, len(texts), AT_ONCE)
+        parts = [self._compute(list(texts[start : start + AT_ONCE])) for start in starts]
+        return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
+
+    def _compute(self, texts: list[str]) -> NDArray[np.float32]:
+        try:
+            with np.errstate(over="ignore"):  # too large for 32 bits is reported as not finite
+                vectors = np.asarray(self.function(texts), np.float32)
+        except Exception as error:  # any: the function is the user's
+            reason = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise self._error(f"it failed on {len(texts)} texts: {reason}") from error
+        if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:
+            shape = list(vectors.shape)
+            raise self._error(f"it returned an array {shape} for {len(texts)} texts")
+        if self.dimensions not in (0, vectors.shape[1]):
+            widths = f"{self.dimensions} numbers before, and now of {vectors.shape[1]}"
+            raise self._error(f"it returned vectors of {widths}")
+        if not np.isfinite(vectors).all():
+            bad = texts[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
+            text = " ".join(bad.split())[:60]
+            raise self._error(f'the vector of "{text}" has a number that is not finite')
+        return vectors
+
+    def _error(self, reason: str) -> InputError:
+        reason = " ".join(reason.split())
+        needed = "it must turn a list of N texts into an array [N, D]"
+        return InputError(f'sentences "{self.name}": {reason}: {needed}')
+
+
+def open_sentences(name: str) -> SentenceVectors:
+    """Open `module:function`, or the folder of a sentence-transformers model."""
+    if registry.is_object(name):
+        function = registry.resolve("sentence", name, {})
+        if isinstance(function, type) or not callable(function):
+            raise InputError(f'sentences "{name}": it must be a function of a list of texts')
+        return SentenceVectors(name, function)
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        choices = "give module:function, or the folder of a sentence-transformers model"
+        raise InputError(f'sentences is "{name}": {choices}')
+    try:
+        package: Any = importlib.import_module("sentence_transformers")
+        model = package.SentenceTransformer(str(folder), device="cpu")
+    except ImportError as error:
+        install = "sentence-transformers is not installed: pip install 'drrn[sentence]'"
+        raise InputError(f"{folder}: {install}") from error
+    except Exception as error:  # any fault of the folder
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise InputError(f"{folder}: sentence-transformers cannot open it: {reason}") from error
+    return SentenceVectors(name, lambda texts: model.encode(texts, show_progress_bar=False))

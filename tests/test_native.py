@@ -1,0 +1,136 @@
+"""Which stories our interpreter plays, and which are left to their own engine."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn.errors import InputError
+from drrn.stories.authored import NATIVE
+from drrn.stories.hosted.game import HostedGame
+from drrn.stories.twine.native import engine_differences, twine_2_format
+from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story_game import StoryGame
+from drrn.stories.twine.twine1.functions import FUNCTIONS
+from tests.tiny_engine import tiny_story
+
+PLAIN = "You see a door.\n\n[[Open it.|End]]"
+
+
+def story_of(text, form="", **others):
+    passages = {"Start": Passage("Start", text), "End": Passage("End", "The end.")}
+    passages |= {name: Passage(name, content, tags) for name, (content, tags) in others.items()}
+    return Story("tale.twee", passages, format=form)
+
+
+@pytest.mark.parametrize(
+    ("form", "title"),
+    [
+        ("sugarcane", ""),
+        ("jonah", ""),
+        ("responsive", ""),
+        ("entirely new", ""),
+        ("my sugarcube", ""),
+        ("sugarcube-2.36", "SugarCube"),
+        ("harlowe 3.3.5", "Harlowe"),
+        ("snowman", "Snowman"),
+        ("chapbook", "Chapbook"),
+    ],
+)
+def test_formats_of_twine_2_are_recognised_by_name(form, title):
+    assert twine_2_format(story_of(PLAIN, form)) == title
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("(set: $x to 1)", "Harlowe"),
+        ("(if: visits > 1)[Again.]", "Harlowe"),
+        ('(link: "Go")[Gone.]', "Harlowe"),
+        ("<%= s.name %>", "Snowman"),
+        ("Tea (black: no milk) or (if: you must) milk? [[Yes|Start]]", ""),
+        ("<<if $x>>(set: the table)<<endif>>", ""),
+    ],
+)
+def test_a_story_that_names_no_format_is_recognised_by_unmistakable_code(text, title):
+    assert twine_2_format(story_of(text)) == title
+
+
+def test_plain_sugarcube_without_its_engine_is_played_and_other_code_is_listed(tmp_path):
+    head = ':: StoryData\n{"format": "SugarCube"}\n\n:: Start\n'
+    path = tmp_path / "tale.twee"
+    path.write_text(head + "<<set $x to 2>>Here: <<print $x>>.\n")
+    assert drrn.make(path).reset(0).text == "Here: 2."
+    path.write_text(head + "Hello $name and $other.\n")
+    with pytest.raises(InputError, match="2 things in this SugarCube story cannot be played"):
+        drrn.make(path, engine=NATIVE)
+
+
+def test_a_plain_story_of_twine_2_is_left_to_its_engine(tmp_path):
+    page = tmp_path / "tale.html"
+    page.write_text(tiny_story({"Start": "Here."}), encoding="utf-8")
+    game = drrn.make(page)
+    assert isinstance(game, HostedGame)
+    game.close()
+    assert isinstance(drrn.make(page, engine=NATIVE), StoryGame)
+
+
+def test_a_story_without_an_engine_is_played_by_our_interpreter(tmp_path):
+    path = tmp_path / "tale.twee"
+    path.write_text(':: StoryData\n{"format": "Chapbook"}\n\n:: Start\nOne line\nand another.\n')
+    assert isinstance(drrn.make(path), StoryGame)
+
+
+def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_left_to_its_engine(tmp_path):
+    page = tmp_path / "tale.html"
+    page.write_text(
+        tiny_story({"StoryInit": "Press [[here->Start]].", "Start": "Here."}), encoding="utf-8"
+    )
+    game = drrn.make(page)
+    assert isinstance(game, HostedGame)
+    game.close()
+    with pytest.raises(InputError, match='the start "StoryInit" is not a page'):
+        drrn.make(page, engine=NATIVE)
+
+
+@pytest.mark.parametrize(
+    ("style", "hides"),
+    [
+        ("#sidebar, #storyMenu { display: none }", False),
+        (".passage { color: red }", False),
+        (".passage .secret { display:none; }", True),
+        ("#sidebar, a { visibility: hidden }", True),
+        ("a::before { content: '> ' }", True),
+    ],
+)
+def test_a_style_sheet_that_may_hide_parts_of_pages_is_a_difference(style, hides):
+    story = story_of(PLAIN, Looks=(style, ("stylesheet",)))
+    assert any(engine_differences(story)) is hides
+
+
+@pytest.mark.parametrize(
+    ("text", "difference"),
+    [
+        (PLAIN, ""),
+        ("A <b>bold</b> and a @@bright@@ word.", ""),
+        ("<<if 2 > 1 and 1 < 2>>A <b>bold</b><br>word.<<endif>> [[Onward|End]]", ""),
+        ('A <span style="display:none">hidden</span> word.', "its own style"),
+        ("A @@display:none;hidden@@ word.", "its own style"),
+        ("A <p>paragraph</p>.", "has the markup"),
+        ("[img[cat.png][End]]", "has the markup"),
+        ("> A quotation.", "has the markup"),
+        ("[[Onward->End]]", "has the markup"),
+        ("[[End<-Onward]]", "has the markup"),
+    ],
+)
+def test_markup_that_engines_display_differently_is_a_difference(text, difference):
+    differences = list(engine_differences(story_of(text)))
+    assert bool(differences) is bool(difference)
+    assert all(difference in each for each in differences)
+
+
+def test_the_documentation_names_every_function():
+    text = (Path(drrn.__file__).parents[1] / "docs" / "stories.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`(\w+)`", text))
+    assert {name for name in FUNCTIONS if "." not in name} <= names
