@@ -131,7 +131,7 @@ def test_a_rule_can_end_the_game_and_drop_choices(ink):
     ("rule", "sentence"),
     [
         ('passage = "cellar"', 'no passage "cellar"'),
-        ('tag = "price"', 'no passage has the tag "price". Did you mean "prize"'),
+        ('tag = "price"', 'no tag "price". Did you mean "prize"'),
         ('where = "$coin gt 1"', r"no passage sets \$coin"),
         ('contains = "dragon"', '"dragon"'),
     ],
