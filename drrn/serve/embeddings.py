@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from starlette.exceptions import HTTPException
 
-from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.game.episodes import episode
 from drrn.game.optional import another, close
@@ -96,11 +96,11 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     pages = read_json(folder / PAGES)
     files = sorted(path for path in folder.glob("round-*.npz") if ROUND.fullmatch(path.name))
     if not pages or not files:
-        raise InputError(
-            "This run has no embeddings; only runs of the model drrn that start here save them."
+        raise HTTPException(
+            404, "This run has no embeddings; only runs of the model drrn that start here have."
         )
-    if not 0 <= page < len(pages):
-        raise InputError(f"The page must be a number from 0 to {len(pages) - 1}.")
+    if page >= len(pages):
+        raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []
     q = []
     for path in files:

@@ -225,8 +225,6 @@ def fingerprint_of_story(story: Story, rules: Rules) -> str:
     values = asdict(rules) | {"story": "", "paraphrases": ""}
     del values["expectations"], values["forbidden"]  # not part of play
     values["restart"] = () if rules.restart is None else rules.restart or "none"
-    if not rules.macros:  # the hash of stories from before macros existed stays the same
-        del values["macros"]
     payments = (payment["condition"] for payment in (*values["endings"], *values["events"]))
     for condition in (*values["ends"], *payments):
         condition["_where"] = None  # a closure that differs per process; `where` has its source

@@ -114,7 +114,7 @@ class _Opening:
         if engine == HOSTED:
             return self._hosted(story)
         try:
-            script = read_script(story, dict(self.rules.inputs), self.rules.macros)
+            script = read_script(story, dict(self.rules.inputs))
         except ForeignError as error:
             if engine == NATIVE:
                 raise InputError(f"{error}: leave out --engine native") from error

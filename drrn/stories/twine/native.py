@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from drrn.errors import InputError
 from drrn.stories.twine.script import Problem, Script, summarise
@@ -65,15 +65,13 @@ def format_of(script: Script) -> str:
     return "SugarCube" if by_macros else twine_2_format(script.story)
 
 
-def read_script(
-    story: Story, answers: dict[str, str], macros: Mapping[str, str] | None = None
-) -> Script:
+def read_script(story: Story, answers: dict[str, str]) -> Script:
     """Parse a story; its script's `problems` are what cannot be played.
 
     Raises:
         ForeignError: Most of the story would be missing: only its own engine can play it.
     """
-    script = Script(story, answers, macros=macros or {})
+    script = Script(story, answers)
     names = frozenset(story.pages)
     if story.start not in names:
         raise ForeignError(
@@ -112,10 +110,8 @@ def complaint(script: Script) -> str:
     """Return one line for each cause of problems, under a sentence that names the remedy."""
     count = len(script.problems)
     things = f"{count} thing{'s' * (count > 1)} in this {format_of(script)} story"
-    remedy = "lenient play leaves them out"
-    if script.unknown:
-        remedy += "; [macros] in a TOML can define an unknown macro"
-    head = f"{script.story.source}: {' '.join(things.split())} cannot be played ({remedy}):"
+    things = things.replace("  ", " ")
+    head = f"{script.story.source}: {things} cannot be played (lenient play leaves them out):"
     return "\n  ".join([head, *summarise(script.problems)])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Link, Node, Page
-from drrn.stories.twine.script import DEFAULT_ANSWER, IGNORE, ExpressionError, Script
+from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Script
 from drrn.stories.twine.story import Passage, split_link
 from drrn.stories.twine.twine1.expressions import parse_parameters
 from drrn.stories.twine.twine1.markup import PLAIN, Reader, discard, link_at, shortened
@@ -43,14 +43,9 @@ def _add_macro(reader: Reader, source: str) -> None:
     inside = source[2:-2].strip()
     name, arguments = (*inside.split(None, 1), "", "")[:2]
     lower = name.lower()
-    meanings = reader.script.macros
-    # The macro that `/name` or `endname` ends; the end of an ignored block is ignored as well.
+    # the macro that `/name` or `endname` ends
     block = next((lower.removeprefix(p) for p in ("/", "end") if lower.startswith(p)), "")
-    meaning = meanings.get(lower) or (IGNORE if meanings.get(block) == IGNORE else None)
-    if meaning:
-        if meaning != IGNORE:
-            MACROS[meaning](reader, arguments, source)
-    elif name in MACROS:
+    if name in MACROS:
         MACROS[name](reader, arguments, source)
     elif name.startswith("$"):
         _print(reader, inside, source)
