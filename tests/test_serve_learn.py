@@ -19,7 +19,7 @@ from drrn.runs.agent import Agent
 from drrn.runs.storage import CONFIG
 from drrn.serve.advice_worker import AdviceWorker, word_importance, word_pages
 from drrn.serve.embeddings import read_embeddings
-from drrn.serve.forms import settings_form, settings_from
+from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import Library
 from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings

@@ -111,21 +111,17 @@ class PlayTestWorker:
         return story_map(self.compiled)
 
     @cached_property
-    def _random_play(self) -> Floats:
-        return uniform(self.compiled)
+    def _plays(self) -> dict[str, Floats]:
+        """The probabilities of slots in random play, and in best play if there is one."""
+        plays = {"random": uniform(self.compiled)}
+        if len({reward for reward in self.map.reward if reward is not None}) > 1:
+            with contextlib.suppress(InputError):  # it could not be solved
+                plays["best"] = one_slot(self.compiled, best(self.compiled).slot)
+        return plays
 
     @cached_property
     def _visits(self) -> Floats:
-        return Chain(self.compiled, self._random_play).visits()
-
-    @cached_property
-    def _best_play(self) -> Floats | None:
-        """The probability of each slot in best play; None if there is no best play."""
-        rewards = {reward for reward in self.map.reward if reward is not None}
-        if len(rewards) > 1:
-            with contextlib.suppress(InputError):  # it could not be solved
-                return one_slot(self.compiled, best(self.compiled).slot)
-        return None
+        return Chain(self.compiled, self._plays["random"]).visits()
 
     def inspect(self) -> dict[str, Any]:
         """Return the findings of `drrn inspect`, except the highest return."""
@@ -149,8 +145,9 @@ class PlayTestWorker:
         start = np.zeros(len(c))
         start[states] = weight
         started.__dict__["start"] = start  # a cached property
-        agent = None if run is None else self._agent_play(run)
-        plays = {"random": self._random_play, "best": self._best_play, "agent": agent}
+        plays = dict(self._plays)
+        if run is not None:
+            plays["agent"] = self._agent_play(run)
         findings = exact_findings(started, plays)
         details = {"texts": list(texts)[:MAX_TEXTS], "path": path, "findings": findings}
         result: dict[str, Any] = as_json(details)
@@ -210,22 +207,18 @@ def seen_paths(evidence: Evidence) -> list[ClickPath]:
     return list(paths.values())
 
 
-def exact_findings(compiled: Compiled, plays: Mapping[str, Floats | None]) -> Findings:
+def exact_findings(compiled: Compiled, plays: Mapping[str, Floats]) -> Findings:
     """Return findings from the probabilities of slots under policies: random, best, agent."""
     rewards = {}
     for index, key in enumerate(compiled.endings):
         rewards[key] = float(compiled.reward[compiled.ending_at == index][0])
     odds = {}
     for name, play in plays.items():
-        if play is not None:
-            score = policy_score(compiled, play)
-            steps = None if score.trapped else Estimate(score.steps)
-            numbers = (Estimate(score.final_reward), Estimate(score.total), steps)
-            shares: Counter[EndingId] = Counter()
-            for key, share in zip(compiled.endings, score.endings.tolist(), strict=True):
-                shares[key] += share
-            scores = Play(*numbers, unfinished=Estimate(score.trapped))
-            odds[name] = (scores, {key: Estimate(share) for key, share in shares.items()})
+        score = policy_score(compiled, play)
+        steps = None if score.trapped else Estimate(score.steps)
+        numbers = (Estimate(score.final_reward), Estimate(score.total), steps)
+        shares = zip(compiled.endings, map(Estimate, score.endings.tolist()), strict=True)
+        odds[name] = (Play(*numbers, unfinished=Estimate(score.trapped)), dict(shares))
     return replace(_findings_of(rewards, odds), exact=True)
 
 

@@ -26,9 +26,10 @@ from starlette.exceptions import HTTPException
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
 from drrn.processes import is_locked, lock_file
+from drrn.runs import storage
 from drrn.runs.run import Run
 from drrn.runs.storage import CONFIG, WEIGHTS
-from drrn.serve.forms import LIMITS
+from drrn.serve.game_worker import LIMITS
 from drrn.serve.library import GameEntry, Library
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
@@ -87,9 +88,7 @@ class PageRun(Run):
         """The run's config.json; before that exists, the request of the page."""
         if self.has(CONFIG) or not self.is_of_page:
             return super().config
-        request = read_json(self.request_file)
-        if not isinstance(request, dict):
-            raise InputError(f"{self.request_file}: damaged; remove the run")
+        request: dict[str, Any] = storage.read_json(self.request_file)
         return request
 
     @property
@@ -102,9 +101,9 @@ class PageRun(Run):
         """Whether a process is training it."""
         return is_locked(self.alive_file) or self.is_running
 
-    @property
-    def started(self) -> float:
-        return _modified(self.request_file) or _modified(self.folder / CONFIG) or 0.0
+    def when(self) -> str:
+        """Return when the run was last written; before that, when the page asked for it."""
+        return super().when() if self.has(CONFIG) else Run(self.side).when()
 
     def _summary(self) -> dict[str, Any]:
         if self.has(CONFIG):
@@ -117,7 +116,9 @@ class PageRun(Run):
     def as_json(self) -> dict[str, Any]:
         """Return the run's entry in the list: its summary, and what only the page knows."""
         data = self.summary()
-        error = data.pop("fault") or _text(self.error_file)
+        error = data.pop("fault") or ""
+        if not error and self.error_file.exists():
+            error = self.error_file.read_text(encoding="utf-8", errors="replace")
         if self.is_alive:
             data["state"] = "running" if self.has(CONFIG) else "starting"
         elif error and data["state"] == "interrupted":
@@ -144,20 +145,6 @@ class PageRun(Run):
         return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _modified(path: Path) -> float | None:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return None
-
-
 class RunFolder:
     """The runs in a folder, and the processes that train them."""
 
@@ -182,7 +169,7 @@ class RunFolder:
         runs = [PageRun(self.folder / id_) for id_ in self.ids()]
         if game is not None:
             runs = [run for run in runs if self.game_of(run) == game]
-        return sorted(runs, key=lambda run: (run.started, run.id), reverse=True)
+        return sorted(runs, key=lambda run: (run.when(), run.id), reverse=True)
 
     def game_of(self, run: PageRun) -> str | None:
         """Return the id of a run's game; None if the library lacks it."""
