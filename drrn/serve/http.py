@@ -173,9 +173,8 @@ class Guard:
         send = _with_headers(send, scope["path"])
         request = Request(scope)
         try:
-            self._check_host(request)
+            self._check_site(request)
             response = self._entrance(request)
-            _check_origin(request)
         except HTTPException as error:
             response = await error_response(request, error)
         if response is not None:
@@ -183,10 +182,24 @@ class Guard:
         else:
             await self.app(scope, _limited(receive, scope["path"]), send)
 
-    def _check_host(self, request: Request) -> None:
-        hosts = self.access.hosts
-        if hosts is not None and request.headers.get("host", "").lower() not in hosts:
+    def _check_site(self, request: Request) -> None:
+        """Refuse other host names, and requests from pages of other sites.
+
+        Programs that are not browsers have no origin.
+        """
+        host = request.headers.get("host", "").lower()
+        if self.access.hosts is not None and host not in self.access.hosts:
             raise HTTPException(403, OTHER_HOST)
+        site = request.headers.get("sec-fetch-site", "none")
+        is_foreign = request.scope["path"].startswith("/api/") and site not in (
+            "same-origin",
+            "none",
+        )
+        origin = request.headers.get("origin")
+        if origin is not None and request.method not in SAFE_METHODS:
+            is_foreign |= origin.lower() not in (f"http://{host}", f"https://{host}")
+        if is_foreign:
+            raise HTTPException(403, OTHER_SITE)
 
     def _entrance(self, request: Request) -> Response | None:
         """Exchange the token in the link for a cookie; return None if the browser has it."""
@@ -218,19 +231,6 @@ def _locked_page() -> Response:
 
 def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
-
-
-def _check_origin(request: Request) -> None:
-    """Refuse requests from pages of other sites; programs that are not browsers have no origin."""
-    site = request.headers.get("sec-fetch-site", "none")
-    if request.scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
-        raise HTTPException(403, OTHER_SITE)
-    origin = request.headers.get("origin")
-    host = request.headers.get("host", "").lower()
-    if request.method in SAFE_METHODS or origin is None:
-        return
-    if origin.lower() not in (f"http://{host}", f"https://{host}"):
-        raise HTTPException(403, OTHER_SITE)
 
 
 def _limited(receive: Receive, path: str) -> Receive:
