@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drrn.errors import InputError, require
+from drrn.files import make_folder
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, absolute_name, is_suite, make
 from drrn.lab.experiments.plan import ADDED, ENCODED, PAPER, PARSED, PLAN, Variant
-from drrn.lab.experiments.results import make_folder
 from drrn.suites.catalogue import SUITES
 
 Warn = Callable[[str], None]

@@ -15,7 +15,6 @@ import csv
 import hashlib
 import io
 import json
-import platform
 import re
 import shutil
 import subprocess
@@ -25,14 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from drrn.errors import InputError
-from drrn.files import write_atomically
+from drrn.files import make_folder, write_atomically
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.text import words
-from drrn.version import __version__
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
@@ -272,13 +268,6 @@ def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None
     return None
 
 
-def make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be created: {error.strerror}") from error
-
-
 def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     write(path, text)
@@ -318,18 +307,6 @@ def commit() -> str:
         return "unknown"
     changes = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
     return f"{head}-dirty" if changes else head
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that affect results."""
-    import torch
-
-    return {
-        "drrn": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-    }
 
 
 def _git(*arguments: str) -> str | None:
