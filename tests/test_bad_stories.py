@@ -275,10 +275,7 @@ def test_code_of_another_format_is_not_read_aloud(complaint, format_, code):
 @pytest.mark.parametrize(
     ("growing", "where"),
     [
-        (
-            "<<set $x = $x + $x>>",
-            'line 5, line 1 of passage "Loop": <<set $x = $x + $x>> makes a text',
-        ),
+        ("<<set $x = $x + $x>>", 'passage "Loop" makes a text'),
         ("<<set $x = [$x, $x]>>", "makes"),
         ("<<Two ($x + $x)>>", "makes"),
         ("<<set $x = '<<print $x>>' + $x + $x>>", "makes a text"),

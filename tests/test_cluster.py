@@ -17,7 +17,8 @@ from drrn.lab.experiments import cluster as ray_jobs
 from drrn.lab.experiments.cluster import check_cluster, read_files, run_job
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import TABLE, Scale, settings_of
-from drrn.lab.experiments.results import Results, versions
+from drrn.lab.experiments.results import Results
+from drrn.runs.config import versions
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]"

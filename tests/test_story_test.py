@@ -15,7 +15,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.runs import quick_player
 from drrn.stories.authored import AuthoredGame
-from drrn.stories.ink.game import open_ink
+from drrn.stories.ink import open_ink
 from drrn.stories.playtest import play
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
 from drrn.stories.playtest.coverage import Source, broken_links

@@ -21,7 +21,7 @@ from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
-from drrn.stories.ink.game import open_ink
+from drrn.stories.ink import open_ink
 from drrn.stories.twine.native import (
     ForeignError,
     complaint,

@@ -23,9 +23,9 @@ import torch
 
 from drrn.errors import InputError, require
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.results import versions
 from drrn.lab.experiments.workers import ENDED, Event, Workers, events_of
 from drrn.processes import Service, ServiceError, temporary_folder
+from drrn.runs.config import versions
 
 LOCAL = "local"  # the address of a cluster of this machine alone, started and ended by the command
 CONNECTION_SECONDS = 5.0

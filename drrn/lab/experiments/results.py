@@ -15,7 +15,6 @@ import csv
 import hashlib
 import io
 import json
-import platform
 import re
 import shutil
 import subprocess
@@ -25,14 +24,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from drrn.errors import InputError
-from drrn.files import write_atomically
+from drrn.files import make_folder, write_atomically
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.text import words
-from drrn.version import __version__
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
@@ -245,7 +241,7 @@ class Results:
         number = 1
         while (aside := self.root / "work" / "aside" / str(number) / game / name).exists():
             number += 1
-        _make_folder(aside)
+        make_folder(aside)
         for path in sorted((self.root / "rows" / game).glob(f"{name}.*")):
             path.rename(aside / path.name)
         if self.work(game, name).exists():
@@ -255,7 +251,7 @@ class Results:
     @contextmanager
     def locked(self, command: str = "reproduce") -> Iterator[None]:
         """Let only this process write to the folder; removes temporary files of killed ones."""
-        _make_folder(self.root / "work")
+        make_folder(self.root / "work")
         busy = f"{self.root}: another `drrn {command}` is running here: wait, or give another --out"
         with locked(self.root / "work" / ".lock", busy):
             hidden = [*self.root.glob(".*"), *(self.root / "rows").rglob(".*")]
@@ -281,19 +277,12 @@ def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None
 
 def write(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing, in a folder that is created if it does not exist."""
-    _make_folder(path.parent)
+    make_folder(path.parent)
     write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
 def write_json(path: Path, value: Any) -> None:
     write(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be created: {error.strerror}") from error
 
 
 # --- Where results come from
@@ -319,12 +308,3 @@ def _git(*arguments: str) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return result.stdout.strip() if result.returncode == 0 else None
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that affect results."""
-    import torch
-
-    python = platform.python_version()
-    versions = {"drrn": __version__, "python": python, "numpy": np.__version__}
-    return {**versions, "torch": torch.__version__}

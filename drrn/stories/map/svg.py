@@ -118,11 +118,9 @@ class Drawing:
         story = self.story
         lines = []
         for source in line.sources:
-            edge = (source, line.target)
-            actions = story.actions.get(edge) or {"": story.edges.get(edge, 0.0)}
+            actions = story.actions[source, line.target]
             for action, frequency in sorted(actions.items(), key=lambda item: -item[1]):
-                quoted = f"“{action}” " if action else ""
-                ends = f"{story.labels[source]} {quoted}→ {story.labels[line.target]}"
+                ends = f"{story.labels[source]} “{action}” → {story.labels[line.target]}"
                 lines.append(f"{ends}: {frequency:.2g} times in a random game")
         rest = len(lines) - MAX_LINKS
         return [*lines[:MAX_LINKS], f"… and {rest} more"] if rest > 0 else lines

@@ -11,7 +11,8 @@ from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.formats.file import format_key
 from drrn.stories.formats.library import HOW, TITLES
-from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
+from drrn.stories.hosted.patterns import COMPUTED_LINK, MOVES
+from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import (
     BEHIND,

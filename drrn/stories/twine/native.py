@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from drrn.errors import InputError
 from drrn.stories.twine.script import Problem, Script, summarise
 from drrn.stories.twine.story import Story
-from drrn.stories.twine.twine1.macros import read_passage
+from drrn.stories.twine.twine1.macros import Reader
 
 VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
 # Code of the formats of Twine 2 that Twine 1 would display as text.
@@ -86,8 +86,9 @@ def read_script(story: Story, answers: dict[str, str]) -> Script:
     gc.disable()  # a big story makes a million closures and no garbage
     try:
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
-            script.tags[name] = story.passages[name].tags
-            script.nodes[name] = read_passage(script, story.passages[name], names)
+            passage = story.passages[name]
+            script.tags[name] = passage.tags
+            script.nodes[name] = Reader(script, passage, names).read(passage.text)
     finally:
         if collecting:
             gc.enable()
