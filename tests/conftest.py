@@ -11,10 +11,9 @@ import pytest
 from hypothesis import settings
 
 import drrn
-from drrn.lab.authors.install import add_games
 from drrn.runs.curve import draw_run
 from drrn.stories.twine.story_game import StoryGame
-from tests.imitation import clone
+from tests.imitation import add_imitation, clone
 from tests.jobs_here import JobsHere
 from tests.paper_games import ABSENT, SHARED
 from tests.small_stories import FORK, REWARDS
@@ -122,7 +121,7 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder / "home"))
-        made, _ = add_games(clone(folder / "text-games"), altered=True)
+        made, _ = add_imitation(clone(folder / "text-games"))
         return made.path
 
 

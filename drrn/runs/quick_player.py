@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from drrn.game.contract import Game, Observation
+from drrn.game.episodes import Policy
 from drrn.game.optional import training_of
 from drrn.settings import Settings, recipe
-from drrn.stories.playtest.play import OutOfTime, Player
+from drrn.stories.playtest.play import OutOfTime
 
 SMALL: dict[str, Any] = {
     "rounds": 12,
@@ -22,29 +24,17 @@ SMALL: dict[str, Any] = {
 }
 
 
-class QuickPlayer:
-    """The policy `best` of a trained agent, on one thread."""
+def quick_player(game: Game) -> Callable[[], Policy] | None:
+    """Train a small agent on a game until it raises `OutOfTime`.
 
-    def __init__(self, policy: Any) -> None:
-        self.policy = policy
-
-    def begin(self) -> None:
-        self.policy.begin()
-
-    def __call__(self, observation: Observation) -> int:
-        from drrn.runs.trainer import torch_threads
-
-        with torch_threads(1):
-            return int(self.policy(observation))
-
-
-def quick_player(game: Game) -> Player | None:
-    """Train a small agent on a game until it raises `OutOfTime`; None without PyTorch."""
+    Returns:
+        A function that starts an episode and returns its policy; None without PyTorch.
+    """
     try:
         import torch
     except ImportError:
         return None
-    from drrn.runs.trainer import Trainer
+    from drrn.runs.trainer import Trainer, torch_threads
 
     chosen = recipe(paper=False, recommended=training_of(game))
     settings = Settings.from_flat({**chosen, **SMALL})
@@ -52,4 +42,14 @@ def quick_player(game: Game) -> Player | None:
     with contextlib.suppress(OutOfTime):
         for _ in trainer.train():
             pass
-    return QuickPlayer(trainer.agent.policy("best"))
+    player = trainer.agent.policy("best")
+
+    def choose(observation: Observation) -> int:
+        with torch_threads(1):
+            return int(player(observation))
+
+    def new_policy() -> Policy:
+        player.begin()
+        return choose
+
+    return new_policy

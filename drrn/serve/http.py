@@ -12,7 +12,6 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -35,6 +34,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 MAX_JSON = 64 * 2**10  # bytes of a request
 MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files
@@ -173,9 +173,8 @@ class Guard:
         send = _with_headers(send, scope["path"])
         request = Request(scope)
         try:
-            self._check_host(request)
+            self._check_site(request)
             response = self._entrance(request)
-            _check_origin(request)
         except HTTPException as error:
             response = await error_response(request, error)
         if response is not None:
@@ -183,10 +182,24 @@ class Guard:
         else:
             await self.app(scope, _limited(receive, scope["path"]), send)
 
-    def _check_host(self, request: Request) -> None:
-        hosts = self.access.hosts
-        if hosts is not None and request.headers.get("host", "").lower() not in hosts:
+    def _check_site(self, request: Request) -> None:
+        """Refuse other host names, and requests from pages of other sites.
+
+        Programs that are not browsers have no origin.
+        """
+        host = request.headers.get("host", "").lower()
+        if self.access.hosts is not None and host not in self.access.hosts:
             raise HTTPException(403, OTHER_HOST)
+        site = request.headers.get("sec-fetch-site", "none")
+        is_foreign = request.scope["path"].startswith("/api/") and site not in (
+            "same-origin",
+            "none",
+        )
+        origin = request.headers.get("origin")
+        if origin is not None and request.method not in SAFE_METHODS:
+            is_foreign |= origin.lower() not in (f"http://{host}", f"https://{host}")
+        if is_foreign:
+            raise HTTPException(403, OTHER_SITE)
 
     def _entrance(self, request: Request) -> Response | None:
         """Exchange the token in the link for a cookie; return None if the browser has it."""
@@ -220,19 +233,6 @@ def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
 
 
-def _check_origin(request: Request) -> None:
-    """Refuse requests from pages of other sites; programs that are not browsers have no origin."""
-    site = request.headers.get("sec-fetch-site", "none")
-    if request.scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
-        raise HTTPException(403, OTHER_SITE)
-    origin = request.headers.get("origin")
-    host = request.headers.get("host", "").lower()
-    if request.method in SAFE_METHODS or origin is None:
-        return
-    if origin.lower() not in (f"http://{host}", f"https://{host}"):
-        raise HTTPException(403, OTHER_SITE)
-
-
 def _limited(receive: Receive, path: str) -> Receive:
     """Raise an error once the body is longer than the limit of the path."""
     limit = MAX_UPLOAD + FORM_BYTES if path == UPLOAD_PATH else MAX_JSON
@@ -250,14 +250,14 @@ def _limited(receive: Receive, path: str) -> Receive:
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    caching = "no-cache" if path.startswith("/static/") else "no-store"
+    caching = b"no-cache" if path.startswith("/static/") else b"no-store"
+    added = [*RAW_HEADERS, (b"cache-control", caching)]
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.setdefault("Cache-Control", caching)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+            names = {name for name, _ in message["headers"]}
+            missing = [pair for pair in added if pair[0] not in names]
+            message["headers"] = [*message["headers"], *missing]
         await send(message)
 
     return sending

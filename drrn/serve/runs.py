@@ -116,7 +116,9 @@ class PageRun(Run):
     def as_json(self) -> dict[str, Any]:
         """Return the run's entry in the list: its summary, and what only the page knows."""
         data = self.summary()
-        error = data.pop("fault") or _text(self.error_file)
+        error = data.pop("fault") or ""
+        if not error and self.error_file.exists():
+            error = self.error_file.read_text(encoding="utf-8", errors="replace")
         if self.is_alive:
             data["state"] = "running" if self.has(CONFIG) else "starting"
         elif error and data["state"] == "interrupted":
@@ -141,13 +143,6 @@ class PageRun(Run):
     def _without_folders(self, text: str) -> str:
         """Remove the names of folders, which are not the page's business."""
         return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 class RunFolder:
