@@ -182,7 +182,7 @@ def job_cost(job: Job) -> float:
         return 0.0
     run = job.settings.run
     seeds = run.replicas / SEEDS.get(job.variant.group, PAPER.run.replicas)
-    usual = cost(job.game, job.variant, strong=job.settings.learner.name != "q-learning")
+    usual = cost(job.game, job.variant, job.settings)
     rounds = usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
     return START + rounds + START
 
