@@ -197,7 +197,7 @@ class ReturnLearning(Learner):
             weights[:, r] = 1.0
             if self.model.sees_menu:
                 index[:, r] = at
-                actions[:, r] = memory.menus[page.ravel()].padded(most).reshape(*page.shape, most)
+                actions[:, r] = memory.menus(page.ravel()).padded(most).reshape(*page.shape, most)
             else:
                 actions[:, r, :, 0] = memory.links[memory.first[page] + at]
         return Fits(Pages(states, actions), index, targets, weights)
@@ -220,9 +220,9 @@ class ReturnLearning(Learner):
             states = np.full((replicas, size), -1, np.int64)
             actions = np.full((replicas, size, most), -1, np.int64)
             for r, memory in enumerate(self.memories):
-                some = memory.states[start : start + size]
-                states[r, : len(some)] = some
-                actions[r, : len(some)] = memory.menus[start : start + size].padded(most)
+                some = np.arange(start, min(start + size, len(memory.states)))
+                states[r, : len(some)] = memory.states[some]
+                actions[r, : len(some)] = memory.menus(some).padded(most)
             q = self.model.q(Pages(states, actions)).cpu().numpy()
             for r in range(replicas):
                 parts[r].append(q[r][actions[r] >= 0])
