@@ -52,9 +52,9 @@ def test_a_draw_falls_into_the_share_of_its_number():
 def transitions(rewards, ended, n_steps, count=None):
     """Return the rows of a buffer that was given one episode; its pages are 0, 1, 2 …"""
     pages = [(state, [0, 1], 1, reward) for state, reward in enumerate(rewards)]
-    buffer = ReplayBuffer(capacity=9)
+    buffer = ReplayBuffer(9, 0.5, n_steps)
     end = (len(rewards), [] if ended else [0, 1])
-    buffer.add(steps_of((pages, end)), 0.5, n_steps, count)
+    buffer.add(steps_of((pages, end)), count)
     return buffer.at(np.arange(len(buffer)))
 
 
@@ -87,7 +87,7 @@ def some(count, width=2, start=0):
 def filled(*episodes, capacity=9):
     buffer = ReplayBuffer(capacity)
     for steps in episodes:
-        buffer.add(steps, 1.0, 1)
+        buffer.add(steps)
     return buffer
 
 
@@ -102,7 +102,7 @@ def test_a_full_replay_buffer_overwrites_the_oldest():
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     buffer = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):
-        buffer.add(some(250_000, width=5, start=start), 1.0, 1)
+        buffer.add(some(250_000, width=5, start=start))
     assert len(buffer) == 1_000_000 and buffer.nbytes < 64e6
 
 

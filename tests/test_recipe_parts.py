@@ -60,9 +60,7 @@ def returns_ignore_the_future(patch):
 
 
 def the_cut_is_always_zero(patch):
-    patch.setattr(
-        equations, "trace_coefficients", lambda policy, *others: np.zeros(len(policy))
-    )
+    patch.setattr(equations, "trace_coefficients", lambda policy, *others: np.zeros(len(policy)))
 
 
 def a_stopped_episode_does_not_bootstrap(patch):

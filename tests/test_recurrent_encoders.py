@@ -154,13 +154,14 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 @pytest.mark.parametrize("shape", [{}, {"shared": True}, {"name": "per-action"}])
-def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
+def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape):
     at_once, apart = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(5, 6), **shape)
     batches = random_batches(at_once, 3)
     learner = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2))
-    assert learner.reads_at_once
     errors = learner.update(batches)
-    monkeypatch.setattr(QLearning, "reads_at_once", False)
+    for each in apart.encoders.values():
+        assert each.reads_at_once
+        each.reads_at_once = False
     other = QLearning(apart, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
     assert np.allclose(errors, other, atol=1e-5)
     for name, weight in at_once.weights.items():

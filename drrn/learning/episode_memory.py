@@ -6,6 +6,7 @@ says more than any one of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -61,25 +62,25 @@ class EpisodeMemory:
 
     # --- Adding and forgetting
 
-    def add(self, new: Steps) -> None:
+    def add(self, steps: Steps) -> None:
         """Add episodes."""
-        if not len(new):
+        if not len(steps):
             return
-        self.best_return = max(self.best_return, new.best_return)
-        states = np.concatenate([new.states, new.end_states])
-        menus = new.actions.joined(new.end_actions)
-        pages, taken = self._page_ids(states, menus, new.taken)
-        here = pages[: len(new)]
+        self.best_return = max(self.best_return, steps.best_return)
+        states = np.concatenate([steps.states, steps.end_states])
+        menus = steps.actions.joined(steps.end_actions)
+        pages, taken = self._page_ids(states, menus, steps.taken)
+        here = pages[: len(steps)]
         after = np.empty_like(here)
         after[:-1] = here[1:]
-        after[new.last] = pages[len(new) :]
+        after[steps.last] = pages[len(steps) :]
         columns: dict[str, NDArray[Any]] = {
             "page": here,
             "taken": taken,
-            "probability": new.probabilities,
-            "reward": new.rewards,
+            "probability": steps.probabilities,
+            "reward": steps.rewards,
             "after": after,
-            "last": new.last,
+            "last": steps.last,
         }
         for name, kind in STEP_TYPES.items():
             self.steps[name] = np.concatenate([self.steps[name], columns[name].astype(kind)])
@@ -323,7 +324,7 @@ class EpisodeMemory:
 class Snapshot:
     """Memories as they were when a round started, in case it is interrupted and starts again."""
 
-    def __init__(self, memories: list[EpisodeMemory]) -> None:
+    def __init__(self, memories: Sequence[EpisodeMemory]) -> None:
         self.memories = memories
         self.states = [memory.state() for memory in memories]
         self.round: int | None = None

@@ -21,7 +21,7 @@ from drrn.models.base import NARROW, Model, Pages, Reading
 from drrn.models.encoders.base import TextBatch
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store, ranges, room, texts_of_all
+from drrn.text import Ids, State, Store, ranges, room
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -53,8 +53,10 @@ class ReplayBuffer:
     menu_count: int
     wide: dict[bytes, int]  # the number of each wide menu, by its actions
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, discount: float = 1.0, n_steps: int = 1) -> None:
         self.capacity = capacity
+        self.discount = discount
+        self.n_steps = n_steps
         self.widest = 1  # size of the largest menu ever added
         self.most_menus = SPARE_MENUS
         self.clear()
@@ -72,13 +74,14 @@ class ReplayBuffer:
         arrays = (*self.columns.values(), self.first, self.actions)
         return sum(array.nbytes for array in arrays)
 
-    def add(self, steps: Steps, discount: float, n_steps: int, count: int | None = None) -> None:
+    def add(self, steps: Steps, count: int | None = None) -> None:
         """Add the transitions that begin with the first `count` steps, or with all."""
         count = len(steps) if count is None else count
-        rewards, end, lengths = n_step_rewards(steps.last, steps.rewards, discount, n_steps)
+        last = steps.last
+        rewards, end, lengths = n_step_rewards(last, steps.rewards, self.discount, self.n_steps)
         # Pages are numbered through the steps, then through the ends of the episodes.
-        episode: Ids = np.cumsum(steps.last) - steps.last
-        after = np.where(steps.last[end], len(steps) + episode[end], end + 1)
+        episode: Ids = np.cumsum(last) - last
+        after = np.where(last[end], len(steps) + episode[end], end + 1)
         states = np.concatenate([steps.states, steps.end_states])
         menus = self._add_menus(steps.actions.joined(steps.end_actions))
         values: dict[str, NDArray[Any]] = {
@@ -86,7 +89,7 @@ class ReplayBuffer:
             "menus": menus,
             "taken": steps.taken,
             "rewards": rewards,
-            "discounts": discount**lengths,
+            "discounts": self.discount**lengths,
             "next_states": states[after],
             "next_menus": menus[after],
         }
@@ -221,7 +224,7 @@ class Batches:
 
 
 def batches_of(
-    buffers: list[ReplayBuffer], indices: list[Ids], size: int, *, menus: bool = True
+    buffers: Sequence[ReplayBuffer], indices: list[Ids], size: int, *, menus: bool = True
 ) -> Batches:
     """Cut the transitions at some indices of each buffer into batches, padded with weight 0.
 
@@ -270,31 +273,32 @@ class QLearning(Learner):
     """
 
     learns_online = True
+    memories: Sequence[ReplayBuffer]
 
     def __init__(self, model: Model, settings: Settings) -> None:
-        super().__init__(model, settings)
-        self.buffers = [ReplayBuffer(settings.learner.capacity) for _ in model.seeds]
+        learner = settings.learner
+        build = partial(ReplayBuffer, learner.capacity, learner.discount, learner.n_steps)
+        super().__init__(model, settings, build)
 
     def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
-        learner = self.settings.learner
-        self.buffers[replica].add(steps, learner.discount, learner.n_steps, count)
+        self.memories[replica].add(steps, count)
 
     def learn(self, generators: Generators) -> int:
         """Make epochs over the shuffled replay buffers."""
         learner = self.settings.learner
-        widest = max(buffer.widest for buffer in self.buffers)
+        widest = max(buffer.widest for buffer in self.memories)
         size = learner.batch_size * max(1, PREPARED * NARROW // max(NARROW, widest))
         for _ in range(learner.epochs):
-            pairs = zip(self.buffers, generators, strict=True)
+            pairs = zip(self.memories, generators, strict=True)
             orders = [generator.permutation(len(buffer)) for buffer, generator in pairs]
             for start in range(0, max(map(len, orders)), size):
                 self._learn_from([order[start : start + size] for order in orders])
-        return learner.epochs * sum(map(len, self.buffers))
+        return learner.epochs * sum(map(len, self.memories))
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """Learn from a mini-batch of each given replica (Algorithm 1)."""
         indices = []
-        for buffer, generator, active in zip(self.buffers, generators, replicas, strict=True):
+        for buffer, generator, active in zip(self.memories, generators, replicas, strict=True):
             count = self.settings.learner.batch_size if active and len(buffer) else 0
             drawn = generator.integers(len(buffer), size=count) if count else np.empty(0, np.int64)
             indices.append(drawn)
@@ -302,34 +306,15 @@ class QLearning(Learner):
             self._learn_from(indices)
         return sum(map(len, indices))
 
-    def rescale(self, replica: int, factor: float) -> None:
-        self.buffers[replica].rescale(factor)
-
     def forget(self) -> None:
         if not self.settings.learner.keep and self.settings.run.form != "online":
-            for buffer in self.buffers:
-                buffer.clear()
-
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        return texts_of_all(self.buffers)
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        for buffer in self.buffers:
-            buffer.renumber(states, actions)
-
-    def state(self) -> State:
-        return {**super().state(), "buffers": [buffer.state() for buffer in self.buffers]}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        for buffer, values in zip(self.buffers, state["buffers"], strict=True):
-            buffer.restore(values)
+            super().forget()
 
     # --- Updates
 
     def _learn_from(self, indices: list[Ids]) -> None:
         size = self.settings.learner.batch_size
-        self.update(batches_of(self.buffers, indices, size, menus=self.model.sees_menu))
+        self.update(batches_of(self.memories, indices, size, menus=self.model.sees_menu))
 
     def update(self, batches: Batches) -> NDArray[np.float32]:
         """Make an update for each batch; return the errors y - Q [K, R, B]."""
