@@ -16,7 +16,7 @@ from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.small_episodes import single_steps, steps_of
+from tests.small_episodes import bytes_of, single_steps, steps_of
 
 
 def test_an_ending_bootstraps_nothing():
@@ -103,7 +103,7 @@ def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     buffer = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):
         buffer.add(some(250_000, width=5, start=start))
-    assert len(buffer) == 1_000_000 and buffer.nbytes < 64e6
+    assert len(buffer) == 1_000_000 and bytes_of(buffer) < 64e6
 
 
 def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(story):

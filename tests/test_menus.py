@@ -11,7 +11,7 @@ from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.models import Pages, base
-from tests.small_episodes import single_steps, steps_of
+from tests.small_episodes import bytes_of, single_steps, steps_of
 from tests.small_models import learner, model
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
@@ -115,14 +115,14 @@ def transitions(count, wide, start=0):
 def test_memory_grows_with_the_links_not_with_the_widest_menu():
     buffer = ReplayBuffer(capacity=10_000)
     buffer.add(transitions(10_000, 3000))
-    assert buffer.nbytes < 1e6  # padded, it would be 240 MB
+    assert bytes_of(buffer) < 1e6  # padded, it would be 240 MB
 
 
 def test_a_full_buffer_drops_the_menus_of_overwritten_transitions():
     buffer = ReplayBuffer(capacity=50)
     for start in range(0, 20_000, 40):
         buffer.add(transitions(40, 100, start))
-    assert buffer.menu_count < 5000 and buffer.nbytes < 200_000
+    assert buffer.menu_count < 5000 and bytes_of(buffer) < 200_000
     rows = buffer.at(np.arange(50))
     expected = [list(range(100)) if n % 10 == 0 else [n % 50, 1] for n in rows["states"].tolist()]
     assert [row[row >= 0].tolist() for row in rows["menus"].padded(100)] == expected

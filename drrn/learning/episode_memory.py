@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from drrn.learning import equations
 from drrn.learning.equations import BackwardOrder, Floats
 from drrn.learning.experience import Steps
+from drrn.learning.learner import Memory
 from drrn.learning.menus import Menus, groups_by_width, starts_of
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
@@ -34,7 +35,7 @@ MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint
 FORGET_SHARE = 10  # a full memory forgets one tenth at once
 
 
-class EpisodeMemory:
+class EpisodeMemory(Memory):
     """Up to `capacity` steps; the oldest episodes are forgotten first, the newest never.
 
     A link is an action of a page; links are numbered through all pages. `ordered` is for models
@@ -63,7 +64,6 @@ class EpisodeMemory:
     # --- Adding and forgetting
 
     def add(self, steps: Steps) -> None:
-        """Add episodes."""
         if not len(steps):
             return
         self.best_return = max(self.best_return, steps.best_return)
@@ -282,7 +282,6 @@ class EpisodeMemory:
         return np.unique(self.states), np.unique(self.links)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids."""
         means = self._means_of_links()
         links = actions[self.links]
         if not self.ordered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,34 +23,25 @@ from drrn.text import Ids, State, Store, texts_of_all
 Generators = Sequence[np.random.Generator]  # one for each replica
 
 
-class Memory(Protocol):
-    """What one replica learns from."""
-
-    def add(self, steps: Steps) -> None: ...
-    def clear(self) -> None: ...
-    def rescale(self, factor: float) -> None: ...
-    def texts_in_use(self) -> tuple[Ids, Ids]: ...
-    def renumber(self, states: Ids, actions: Ids) -> None: ...
-    def state(self) -> State: ...
-    def restore(self, state: State) -> None: ...
-
-
-class RoundMemory:
-    """The episodes of a round, as they were told; nothing remains after the round."""
+class Memory:
+    """What one replica learns from; this one has the episodes of a round, and nothing after it."""
 
     def __init__(self) -> None:
         self.episodes: list[Steps] = []
 
     def add(self, steps: Steps) -> None:
+        """Add episodes."""
         self.episodes.append(steps)
 
     def clear(self) -> None:
         self.episodes.clear()
 
     def rescale(self, factor: float) -> None:
+        """Multiply all rewards."""
         self.episodes = [steps.scaled(factor) for steps in self.episodes]
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
+        """Return the ids of the texts of states and of actions."""
         none = np.zeros(0, np.int64)
         states = [ids for steps in self.episodes for ids in (steps.states, steps.end_states)]
         menus = [menu for steps in self.episodes for menu in (steps.actions, steps.end_actions)]
@@ -58,6 +49,7 @@ class RoundMemory:
         return np.concatenate([none, *states]), np.concatenate([none, *actions])
 
     def renumber(self, states: Ids, actions: Ids) -> None:
+        """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
         ids = (states.__getitem__, actions.__getitem__)
         self.episodes = [steps.renumbered(*ids) for steps in self.episodes]
 
@@ -90,7 +82,7 @@ class Learner:
         self,
         model: Model,
         settings: Settings,
-        memory: Callable[[], Memory] = RoundMemory,
+        memory: Callable[[], Memory] = Memory,
         trained: Model | None = None,
     ) -> None:
         """Prepare to learn.
@@ -146,7 +138,7 @@ class Learner:
         return texts_of_all(self.memories)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
+        """Texts have new ids (see `Memory`)."""
         for memory in self.memories:
             memory.renumber(states, actions)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
-from drrn.learning.learner import Generators, Learner, divergence
+from drrn.learning.learner import Generators, Learner, Memory, divergence
 from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reading
 from drrn.models.encoders.base import TextBatch
@@ -40,7 +41,7 @@ COLUMNS: dict[str, type[np.generic]] = {
 SPARE_MENUS = 1024  # unused menus are dropped beyond twice those in use and this many
 
 
-class ReplayBuffer:
+class ReplayBuffer(Memory):
     """Up to `capacity` transitions (s, A, a, r, s', A') of one replica, packed in columns.
 
     The oldest are overwritten first. A million with five actions before and after take under 64 MB.
@@ -68,11 +69,6 @@ class ReplayBuffer:
 
     def __len__(self) -> int:
         return min(self.count, self.capacity)
-
-    @property
-    def nbytes(self) -> int:
-        arrays = (*self.columns.values(), self.first, self.actions)
-        return sum(array.nbytes for array in arrays)
 
     def add(self, steps: Steps, count: int | None = None) -> None:
         """Add the transitions that begin with the first `count` steps, or with all."""
@@ -107,13 +103,14 @@ class ReplayBuffer:
     def at(self, index: Ids) -> dict[str, Any]:
         """Return the columns at some indices, menus as `Menus`; an empty buffer has no actions."""
         rows: dict[str, Any] = {name: array[index] for name, array in self.columns.items()}
+        for name in ("states", "next_states", "taken", "menus", "next_menus"):
+            rows[name] = rows[name].astype(np.int64)
         first = self.first[: max(self.menu_count, 1) + 1]
         for name in ("menus", "next_menus"):
-            rows[name] = Menus(rows[name].astype(np.int64), first, self.actions)
+            rows[name] = Menus(rows[name], first, self.actions)
         return rows
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
-        """Return the distinct ids of states' and actions' texts."""
         self._drop_unused_menus()
         pages = [self.columns[name][: len(self)] for name in ("states", "next_states")]
         actions = self.actions[: self.first[self.menu_count]]
@@ -122,7 +119,6 @@ class ReplayBuffer:
         )
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`, likewise for actions."""
         for name in ("states", "next_states"):
             ids = self.columns[name][: len(self)]
             ids[...] = states[ids]
@@ -130,7 +126,6 @@ class ReplayBuffer:
         self._set_menus(first, actions[self.actions[: first[-1]]].astype(np.int32))
 
     def rescale(self, factor: float) -> None:
-        """Multiply all rewards."""
         self.columns["rewards"] *= np.float32(factor)
 
     def state(self) -> State:
@@ -230,35 +225,31 @@ def batches_of(
 
     Without `menus`, pages have the taken action alone.
     """
-    longest = max(map(len, indices))
     most = max(buffer.widest for buffer in buffers)
+    longest = max(map(len, indices))
     size = min(size, longest)
-    padding = [(0, -(-longest // size) * size - len(index)) for index in indices]
-    padded = [np.pad(index, more) for index, more in zip(indices, padding, strict=True)]
-    rows = [buffer.at(index) for buffer, index in zip(buffers, padded, strict=True)]
-
-    def cut(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-        """Cut rows of all replicas [R, K · B, …] into batches [K, R, B, …]."""
+    count = -(-longest // size) * size
+    parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    for buffer, index in zip(buffers, indices, strict=True):
+        row = buffer.at(np.pad(index, (0, count - len(index))))
+        for name in ("states", "next_states", "rewards", "discounts"):
+            parts[name].append(row[name])
+        alone = row["menus"].at(row["taken"])[:, None].astype(np.int64)
+        parts["actions"].append(row["menus"].padded(most) if menus else alone)
+        parts["taken"].append(row["taken"] if menus else np.zeros(count, np.int64))
+        parts["next_actions"].append(row["next_menus"].padded(most))
+        parts["weights"].append((np.arange(count) < len(index)).astype(np.float32))
+    cut: dict[str, NDArray[Any]] = {}  # from [R, K · B, …] to [K, R, B, …]
+    for name, arrays in parts.items():
         whole = np.stack(arrays)
-        return np.asarray(whole.reshape(len(arrays), -1, size, *whole.shape[2:]).swapaxes(0, 1))
-
-    if menus:
-        actions = [row["menus"].padded(most) for row in rows]
-        taken = cut([row["taken"].astype(np.int64) for row in rows])
-    else:
-        actions = [row["menus"].at(row["taken"])[:, None].astype(np.int64) for row in rows]
-        taken = np.zeros((-(-longest // size), len(buffers), size), np.int64)
-    next_actions = [row["next_menus"].padded(most) for row in rows]
-    ones = [np.ones(len(index), np.float32) for index in indices]
+        cut[name] = whole.reshape(len(buffers), -1, size, *whole.shape[2:]).swapaxes(0, 1)
     return Batches(
-        pages=Pages(cut([row["states"].astype(np.int64) for row in rows]), cut(actions)),
-        taken=taken,
-        rewards=cut([row["rewards"] for row in rows]),
-        discounts=cut([row["discounts"] for row in rows]),
-        next_pages=Pages(
-            cut([row["next_states"].astype(np.int64) for row in rows]), cut(next_actions)
-        ),
-        weights=cut([np.pad(one, more) for one, more in zip(ones, padding, strict=True)]),
+        pages=Pages(cut["states"], cut["actions"]),
+        taken=cut["taken"],
+        rewards=cut["rewards"],
+        discounts=cut["discounts"],
+        next_pages=Pages(cut["next_states"], cut["next_actions"]),
+        weights=cut["weights"],
     )
 
 
