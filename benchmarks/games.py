@@ -3,8 +3,7 @@
     python benchmarks/games.py [GAME ...]
 
 The reference is a loop of dictionary look-ups and random draws in plain Python, the least that a step needs. The compiled
-games are then played, 10,000 episodes at once: at random, and by softmax over a table of Q-values that a policy looks up
-by text and action at every step.
+games are then played, 10,000 episodes at once: at random, and by softmax over a table of Q-values.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ import numpy as np
 
 import drrn
 from drrn.compiled.chain import softmax_of_slots
-from drrn.compiled.game import Compiled
-from drrn.compiled.lockstep import PagePolicy, SlotPolicy
+from drrn.compiled.game import Compiled, Floats
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN
 
@@ -54,7 +52,7 @@ def steps_a_second(game: Game, seconds: float) -> tuple[float, float]:
     return steps / passed, first
 
 
-def compiled_steps_a_second(game: Compiled, policy: SlotPolicy, seconds: float) -> float:
+def compiled_steps_a_second(game: Compiled, policy: Floats | None, seconds: float) -> float:
     """Return steps a second of 10,000 episodes at once."""
     game.play(policy, 10_000, seed=0, max_steps=50)  # builds arrays on first use
     episodes = 200_000
@@ -67,29 +65,13 @@ def compiled_steps_a_second(game: Compiled, policy: SlotPolicy, seconds: float) 
     return steps / passed
 
 
-def page_policy(game: Compiled) -> PagePolicy:
-    """Return softmax over a table of Q-values, as a policy that sees text and action ids."""
-    draws = np.random.default_rng(0)
-    shape = (len(game.texts), len(game.actions) + 1)
-    table = np.full(shape, -np.inf, np.float32)  # the last column stands for no action
-    table[:, :-1] = draws.normal(size=(len(game.texts), len(game.actions)))
-
-    def choose(texts: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        reached = np.cumsum(np.exp(table[texts[:, None], actions]), axis=1)  # [E, A]
-        points = draws.random(len(texts), np.float32)[:, None] * reached[:, -1:]
-        return np.count_nonzero(reached[:, :-1] <= points, axis=1)
-
-    return choose
-
-
 def report_compiled(game: Game, engine: float, seconds: float) -> None:
     start = time.perf_counter()
     compiled = drrn.compile_game(game, cache=False)
     elapsed = time.perf_counter() - start
     q = np.random.default_rng(0).normal(size=len(compiled.row))
-    policies: dict[str, SlotPolicy] = {
+    policies: dict[str, Floats | None] = {
         "random": None,
-        "softmax of a Q-table, looked up page by page": page_policy(compiled),
         "softmax of a Q-table, as probabilities": softmax_of_slots(compiled, q),
     }
     print(

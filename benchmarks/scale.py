@@ -242,7 +242,7 @@ def main() -> None:
     for name, block in blocks.items():
         print(f"\n{block}")
         if options.write:
-            write_atomically(options.write, [with_block(options.write, name, block)[1].encode()])
+            write_atomically(options.write, with_block(options.write, name, block).encode())
 
 
 if __name__ == "__main__":

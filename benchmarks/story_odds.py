@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation
@@ -33,15 +33,14 @@ class StraightStage(Stage):
     """A stage that plays each episode in one engine from start to end, without a cache."""
 
     def __init__(self, stage: Stage) -> None:
-        super().__init__(stage.open_session, stage.matters, stage.source)
+        super().__init__(stage.open_session, stage.identity, stage.source)
+        self.start = stage.start
         self.session: Session | None = None
 
-    def opening(self, key: int) -> Moment:
-        self.close()
-        self.session = self.open_session()
-        return Moment(self.session.open(key))
-
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
+        if moment is self.start:
+            self.close()
+            self.session = self.open_session()
         assert self.session is not None
         return Moment(self._take(self.session, Arrival(moment, link, key, ())))
 

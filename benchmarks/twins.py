@@ -71,7 +71,7 @@ def _walk_by_draws(
     native: Any, hosted: Any, choose: random.Random, result: Comparison, clicks: int
 ) -> None:
     """Make the same clicks and the same random draws in both."""
-    theirs = hosted.opening_by(choose.getrandbits(32))
+    theirs = hosted.after(hosted.start, 0, choose.getrandbits(32))
     before = Journey()
     move = native.renderer.opening
     for click in range(clicks + 1):
@@ -129,7 +129,7 @@ class _Walk:
     def first(self) -> dict[Page, Belief]:
         return self.outcomes(
             lambda: pages(self.hosted, self.hosted.opening()),
-            lambda: self.hosted.opening_by(self.key()),
+            lambda: self.hosted.after(self.hosted.start, 0, self.key()),
         )
 
     def next(self, belief: Belief, index: int) -> dict[Page, Belief]:

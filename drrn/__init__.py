@@ -6,63 +6,45 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.version import __version__
+from drrn.errors import require
+from drrn.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from drrn.compiled.compile import compile_game
-    from drrn.compiled.game import Compiled
-    from drrn.compiled.solve import best
-    from drrn.errors import InputError
-    from drrn.game.contract import Game, Observation, check_game
-    from drrn.game.enumerable import Enumerable
-    from drrn.game.episodes import play_episodes, random_policy
-    from drrn.game.gymnasium_game import GymnasiumGame
-    from drrn.game.make import make
-    from drrn.runs.agent import Agent
-    from drrn.runs.run import Run
-    from drrn.runs.trainer import Trainer
-    from drrn.settings import Settings
+    from drrn.compiled.compile import compile_game as compile_game
+    from drrn.compiled.game import Compiled as Compiled
+    from drrn.compiled.solve import best as best
+    from drrn.errors import InputError as InputError
+    from drrn.game.contract import Game as Game
+    from drrn.game.contract import Observation as Observation
+    from drrn.game.contract import check_game as check_game
+    from drrn.game.enumerable import Enumerable as Enumerable
+    from drrn.game.episodes import play_episodes as play_episodes
+    from drrn.game.episodes import random_policy as random_policy
+    from drrn.game.gymnasium_game import GymnasiumGame as GymnasiumGame
+    from drrn.game.make import make as make
+    from drrn.runs.agent import Agent as Agent
+    from drrn.runs.run import Run as Run
+    from drrn.runs.trainer import Trainer as Trainer
+    from drrn.settings import Settings as Settings
 
-__all__ = [
-    "Agent",
-    "Compiled",
-    "Enumerable",
-    "Game",
-    "GymnasiumGame",
-    "InputError",
-    "Observation",
-    "Run",
-    "Settings",
-    "Trainer",
-    "__version__",
-    "best",
-    "check_game",
-    "compile_game",
-    "load",
-    "make",
-    "play_episodes",
-    "random_policy",
-    "resume",
-    "trainer",
-]
-# Where each name is defined. They are imported on first use, so that `import drrn` is fast and does
-# not load PyTorch.
+# The names that each module defines. They are imported on first use, so that `import drrn` is fast
+# and does not load PyTorch.
 LAZY = {
-    "InputError": "errors",
-    "best": "compiled.solve",
-    "Compiled": "compiled.game",
-    "compile_game": "compiled.compile",
-    **dict.fromkeys(("Game", "Observation", "check_game"), "game.contract"),
-    "Enumerable": "game.enumerable",
-    "GymnasiumGame": "game.gymnasium_game",
-    "make": "game.make",
-    **dict.fromkeys(("play_episodes", "random_policy"), "game.episodes"),
-    "Settings": "settings",
-    "Run": "runs.run",
-    "Agent": "runs.agent",
-    "Trainer": "runs.trainer",
+    "compiled.compile": "compile_game",
+    "compiled.game": "Compiled",
+    "compiled.solve": "best",
+    "errors": "InputError",
+    "game.contract": "Game Observation check_game",
+    "game.enumerable": "Enumerable",
+    "game.episodes": "play_episodes random_policy",
+    "game.gymnasium_game": "GymnasiumGame",
+    "game.make": "make",
+    "runs.agent": "Agent",
+    "runs.run": "Run",
+    "runs.trainer": "Trainer",
+    "settings": "Settings",
 }
-NEED_TORCH = ("Agent", "Trainer")
+__all__ = ["__version__", "load", "resume", "trainer", *" ".join(LAZY.values()).split()]
 
 
 def trainer(
@@ -88,7 +70,7 @@ def trainer(
         ...     print(finished.number)
         >>> trainer.save("runs/demo")
     """
-    _require_torch()
+    require("torch", "torch")
     from drrn.game.make import open_game
     from drrn.runs.config import settings_for_game
     from drrn.runs.trainer import Trainer
@@ -102,7 +84,7 @@ def trainer(
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
     """Load the trained agent from the folder of a run."""
-    _require_torch()
+    require("torch", "torch")
     from drrn.runs.agent import Agent
 
     return Agent.load(run, device)
@@ -125,7 +107,7 @@ def resume(
         threads: Threads that PyTorch uses while training.
         rounds: The total number of rounds, to extend the run.
     """
-    _require_torch()
+    require("torch", "torch")
     from drrn.game.make import open_game
     from drrn.runs.trainer import Trainer
 
@@ -135,17 +117,12 @@ def resume(
     return Trainer.resume(run, opened, spec=spec, changes=changes, **options)
 
 
-def _require_torch() -> None:
-    from drrn.errors import require
-
-    require("torch", "torch")
-
-
 def __getattr__(name: str) -> Any:
-    if name in LAZY:
-        if name in NEED_TORCH:
-            _require_torch()
-        value = getattr(importlib.import_module(f"drrn.{LAZY[name]}"), name)
+    module = next((module for module, names in LAZY.items() if name in names.split()), None)
+    if name in ("Agent", "Trainer"):
+        require("torch", "torch")
+    if module is not None:
+        value = getattr(importlib.import_module(f"drrn.{module}"), name)
         globals()[name] = value
         return value
     try:

@@ -1,4 +1,4 @@
-"""Declare a setting once: its type, default, help text, bounds and the settings that it needs.
+"""The declaration of a setting: its type, default, help text, bounds and what it needs.
 
 The checks, the command line, the page's form and NAME=VALUE are derived from the declaration.
 """
@@ -10,6 +10,7 @@ import json
 import math
 import types
 import typing
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from drrn import registry
@@ -25,11 +26,12 @@ class Setting:
     """The declaration of one setting."""
 
     name: str  # unique among all groups
-    field: str  # name of the field in its group
     kind: type  # str, int, float or bool
-    optional: bool  # None is allowed
-    default: Any
-    help: str
+    group: str = ""
+    field: str = ""  # name of the field in its group
+    optional: bool = False  # None is allowed
+    default: Any = None
+    help: str = ""
     choices: tuple[str, ...] = ()
     own: bool = False  # a user's module:name or a registered name is accepted as well
     registered: str | None = None  # the registry's kind, if it differs from the name
@@ -90,21 +92,24 @@ class Setting:
         return f"lie between {self.least} and {self.most}"
 
 
-def setting(default: Any, explanation: str, choices: tuple[str, ...] = (), **more: Any) -> Any:
-    """Return a dataclass field that declares a setting; `more` are fields of `Setting`."""
-    metadata = {"help": explanation, "choices": choices, **more}
-    return dataclasses.field(default=default, metadata=metadata)
+def declare(group: str, kind: type, table: Mapping[str, Any]) -> Iterator[Setting]:
+    """Yield the settings of a dataclass.
 
-
-def declared(settings: type) -> list[Setting]:
-    """Return the settings that a dataclass declares."""
-    hints = typing.get_type_hints(settings)
-    return [_declaration(f, hints[f.name]) for f in dataclasses.fields(settings)]
-
-
-def _declaration(f: dataclasses.Field[Any], hint: Any) -> Setting:
-    kinds = typing.get_args(hint) or (hint,)
-    kind = next(k for k in kinds if k is not types.NoneType)
-    values = {"name": f.name, **f.metadata}
-    optional = types.NoneType in kinds
-    return Setting(field=f.name, kind=kind, optional=optional, default=f.default, **values)
+    Args:
+        group: The name of the group.
+        kind: The dataclass, which has types and defaults.
+        table: The other fields of `Setting`, by name of the field.
+    """
+    hints = typing.get_type_hints(kind)
+    for f in dataclasses.fields(kind):
+        kinds = typing.get_args(hints[f.name]) or (hints[f.name],)
+        values = {"name": f.name, **table[f.name]}
+        values["choices"] = tuple(values.get("choices", ()))
+        yield Setting(
+            group=group,
+            field=f.name,
+            kind=next(k for k in kinds if k is not types.NoneType),
+            optional=types.NoneType in kinds,
+            default=f.default,
+            **values,
+        )

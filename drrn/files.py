@@ -35,13 +35,12 @@ def home() -> Path:
     return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn")
 
 
-def write_atomically(path: Path, parts: list[bytes]) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: if the disk fills, the old file stays."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
-            for part in parts:
-                file.write(part)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

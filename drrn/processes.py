@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import multiprocessing
 import os
 import resource
@@ -96,7 +97,7 @@ class Service:
     ) -> None:
         ours, theirs = multiprocessing.Pipe()
         output = subprocess.DEVNULL if quiet else None
-        numbers = [str(number) for number in (theirs.fileno(), os.getpid(), memory or sys.maxsize)]
+        numbers = map(str, (theirs.fileno(), os.getpid(), memory or sys.maxsize))
         path = [entry or str(Path.cwd()) for entry in sys.path]
         self.process = subprocess.Popen(
             [sys.executable, "-c", START, *numbers, *path],
@@ -249,15 +250,15 @@ def _serve() -> None:
     connection = _Child.connection = Connection(handle)
     target: Any = None
 
-    def created(create: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    def create(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         nonlocal target
-        target = create(*arguments)
+        target = function(*arguments)
 
     def answer(method: str, arguments: tuple[Any, ...]) -> Any:
         return getattr(target, method)(*arguments)
 
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
-        connection.send_bytes(_reply(created, connection.recv_bytes()))
+        connection.send_bytes(_reply(create, connection.recv_bytes()))
         while target is not None and _memory() < memory:
             question = connection.recv_bytes()
             _Child.question += 1
@@ -315,22 +316,16 @@ def locked(path: Path, busy: str) -> Iterator[None]:
 
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock; the file of a killed process does not count."""
-    import fcntl
-
     try:
         with path.open() as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # no such file
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)  # otherwise there is no such file
     return False
 
 
 def lock_file(path: Path, busy: str) -> IO[str]:
     """Open a file with an exclusive lock, which ends when the file is closed; see `locked`."""
-    import fcntl
-
     tries = 3
     while True:
         try:
@@ -351,19 +346,18 @@ def lock_file(path: Path, busy: str) -> IO[str]:
 
 
 @contextmanager
-def temporary_folder(
-    kind: str, parent: Path | None = None, *, hidden: bool = False
-) -> Iterator[Path]:
+def temporary_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
     """Create a folder that is removed at the end; folders that killed processes left are removed.
 
     Args:
         kind: Part of the folder's name; leftover folders of the same kind are removed.
-        parent: Where to create it (default: /tmp, because paths of sockets must be short).
-        hidden: Whether the name starts with a dot.
+        parent: Where to create it; its name starts with a dot there. By default it is in /tmp,
+            because paths of sockets must be short.
     """
+    prefix = f".drrn-{kind}-"
     if parent is None:
         parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
-    prefix = f"{'.' if hidden else ''}drrn-{kind}-"
+        prefix = f"drrn-{kind}-"
     for leftover in parent.glob(f"{prefix}*"):
         with contextlib.suppress(InputError, OSError):
             if time.time() > leftover.stat().st_mtime + LOCK_SECONDS:
@@ -375,49 +369,3 @@ def temporary_folder(
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-SPAWN = multiprocessing.get_context("spawn")
-Serve = Callable[..., None]
-
-
-class Worker:
-    """Old interface of `Service`; removed once nothing uses it."""
-
-    def __init__(self, serve: Serve, *arguments: Any) -> None:
-        here, there = SPAWN.Pipe()
-        self.connection: Connection[Any, Any] = here
-        self.process = SPAWN.Process(target=_work, args=(serve, there, *arguments), daemon=True)
-        self._start()
-        there.close()
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.join()
-        self.connection.close()
-
-    def _start(self) -> None:
-        if (
-            threading.current_thread() is not threading.main_thread()
-        ):  # only the main one may set what signals do
-            self.process.start()
-            return
-        before = signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # the child inherits it, from its first moment on
-        try:
-            self.process.start()
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-
-def _work(serve: Serve, connection: Connection[Any, Any], *arguments: Any) -> None:
-    threading.Thread(target=_die_with_parent, daemon=True).start()
-    serve(connection, *arguments)
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

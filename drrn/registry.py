@@ -38,20 +38,19 @@ def registered(kind: str) -> dict[str, metadata.EntryPoint]:
     return _entry_points(GROUPS[kind], tuple(sys.path))
 
 
-def known(kind: str, built_in: Collection[str]) -> list[str]:
-    """Return the names of a kind that need no module."""
-    return list(dict.fromkeys([*built_in, *registered(kind)]))
+@functools.cache  # searching the installed packages takes milliseconds
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, metadata.EntryPoint]:
+    return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
     """Refuse an unknown name; of `module:attribute`, only the form is checked."""
-    if name in built_in or is_object(name) or name in registered(kind):
-        return
-    names = known(kind, built_in)
-    raise InputError(
-        f'{kind} is "{name}"; choose from {", ".join(names)}, or give your own as module:name.'
-        f"{did_you_mean(name, names)}"
-    )
+    names = list(dict.fromkeys([*built_in, *registered(kind)]))
+    if name not in names and not is_object(name):
+        raise InputError(
+            f'{kind} is "{name}"; choose from {", ".join(names)}, or give your own as module:name.'
+            f"{did_you_mean(name, names)}"
+        )
 
 
 def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | None = None) -> Any:
@@ -78,11 +77,6 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     return _attribute(module, match["attribute"], source)
 
 
-@functools.cache  # searching the installed packages takes milliseconds
-def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
-
-
 def add_folder(folder: str) -> None:
     """Make the modules of a folder importable, after the installed ones."""
     if folder not in sys.path:
@@ -93,16 +87,15 @@ def add_folder(folder: str) -> None:
 def _import(module: str, source: str) -> Any:
     try:
         return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        # a module that exists may import one that does not
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise InputError(f"{source}: {_failure(module, error)}") from error
-        raise InputError(
-            f"{source}: there is no module {error.name}, neither in this folder nor installed; "
-            "run the command from its folder, or install it"
-        ) from error
     except Exception as error:  # the module is the user's, so any error is theirs to fix
-        raise InputError(f"{source}: {_failure(module, error)}") from error
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        # a module that exists may import one that does not
+        if missing and f"{module}.".startswith(f"{missing}."):
+            reason = f"there is no module {missing}, neither in this folder nor installed; "
+            reason += "run the command from its folder, or install it"
+        else:
+            reason = f"{module} cannot be imported: {_failure(error)}"
+        raise InputError(f"{source}: {reason}") from error
 
 
 def _check_origin(module: Any, name: str, folder: Path, source: str) -> None:
@@ -128,16 +121,12 @@ def _attribute(module: Any, attribute: str, source: str) -> Any:
     return value
 
 
-def _failure(module: str, error: Exception) -> str:
-    """Describe why a module cannot be imported, with the line."""
+def _failure(error: Exception) -> str:
+    """Describe an exception, with the line that raised it."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{last.filename}, line {last.lineno}"
+    reason = " ".join(str(error).split())
     if isinstance(error, SyntaxError):
-        file = error.filename
-        line = error.lineno
+        where = f"{error.filename}, line {error.lineno}"
         reason = error.msg
-    else:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        file = last.filename
-        line = last.lineno
-        reason = " ".join(str(error).split())
-    kind = type(error).__name__
-    return f"{module} cannot be imported: {file}, line {line}: {kind}: {reason}"
+    return f"{where}: {type(error).__name__}: {reason}"

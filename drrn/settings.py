@@ -2,98 +2,65 @@
 
 Every setting also has a flat name, unique among all groups. Command-line flags, config.json,
 recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)` use flat names;
-code uses the groups (`settings.model.hidden`).
+code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from drrn.declaration import Setting, declared, setting
+from drrn.declaration import Setting, declare
 from drrn.errors import InputError, did_you_mean
+from drrn.files import read_toml
 from drrn.registry import is_object
 
-# Registered names, repeated here because the command line shows them without loading PyTorch.
-MODELS = ("drrn", "linear", "max-action", "per-action", "table", "verb-object")
-INTERACTIONS = ("inner", "bilinear", "network")
-ENCODERS = ("bag", "lstm", "gru", "attention", "vectors", "bag+vectors", "sentence")
-LEARNERS = ("q-learning", "returns")
+TABLE = read_toml(Path(__file__).with_suffix(".toml"))
+MODELS = tuple(TABLE["model"]["name"]["choices"])
+INTERACTIONS = tuple(TABLE["model"]["interaction"]["choices"])
+ENCODERS = tuple(TABLE["model"]["encoder"]["choices"])
+LEARNERS = tuple(TABLE["learner"]["name"]["choices"])
+OPTIMISERS = tuple(TABLE["learner"]["optimiser"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
-OPTIMISERS = ("sgd", "adam")
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
-EXPLORATIONS = ("softmax", "optimism")
 
 # Settings that no longer exist, with the only value that results and runs were recorded with.
 RETIRED: dict[str, Any] = {"loss": "squared", "clip": None, "epsilon": 0.1}
 RETIRED |= {"target_every": None, "double": False, "prioritised": False, "vectors_trained": False}
-
-# Settings that only some models, encoders, learners or explorations have (see `Settings.uses`).
-LAYERS = "model=drrn,max-action,per-action,verb-object"
-IN_ORDER = "encoder=lstm,gru,attention"
-READS_TEXT = "model=drrn,linear,max-action,per-action,verb-object"
-WIDE = "model=linear,max-action"  # an output for each action of a page
-ESTIMATES = "learner=returns | exploration=optimism"  # of returns
-STORED = "keep | form=online | exploration=optimism"
-NOISE = "vectors; learner=returns"
-drrn_setting = functools.partial(setting, needs="model=drrn")
-vector_setting = functools.partial(setting, needs="encoder=vectors,bag+vectors")
-returns_setting = functools.partial(setting, needs="learner=returns")
-estimate_setting = functools.partial(setting, needs=ESTIMATES)
-optimism_setting = functools.partial(setting, needs="exploration=optimism")
 
 
 class _Group:
     """Checks the values of a group."""
 
     def __post_init__(self) -> None:
-        for each in declared(type(self)):
-            each.check(getattr(self, each.field))
+        for each in all_settings().values():
+            if isinstance(self, GROUPS[each.group]):
+                each.check(getattr(self, each.field))
 
 
 @dataclass(frozen=True)
 class ModelSettings(_Group):
     """The function approximator and its encoders of texts."""
 
-    name: str = setting("drrn", "the function approximator", MODELS, own=True, name="model")
-    hidden: int = setting(100, "units of a hidden layer", least=1, needs=f"{LAYERS} | {IN_ORDER}")
-    layers: int = setting(2, "hidden layers (of each tower)", least=1, needs=LAYERS)
-    interaction: str = drrn_setting("inner", "how embeddings are joined", INTERACTIONS, own=True)
-    action_hidden: int | None = drrn_setting(
-        None, "units of the action tower, if not as hidden (not with inner)", least=1
-    )
-    shared: bool = drrn_setting(False, "one embedding for states and actions")
-    most_actions: int | None = setting(
-        None, "most actions on a page (none: as compiled, or 20)", least=1, needs=WIDE
-    )
-    encoder: str = setting("bag", "encoder of texts", ENCODERS, own=True, needs=READS_TEXT)
-    action_encoder: str | None = drrn_setting(
-        None, "encoder of actions, if not as encoder", ENCODERS, own=True, registered="encoder"
-    )
-    vectors: str | None = vector_setting(
-        None, "file of word vectors; unless an encoder is named, they encode the actions"
-    )
-    vectors_scale: float = setting(
-        1.0, "norm that a text's vector is scaled to", above=0, needs="vectors | sentences"
-    )
-    sentences: str | None = setting(
-        None,
-        "source of sentence vectors: module:function, from a list of texts to an array "
-        "[texts, numbers], or the folder of a sentence-transformers model",
-        needs="encoder=sentence",
-    )
-    embedding: int | None = setting(
-        None, "width of trained word vectors (none: as hidden)", least=1, needs=IN_ORDER
-    )
-    lstm_gain: float = setting(
-        1.0, "factor on the mean of an LSTM's states", above=0, needs="encoder=lstm"
-    )
-    bag_norm: float | None = setting(
-        None, "norm of a bag of words (none: raw counts)", above=0, needs="encoder=bag,bag+vectors"
-    )
+    name: str = "drrn"
+    hidden: int = 100
+    layers: int = 2
+    interaction: str = "inner"
+    action_hidden: int | None = None
+    shared: bool = False
+    most_actions: int | None = None
+    encoder: str = "bag"
+    action_encoder: str | None = None
+    vectors: str | None = None
+    vectors_scale: float = 1.0
+    sentences: str | None = None
+    embedding: int | None = None
+    lstm_gain: float = 1.0
+    bag_norm: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,100 +102,56 @@ class ModelSettings(_Group):
 class LearnerSettings(_Group):
     """The learning algorithm."""
 
-    name: str = setting("q-learning", "the learning algorithm", LEARNERS, own=True, name="learner")
-    discount: float = setting(0.9, "discount factor γ", least=0, most=1)
-    optimiser: str = setting("sgd", "the optimiser", OPTIMISERS)
-    learning_rate: float | None = setting(
-        None, "learning rate η (none: 0.001; for a table 0.2)", above=0
-    )
-    rate_end: float | None = returns_setting(
-        None, "the learning rate falls to this in the last three tenths of the rounds", above=0
-    )
-    batch_size: int = setting(
-        32, "transitions in an update; gradients are summed, so 1 is the paper's", least=1
-    )
-    keep: bool = setting(False, "learn from earlier rounds as well", needs="form=rounds")
-    capacity: int = setting(1_000_000, "most transitions that are stored", least=1, needs=STORED)
-    epochs: int = setting(
-        2, "passes over a round's transitions", least=1, needs="learner=q-learning; form=rounds"
-    )
-    n_steps: int = setting(1, "rewards in an n-step target", least=1, needs="learner=q-learning")
-    updates: int = returns_setting(100, "updates in a round", least=1)
-    returns: str = estimate_setting(
-        "retrace", "how returns are computed", ("retrace", "monte-carlo")
-    )
-    trace: float = setting(
-        1.0, "λ of Retrace", least=0, most=1, needs=f"{ESTIMATES}; returns=retrace"
-    )
-    sweeps: int = estimate_setting(
-        3, "how often a round recomputes returns, each time from the last estimates", least=1
-    )
-    pseudo_count: float = estimate_setting(
-        0.3, "weight of the network's Q, or of optimism, in returns", above=0, most=1e12
-    )
-    count_power: float = returns_setting(
-        0.5, "pairs are drawn in proportion to this power of their count", least=0, most=10
-    )
-    average: float | None = returns_setting(
-        None, "decay of the moving average of the weights, which acts", above=0, most=0.99999
-    )
-    state_dropout: float = returns_setting(
-        0.0, "share of a state's words dropped while learning", least=0, most=0.95
-    )
-    action_dropout: float = returns_setting(
-        0.0, "share of an action's words dropped while learning", least=0, most=0.95
-    )
-    action_noise: float = returns_setting(
-        0.0, "words of other actions added while learning, as a share", least=0, most=1
-    )
-    vectors_noise: float = setting(
-        0.0,
-        "noise of an action's vector while learning, as a share",
-        least=0,
-        most=1e6,
-        needs=NOISE,
-    )
+    name: str = "q-learning"
+    discount: float = 0.9
+    optimiser: str = "sgd"
+    learning_rate: float | None = None
+    rate_end: float | None = None
+    batch_size: int = 32
+    keep: bool = False
+    capacity: int = 1_000_000
+    epochs: int = 2
+    n_steps: int = 1
+    updates: int = 100
+    returns: str = "retrace"
+    trace: float = 1.0
+    sweeps: int = 3
+    pseudo_count: float = 0.3
+    count_power: float = 0.5
+    average: float | None = None
+    state_dropout: float = 0.0
+    action_dropout: float = 0.0
+    action_noise: float = 0.0
+    vectors_noise: float = 0.0
 
 
 @dataclass(frozen=True)
 class ExplorationSettings(_Group):
     """The policy that plays while learning."""
 
-    name: str = setting("softmax", "policy while learning", EXPLORATIONS, name="exploration")
-    alpha: float = setting(1.0, "α of the softmax policy: π ∝ exp(α Q)", least=0)
-    alpha_relative: bool = setting(
-        False, "α relative to the spread of the returns so far: π ∝ exp(40 α Q / spread)"
-    )
-    alpha_start: float | None = setting(
-        None, "α starts here and grows by a factor, for three quarters of the rounds", above=0
-    )
-    optimism: float = optimism_setting(
-        2.0, "value of an untried action, in best returns (at least 1)", above=0, most=1e6
-    )
-    optimism_share: float = optimism_setting(
-        0.7, "share of the rounds with optimism; the rest use softmax", least=0, most=1
-    )
-    replan: int = optimism_setting(50, "episodes until optimism recomputes its estimates", least=1)
+    name: str = "softmax"
+    alpha: float = 1.0
+    alpha_relative: bool = False
+    alpha_start: float | None = None
+    optimism: float = 2.0
+    optimism_share: float = 0.7
+    replan: int = 50
 
 
 @dataclass(frozen=True)
 class RunSettings(_Group):
     """How much is played, with which seeds, and how the game is stepped."""
 
-    rounds: int = setting(20, "rounds of playing, learning and evaluating", least=1)
-    episodes_per_round: int = setting(200, "episodes of each replica in a round", least=1)
-    evaluation_episodes: int = setting(200, "episodes of a policy in an evaluation", least=1)
-    replicas: int = setting(5, "agents trained at once, with the seeds seed, seed + 1, …", least=1)
-    seed: int = setting(0, "random seed of the first replica", least=0)
-    form: str = setting(
-        "rounds", "rounds, or online: a mini-batch after every step", ("rounds", "online")
-    )
-    history: int = setting(0, "earlier pages and actions that precede a page's text", least=0)
-    no_compile: bool = setting(False, "step the game itself, even if it could be compiled")
-    grow: bool = setting(False, "add words as they occur, even if the game could be read first")
-    workers: int = setting(
-        1, "processes that step a game; results are the same", least=1, same_results=True
-    )
+    rounds: int = 20
+    episodes_per_round: int = 200
+    evaluation_episodes: int = 200
+    replicas: int = 5
+    seed: int = 0
+    form: str = "rounds"
+    history: int = 0
+    no_compile: bool = False
+    grow: bool = False
+    workers: int = 1
 
     @property
     def seeds(self) -> list[int]:
@@ -277,19 +200,16 @@ class Settings:
             if name not in RETIRED and name not in all_settings():
                 near = did_you_mean(name, all_settings())
                 raise InputError(f'no setting is named "{name}".{near}')
-        groups = {}
-        for group, kind in GROUPS.items():
-            names = {each.name: each.field for each in declared(kind) if each.name in values}
-            groups[group] = kind(**{names[name]: values[name] for name in names})
-        return Settings(**groups)
+        groups: dict[str, dict[str, Any]] = {group: {} for group in GROUPS}
+        for each in all_settings().values():
+            if each.name in values:
+                groups[each.group][each.field] = values[each.name]
+        return Settings(**{group: kind(**groups[group]) for group, kind in GROUPS.items()})
 
     def flat(self) -> dict[str, Any]:
         """Return every setting by its flat name, as config.json has them."""
-        return {
-            each.name: getattr(getattr(self, group), each.field)
-            for group, kind in GROUPS.items()
-            for each in declared(kind)
-        }
+        every = all_settings().values()
+        return {each.name: getattr(getattr(self, each.group), each.field) for each in every}
 
     def replace(self, **changes: Any) -> Settings:
         """Return these settings with other values of some, by flat name."""
@@ -362,7 +282,9 @@ GROUPS: dict[str, Any] = {
 @functools.cache
 def all_settings() -> dict[str, Setting]:
     """Return the declaration of every setting by its flat name."""
-    return {each.name: each for group in GROUPS.values() for each in declared(group)}
+    groups = GROUPS.items()
+    every = itertools.chain.from_iterable(declare(g, kind, TABLE[g]) for g, kind in groups)
+    return {each.name: each for each in every}
 
 
 # --- The two recipes

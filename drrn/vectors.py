@@ -250,7 +250,7 @@ def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVecto
             Path(name).replace(_array_path(index))
             content = io.BytesIO()
             np.savez(content, **vars(index))
-            write_atomically(index_path, [content.getvalue()])
+            write_atomically(index_path, content.getvalue())
         return WordVectors(path, index, vectors)
     finally:
         Path(name).unlink(missing_ok=True)  # a mapped file stays readable

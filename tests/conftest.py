@@ -11,10 +11,9 @@ import pytest
 from hypothesis import settings
 
 import drrn
-from drrn.lab.authors.install import add_games
-from drrn.runs.curve import draw_curve
+from drrn.runs.curve import draw_run
 from drrn.stories.twine.story_game import StoryGame
-from tests.imitation import clone
+from tests.imitation import add_imitation, clone
 from tests.jobs_here import JobsHere
 from tests.paper_games import ABSENT, SHARED
 from tests.small_stories import FORK, REWARDS
@@ -42,7 +41,7 @@ def undrawn_curves() -> Iterator[None]:
     """A run's curve is a stand-in, since drawing one takes longer than a small run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "drrn.runs.curve.draw_curve", lambda *given: given[-1].write_bytes(b"no picture")
+            "drrn.runs.curve.draw_run", lambda *given: given[-1].write_bytes(b"no picture")
         )
         yield
 
@@ -50,14 +49,14 @@ def undrawn_curves() -> Iterator[None]:
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """The curve is drawn after all."""
-    monkeypatch.setattr("drrn.runs.curve.draw_curve", draw_curve)
+    monkeypatch.setattr("drrn.runs.curve.draw_run", draw_run)
 
 
 @pytest.fixture(scope="module")
 def jobs_here() -> Iterator[None]:
     """The jobs of a command are done in this process, not in ones of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.lab.experiments.workers.Processes", JobsHere)
+        patch.setattr("drrn.cli.jobs.Processes", JobsHere)
         yield
 
 
@@ -122,7 +121,7 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder / "home"))
-        made, _ = add_games(clone(folder / "text-games"), altered=True)
+        made, _ = add_imitation(clone(folder / "text-games"))
         return made.path
 
 

@@ -78,9 +78,6 @@ end = [{ passage = "End" }, { where = "$gold < 0" }]
 [inputs]
 name = "Ada"
 
-[macros]
-wobble = "nothing"
-
 [training]
 alpha = 0.5
 discount = 0.9

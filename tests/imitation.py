@@ -1,6 +1,15 @@
 """A small imitation of the authors' repository: the same form, with two stories of our own."""
 
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from drrn.lab.authors.clone import PUBLISHED
+from drrn.lab.authors.install import add_games
+from drrn.stories.added import Origin
 
 CROSSING = '''\
 #!/usr/bin/env python
@@ -177,6 +186,25 @@ def clone(folder: Path, simulator: str = CROSSING, story: bytes | None = None) -
     for name, data in files.items():
         (place / name).write_bytes(data)
     return folder
+
+
+@contextmanager
+def as_published(folder: Path) -> Iterator[None]:
+    """Let the present files of an imitation count as the published ones."""
+    hashes = dict(PUBLISHED)
+    for name in PUBLISHED:
+        if (folder / name).exists():
+            data = (folder / name).read_bytes().replace(b"\r\n", b"\n")
+            hashes[name] = hashlib.sha256(data).hexdigest()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("drrn.lab.authors.clone.PUBLISHED", hashes)
+        yield
+
+
+def add_imitation(folder: Path, **options: bool) -> tuple[Origin, bool]:
+    """Install the games of an imitation."""
+    with as_published(folder):
+        return add_games(folder, **options)
 
 
 def pickled_story(passages: dict, start: str) -> bytes:

@@ -11,14 +11,13 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.lab.authors import clone as sources
-from drrn.lab.authors.clone import read_sources
+from drrn.lab.authors.clone import PUBLISHED, read_sources
 from drrn.lab.authors.install import add_games
 from drrn.stories import added as place
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.rules import read_paraphrases
 from tests.imitated_twee import write_twee
-from tests.imitation import CROSSING, clone, pickled_words
+from tests.imitation import CROSSING, add_imitation, as_published, clone, pickled_words
 
 SIMULATOR = "simulators/MySimulator.py"
 pytestmark = pytest.mark.usefixtures("home", "own_folder")
@@ -30,10 +29,6 @@ def text_games():
     if not os.environ.get("DRRN_TEXT_GAMES"):
         pytest.skip("DRRN_TEXT_GAMES names no clone of jvking/text-games")
     return Path(os.environ["DRRN_TEXT_GAMES"])
-
-
-def added(folder, **options):
-    return add_games(folder, altered=True, **options)
 
 
 def compiled(name):
@@ -49,15 +44,15 @@ def everything(folder):
 # --- the games
 
 
-def test_both_games_can_be_made_by_name_once_they_are_added(imitation):
-    added(imitation)
+def test_both_games_can_be_made_by_name_once_they_are_add_imitation(imitation):
+    add_imitation(imitation)
     assert [drrn.make(name).title for name in place.NAMES] == ["Saving John", "Machine of Death"]
     drrn.check_game(drrn.make("saving-john"))
     drrn.check_game(drrn.make("machine-of-death"))
 
 
 def test_the_pickled_passages_show_their_texts_and_choices(imitation):
-    added(imitation)
+    add_imitation(imitation)
     game = drrn.make("saving-john", shuffle=False)
     page = game.reset(0)
     assert page.text == "The lamp is out.\nWhich way?"
@@ -69,7 +64,7 @@ def test_the_pickled_passages_show_their_texts_and_choices(imitation):
     ("way", "choice", "reward"), [(0, "Use the match.", 20), (1, "Use the flint.", -10)]
 )
 def test_the_gate_shows_the_choice_of_the_path_taken(imitation, way, choice, reward):
-    added(imitation)
+    add_imitation(imitation)
     game = drrn.make("saving-john", shuffle=False)
     game.reset(0)
     game.step(way)
@@ -78,7 +73,7 @@ def test_the_gate_shows_the_choice_of_the_path_taken(imitation, way, choice, rew
 
 
 def test_a_link_whose_words_stand_in_the_text_stays_there(imitation):
-    added(imitation)
+    add_imitation(imitation)
     game = drrn.make("machine-of-death", shuffle=False)
     page = game.reset(0)
     assert page.text == (
@@ -89,7 +84,7 @@ def test_a_link_whose_words_stand_in_the_text_stays_there(imitation):
 
 
 def test_a_link_on_a_separate_line_is_a_choice_and_bytes_become_letters(imitation):
-    added(imitation)
+    add_imitation(imitation)
     game = drrn.make("machine-of-death", shuffle=False)
     game.reset(0)
     game.step(0)
@@ -100,21 +95,21 @@ def test_a_link_on_a_separate_line_is_a_choice_and_bytes_become_letters(imitatio
 
 
 def test_what_the_conversion_left_behind_in_a_text_is_not_shown(imitation):
-    added(imitation)
+    add_imitation(imitation)
     texts = compiled("machine-of-death").texts
     assert "Fog comes down. Wait." in texts
     assert not any("endif" in text or "html" in text for text in texts)
 
 
 def test_a_passage_shown_inside_another_keeps_the_line_break_at_its_edge(imitation):
-    added(imitation)
+    add_imitation(imitation)
     assert any(
         text.startswith("You jump.\nYou swim home.") for text in compiled("machine-of-death").texts
     )
 
 
 def test_lots_and_rewards_give_the_scores_that_can_be_worked_out_by_hand(imitation):
-    added(imitation)
+    add_imitation(imitation)
     ferry = (15 - 1.25) * 8 / 7  # F = 3/4 · 20 + 1/4 · (F - 10) / 2
     game = compiled("machine-of-death")
     assert random_play(game).final_reward == pytest.approx((5 + ferry) / 2)
@@ -124,13 +119,13 @@ def test_lots_and_rewards_give_the_scores_that_can_be_worked_out_by_hand(imitati
 def test_the_ending_that_the_published_code_never_recognises_pays_ten_or_as_published_nothing(
     imitation,
 ):
-    added(imitation, as_published=True)
+    add_imitation(imitation, as_published=True)
     ferry = (15 - 1.25) * 8 / 7
     assert random_play(compiled("machine-of-death")).final_reward == pytest.approx(
         (-2.5 + ferry) / 2
     )
     assert {rule.reward for rule in drrn.make("machine-of-death").rules.endings} == {-10, 0, 20}
-    added(imitation)
+    add_imitation(imitation)
     assert {rule.reward for rule in drrn.make("machine-of-death").rules.endings} == {-10, 10, 20}
 
 
@@ -138,14 +133,14 @@ def test_the_ending_that_the_published_code_never_recognises_pays_ten_or_as_publ
 def test_a_rule_with_another_apostrophe_pays_as_the_paper_has_it_or_as_published_nothing(
     imitation, as_published, reward
 ):
-    added(imitation, as_published=as_published)
+    add_imitation(imitation, as_published=as_published)
     game = drrn.make("saving-john", shuffle=False)
     game.reset(0)
     assert game.step(3).reward == reward
 
 
 def test_endings_are_identified_by_their_passages(imitation):
-    added(imitation)
+    add_imitation(imitation)
     game = drrn.make("machine-of-death", shuffle=False)
     game.reset(0)
     game.step(0)
@@ -154,21 +149,21 @@ def test_endings_are_identified_by_their_passages(imitation):
 
 
 def test_a_step_costs_a_tenth_in_both_games_or_as_published_in_the_second_alone(imitation):
-    added(imitation)
+    add_imitation(imitation)
     assert [drrn.make(name).rules.step_reward for name in place.NAMES] == [-0.1, -0.1]
-    added(imitation, as_published=True)
+    add_imitation(imitation, as_published=True)
     assert [drrn.make(name).rules.step_reward for name in place.NAMES] == [0, -0.1]
 
 
 def test_paraphrases_find_their_actions_whatever_the_quotation_marks(imitation):
-    added(imitation)
+    add_imitation(imitation)
     pairs = paraphrases_of(drrn.make("machine-of-death"))
     assert pairs == {"kiosk": "booth", '"I can swim.”': "I know how to swim."}
     assert "booth" in drrn.make("machine-of-death", paraphrased=True).reset(0).actions
 
 
 def test_the_published_vocabularies_are_saved_as_json(imitation):
-    made, _ = added(imitation)
+    made, _ = add_imitation(imitation)
     words = json.loads((made.path / "machine-of-death.vocabulary.json").read_text(encoding="utf-8"))
     assert words == {
         "states": {"river": 0, "wide": 1, "html": 2},
@@ -197,7 +192,8 @@ def test_games_lists_the_added_games_and_the_source_of_their_rewards(
 ):
     main(["games"])
     assert "saving-john and machine-of-death: not installed: git clone" in capsys.readouterr().out
-    assert main(["games", "add", str(imitation), "--altered", "--as-published"]) == 0
+    with as_published(imitation):
+        assert main(["games", "add", str(imitation), "--as-published"]) == 0
     assert "installed: sources" in capsys.readouterr().out
     main(["games"])
     lines = capsys.readouterr().out.splitlines()
@@ -208,13 +204,11 @@ def test_games_lists_the_added_games_and_the_source_of_their_rewards(
     }
     assert own["saving-john"].split()[1:3] == ["Saving", "John"]
     assert "hypertext" in own["machine-of-death"] and "stochastic" in own["machine-of-death"]
-    assert any(
-        line.endswith("8 of 8 files altered, rewards of the published code") for line in lines
-    )
+    assert any(line.endswith(", rewards of the published code") for line in lines)
 
 
 def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitation, tmp_path):
-    made, _ = added(imitation)
+    made, _ = add_imitation(imitation)
     small = [
         "--updates",
         "2",
@@ -242,17 +236,19 @@ def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitati
 
 
 def test_adding_the_same_files_again_changes_nothing_and_reports_it(capsys, home, imitation):
-    added(imitation)
+    add_imitation(imitation)
     before = everything(home)
-    assert main(["games", "add", str(imitation), "--altered"]) == 0
+    with as_published(imitation):
+        assert main(["games", "add", str(imitation)]) == 0
     assert "already installed" in capsys.readouterr().out
     assert everything(home) == before
 
 
 def test_other_files_replace_the_games_and_report_the_old_ones(capsys, home, imitation):
-    first, _ = added(imitation)
+    first, _ = add_imitation(imitation)
     clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
-    assert main(["games", "add", str(imitation), "--altered"]) == 0
+    with as_published(imitation):
+        assert main(["games", "add", str(imitation)]) == 0
     said = capsys.readouterr().out
     assert "installed again" in said and f"before: sources {first.sha256[:12]}" in said
     assert drrn.make("machine-of-death").reset(0).text.startswith("The river is a mile wide.")
@@ -260,46 +256,47 @@ def test_other_files_replace_the_games_and_report_the_old_ones(capsys, home, imi
 
 
 def test_a_game_that_was_changed_by_hand_is_put_right_by_adding_again(imitation):
-    made, _ = added(imitation)
+    made, _ = add_imitation(imitation)
     (made.path / "saving-john.twee").write_text(":: Start\nMine now.", encoding="utf-8")
-    assert added(imitation)[1]
+    assert add_imitation(imitation)[1]
     assert drrn.make("saving-john").reset(0).text.startswith("The lamp is out.")
 
 
 def test_the_hash_is_of_what_was_read_and_line_ends_do_not_count(imitation):
-    before = read_sources(imitation, altered=True).sha256
     path = imitation / SIMULATOR
-    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert read_sources(imitation, altered=True).sha256 == before
+    with as_published(imitation):
+        before = read_sources(imitation).sha256
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        assert read_sources(imitation).sha256 == before
     path.write_bytes(path.read_bytes() + b"# one more line\n")
-    assert read_sources(imitation, altered=True).sha256 != before
+    with as_published(imitation):
+        assert read_sources(imitation).sha256 != before
 
 
-def test_files_that_are_not_those_published_are_refused_unless_asked_for(capsys, home, imitation):
+def test_files_that_differ_from_the_published_ones_are_refused(capsys, home, imitation):
     assert main(["games", "add", str(imitation)]) == 2
     said = capsys.readouterr().err
-    assert "differs from the file published" in said and f"checkout 936b583 -- {SIMULATOR}" in said
+    assert "differs from the published file" in said and f"checkout 936b583 -- {SIMULATOR}" in said
     assert not home.exists()
 
 
-def test_files_that_are_those_published_need_no_asking(monkeypatch, imitation):
-    monkeypatch.setattr(sources, "PUBLISHED", read_sources(imitation, altered=True).hashes)
-    made, _ = add_games(imitation)
-    assert made.altered == []
-    path = imitation / "simulators" / "savingjohn_wordId.pickle"
-    path.write_bytes(pickled_words(["another"]))
-    with pytest.raises(InputError, match="savingjohn_wordId"):
-        add_games(imitation)
+def test_one_file_that_differs_is_named_and_the_games_stay(imitation):
+    with as_published(imitation):
+        made, _ = add_games(imitation)
+        path = imitation / "simulators" / "savingjohn_wordId.pickle"
+        path.write_bytes(pickled_words(["another"]))
+        with pytest.raises(InputError, match="savingjohn_wordId"):
+            add_games(imitation)
     assert place.origin() == made
 
 
-@pytest.mark.parametrize("name", sources.PUBLISHED)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_a_missing_file_is_named_and_what_was_there_stays(home, imitation, name):
-    added(imitation)
+    add_imitation(imitation)
     before = everything(home)
     (imitation / name).unlink()
     with pytest.raises(InputError, match=re.escape(Path(name).name)):
-        added(imitation)
+        add_imitation(imitation)
     assert everything(home) == before
 
 
@@ -310,8 +307,15 @@ def test_the_error_for_a_missing_folder_differs_from_that_for_a_wrong_one(tmp_pa
         add_games(tmp_path)
 
 
+def test_a_file_larger_than_any_published_one_is_not_read_whole(imitation):
+    with (imitation / "simulators" / "savingjohn.pickle").open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(InputError, match=r"savingjohn\.pickle: too large"):
+        add_games(imitation)
+
+
 def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, imitation):
-    added(imitation)
+    add_imitation(imitation)
     before = everything(home)
     clone(imitation, CROSSING.replace("wide", "broad"))
 
@@ -320,7 +324,7 @@ def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, i
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(InputError, match="No space left on device"):
-        added(imitation)
+        add_imitation(imitation)
     monkeypatch.undo()
     monkeypatch.setenv("DRRN_HOME", str(home))
     assert before.items() <= everything(home).items()
@@ -328,7 +332,7 @@ def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, i
 
 
 def test_the_error_for_a_damaged_record_names_the_cure_and_adding_repairs_it(imitation):
-    added(imitation)
+    add_imitation(imitation)
     for damage in (
         "{",
         "[]",
@@ -339,12 +343,12 @@ def test_the_error_for_a_damaged_record_names_the_cure_and_adding_repairs_it(imi
         with pytest.raises(InputError, match="add the games again"):
             drrn.make("saving-john")
         assert drrn.make("long-watch")
-        assert added(imitation)[1]
+        assert add_imitation(imitation)[1]
         assert drrn.make("saving-john")
 
 
 def test_the_simulator_is_never_run(tmp_path, imitation):
-    added(imitation)
+    add_imitation(imitation)
     assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
 
 
@@ -357,7 +361,7 @@ def bare(text):
 
 @pytest.mark.parametrize("name", place.NAMES)
 def test_the_imitations_games_are_those_of_the_twee_files(imitation, tmp_path, name):
-    added(imitation)
+    add_imitation(imitation)
     assert_the_same_game(name, write_twee(tmp_path / "twee") / f"{name}.toml")
 
 
@@ -365,8 +369,7 @@ def test_the_imitations_games_are_those_of_the_twee_files(imitation, tmp_path, n
     ("name", "twee"), [("saving-john", "savingjohn"), ("machine-of-death", "machineofdeath")]
 )
 def test_the_published_games_are_those_of_the_twee_files(text_games, shared_games, name, twee):
-    made, _ = add_games(text_games)
-    assert made.altered == []
+    add_games(text_games)
     assert_the_same_game(name, shared_games / f"{twee}.toml")
 
 
@@ -386,7 +389,7 @@ def assert_the_same_game(name, twee):
 
 
 def test_the_imitations_paraphrases_are_those_of_the_tsv(imitation, tmp_path):
-    made, _ = added(imitation)
+    made, _ = add_imitation(imitation)
     ours = read_paraphrases(made.path / "machine-of-death.paraphrases.tsv")
     assert ours == read_paraphrases(
         write_twee(tmp_path / "twee") / "machine-of-death.paraphrases.tsv"
@@ -416,7 +419,7 @@ def test_as_published_random_play_of_machine_of_death_scores_a_little_less(text_
 
 
 def test_one_changed_byte_of_a_published_file_is_noticed(text_games, tmp_path):
-    for name in sources.PUBLISHED:
+    for name in PUBLISHED:
         target = tmp_path / "copy" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((text_games / name).read_bytes())

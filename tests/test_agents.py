@@ -172,7 +172,7 @@ def test_the_example_in_five_lines_runs(capsys):
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
     example["main"](rounds=1)
     out = capsys.readouterr().out
-    assert "round 1" in out and "'Wait.': " in out and "float32" not in out
+    assert "round 1" in out and "  Wait.\n" in out and "float32" not in out
 
 
 def test_an_agent_acts_in_anybodys_loop(tale, tmp_path):

@@ -14,7 +14,7 @@ from drrn.cli import main
 from drrn.compiled.assemble import assemble
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.search import breadth_first
+from drrn.compiled.search import BreadthFirst
 from drrn.compiled.solve import best, random_play
 from drrn.game.contract import ContractError, Observation, check_game
 from drrn.game.enumerable import Enumerable
@@ -218,7 +218,10 @@ def test_the_search_of_stories_leaves_out_nothing_that_a_plain_search_finds(name
     coin = ':: Start\n<<set $coin = either("heads", "tails")>>A coin.\n\n[[Heads!|Guess][$guess = "heads"]]\n'
     coin += '[[Tails!|Guess][$guess = "tails"]]\n\n:: Guess\n<<if $coin eq $guess>>Won.<<else>>Lost.<<endif>>\n'
     game = story(coin) if name == "tale" else make(name)
-    plain, own = assemble(game, breadth_first(game, 10**6, 10**9)), compile_game(game, cache=False)
+    plain, own = (
+        assemble(game, BreadthFirst(game, 10**6, 10**9).run()),
+        compile_game(game, cache=False),
+    )
     assert len(plain) == len(own) and sorted(plain.texts) == sorted(own.texts)
     assert random_play(plain).total == pytest.approx(random_play(own).total)
     assert random_play(plain).steps == pytest.approx(random_play(own).steps)

@@ -22,7 +22,6 @@ from drrn.lab.experiments.plan import (
     variants_of,
 )
 from drrn.lab.experiments.results import EVALUATIONS, Results
-from drrn.lab.reports.beyond import strong_scores
 from drrn.lab.reports.claims import headline
 from drrn.lab.reports.report import differences
 from drrn.lab.reports.result_set import ResultSet
@@ -216,7 +215,7 @@ def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vector
 def test_the_report_has_the_strong_agent_beside_the_papers_recipe_and_its_curves(made):
     text, results = (made / "RESULTS.md").read_text(), ResultSet(Results(made))
     assert "## Beyond the paper" in text and (made / "figures/beyond.svg").exists()
-    scores = strong_scores(results, "long-watch", policy="best")
+    scores = results.scores("long-watch", STRONG_JOB, policy="best")
     mean, lowest = sum(scores) / 2, min(scores)
     line = next(
         line
@@ -269,10 +268,7 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     results.store(
         "night-market", part.name, files, {**record, "game": "night-market", "job": part.name}
     )
-    assert (
-        main([*command, "--check"]) == 1
-        and "the tables of the strong agent" in capsys.readouterr().err
-    )
+    assert main([*command, "--check"]) == 1 and f"{page}, line " in capsys.readouterr().err
     assert main(command) == 0 and main([*command, "--check"]) == 0
     told = page.read_text()
     assert f"| {part.label} | " in told and told.startswith("before\n<!-- parts -->")

@@ -50,7 +50,7 @@ def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
     with pytest.raises(
         InputError, match="x: cannot be written: Read-only file system; the old file is unchanged"
     ):
-        storage.write_atomically(tmp_path / "x", [b"1"])
+        storage.write_atomically(tmp_path / "x", b"1")
 
 
 @pytest.mark.parametrize(

@@ -222,28 +222,13 @@ LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
 
 def test_an_episode_that_meets_the_limit_is_stopped_and_ends_nowhere(story):
     game = compiled(story(LOOP, 'step_reward = -1\n[[ending]]\npassage = "End"\nreward = 5\n'))
-    played = game.play(lambda texts, actions: np.zeros(len(texts), int), 10, seed=0, max_steps=4)
+    around = (game.action == game.actions.index("Round.")).astype(float)
+    played = game.play(around, 10, seed=0, max_steps=4)
     assert (played.steps == 4).all() and (played.ending == -1).all()
     assert (played.final_reward == 0).all() and (played.total == -4).all()
     half = game.play(None, 100_000, seed=0, max_steps=2)
     assert (half.ending < 0).mean() == pytest.approx(0.25, abs=0.01)  # round and round
     assert half.total.mean() == pytest.approx(0.5 * 5 + 0.25 * 4 - 0.25 * 2, abs=0.05)
-
-
-def test_a_policy_sees_text_and_action_ids(story):
-    game = compiled(story(LOOP))
-    out = game.actions.index("Out.")
-
-    def leave(texts, actions):
-        assert {game.texts[text] for text in texts} == {"Here."}
-        return np.argmax(actions == out, axis=1)
-
-    assert (game.play(leave, 50, seed=0).steps == 1).all()
-
-
-def test_a_policy_that_chooses_what_is_not_there_is_told_so(story):
-    with pytest.raises(IndexError, match="does not have"):
-        compiled(story(LOOP)).play(lambda texts, actions: np.full(len(texts), 2), 5, seed=0)
 
 
 def test_probabilities_of_slots_are_a_policy_too(market):

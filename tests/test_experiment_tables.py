@@ -196,7 +196,7 @@ def test_predictive_r2_is_computed_per_seed(results):
 def test_the_headline_replaces_only_the_text_between_its_markers(results, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
-    text = with_headline(readme, ResultSet(results), results.root)[1]
+    text = with_headline(readme, ResultSet(results), results.root)
     assert text.startswith("before\n<!-- headline -->") and text.endswith(
         "<!-- /headline -->\nafter\n"
     )

@@ -360,14 +360,15 @@ def test_rows_count_whatever_number_of_workers_made_them():
 # --- the report
 
 
-def test_check_names_the_table_whose_number_was_altered(results, capsys):
+def test_check_names_the_line_whose_number_was_altered(results, capsys):
     assert main(["report", "--out", str(results), "--check"]) == 0
     for name in ("RESULTS.md", "report.html"):
         before = (results / name).read_text()
         (results / name).write_text(before.replace("-7.05", "-7.06", 1))
         capsys.readouterr()
         assert main(["report", "--out", str(results), "--check"]) == 1
-        assert f"{name}: The games, “Statistics of the games”" in capsys.readouterr().err
+        line = before[: before.index("-7.05")].count("\n") + 1
+        assert f"{name}, line {line}: " in capsys.readouterr().err
         (results / name).write_text(before)
 
 
@@ -392,7 +393,7 @@ def test_check_sees_a_figure_of_the_page_that_is_not_the_one_drawn(results, caps
     path = results / "report.html"
     path.write_text(path.read_text().replace("<path", "<g", 1))
     assert main(["report", "--out", str(results), "--check"]) == 1
-    assert "report.html: " in capsys.readouterr().err
+    assert "report.html, line " in capsys.readouterr().err
 
 
 def test_the_report_is_the_same_to_the_byte_whenever_it_is_made(results):
@@ -423,7 +424,7 @@ def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
             f"{path}: cannot be written: No space left on device; what was there before stays"
         )
 
-    monkeypatch.setattr("drrn.lab.reports.report.write_atomically", full)
+    monkeypatch.setattr("drrn.lab.reports.report.write", full)
     assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
     assert "the report could not be written" in capsys.readouterr().err
 

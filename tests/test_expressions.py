@@ -198,18 +198,14 @@ def test_lists_can_be_read_searched_joined_and_grown():
     assert value("[1, 2][5]") is None
     assert value("['a', 'b'].indexOf('b')") == 1
     assert value("['a', 'b'].join(' and ')") == "a and b"
-    assert value("[1].concat([2, 3], 4)") == (1, 2, 3, 4)
     assert value("[1, 2] + ''") == "1,2"
     assert written("$bag.push('rope')", bag=("lamp",)) == {"bag": ("lamp", "rope")}
 
 
 def test_strings_have_methods():
     assert value("'Anna'.toUpperCase()") == "ANNA"
-    assert value("'Anna'.concat('-', 'Lena')") == "Anna-Lena"
-    assert value("'Anna'.charAt(0)") == "A"
-    assert value("'Anna'.substring(1, 3)") == "nn"
-    assert value("'Anna'.substring(-1, 2)") == "An"
-    assert value("' x '.trim()") == "x"
+    assert value("'Anna'.toLowerCase()") == "anna"
+    assert value("'Anna'.includes('nn')") is True
 
 
 def every(source):
@@ -417,10 +413,6 @@ def test_facts_tell_what_an_expression_touches():
         ("Math.floor(Math.random() * 10 % 3)", "Math.random() is supported only"),
         ("Math.floor(Math.random() + Math.random())", "two of them in one sum"),
         ("Math.floor(Math.random()" + " + 1" * 50 + ")", "more than 10 operators in a row"),
-        (
-            "Math.floor(" + "(" * 12 + "Math.random()" + " + 1)" * 12 + ")",
-            "more than 10 operators on one",
-        ),
         ("$x.constructor", ".constructor is not supported"),
         ("$x.__class__()", ".__class__ is not supported"),
         ("'open", "cannot read"),
@@ -454,7 +446,6 @@ def test_a_long_row_of_operators_is_no_deep_one():
 def test_what_grows_without_end_is_refused():
     for source, cells in [
         ("$x + $x", {"$x": "a" * 90_000}),
-        ("$x.concat($x)", {"$x": ("a",) * 9_000}),
         ("[$x, $x]", {"$x": ("a" * 90_000,)}),
         ("$x.join('" + "a" * 100 + "')", {"$x": ("a",) * 9_000}),
     ]:

@@ -1,4 +1,4 @@
-"""Games: what a check of the contract accepts, and searches and patterns that end."""
+"""Games: searches that end, and files outside the folder of a TOML."""
 
 import resource
 
@@ -7,33 +7,10 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.game.contract import ContractError, Observation
+from drrn.game.contract import Observation
 from drrn.stories.twine.renderer import Renderer
 from tests.runs import resuming, train
 from tests.sample_games import Walk
-
-
-class Teaches(Walk):
-    """A page about HTML."""
-
-    shown = "The tag <b> makes words bold, and x < y > z compares."
-
-    def look_around(self):
-        return Observation(self.shown, super().look_around().actions)
-
-
-def test_a_page_that_speaks_of_a_tag_keeps_the_contract():
-    drrn.check_game(Teaches())
-
-
-@pytest.mark.parametrize(
-    "shown", ["<b>Stone</b>", "a<br>b", "<B class='x'>Stone</B>", "[[on]]", "<<set $x>>", "&amp;"]
-)
-def test_markup_breaks_the_contract_unless_the_game_shows_it_on_purpose(shown, monkeypatch):
-    monkeypatch.setattr(Teaches, "shown", shown)
-    with pytest.raises(ContractError, match="markup"):
-        drrn.check_game(Teaches())
-    drrn.check_game(Teaches(), markup=True)
 
 
 def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):

@@ -173,10 +173,10 @@ def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
 ):
     write_atomically = storage.write_atomically
 
-    def die(path, parts):
+    def die(path, data):
         if path.name != last:
-            return write_atomically(path, parts)
-        path.with_name(f".{path.name}.123").write_bytes(parts[0][:10])
+            return write_atomically(path, data)
+        path.with_name(f".{path.name}.123").write_bytes(data[:10])
         raise KeyboardInterrupt
 
     train(tale, tmp_path / "whole", "--rounds", "1")

@@ -65,7 +65,7 @@ def test_a_truncated_episode_still_has_actions_and_must_be_reset():
     game.reset(0)
     assert not is_stopped(game) and game.step(0) and not is_stopped(game)
     assert game.step(0).actions and is_stopped(game)
-    with pytest.raises(RuntimeError, match="truncated: call reset"):
+    with pytest.raises(RuntimeError, match="truncated; call reset"):
         game.step(0)
     game.reset()
     assert not is_stopped(game)

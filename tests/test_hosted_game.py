@@ -11,6 +11,7 @@ from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.twine.story_game import StoryGame
+from tests.markup import check_markup
 from tests.tiny_engine import tiny_story
 
 FORK = {
@@ -59,6 +60,7 @@ def walked(game, *actions):
 def test_a_page_with_an_engine_is_hosted_and_keeps_the_contract(game):
     assert isinstance(game, HostedGame)
     drrn.check_game(game)
+    check_markup(game)
 
 
 def test_rules_speak_of_passages_and_of_the_engines_variables(game):

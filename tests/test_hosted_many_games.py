@@ -164,7 +164,7 @@ def test_pages_that_are_not_cached_are_released(monkeypatch, opened):
     game.reset(0)
     game.step(0)
     game.step(0)
-    forgotten = weakref.ref(game.state.moment)
+    forgotten = weakref.ref(game.state.moment.page)
     game.step(0)
     game.reset(0)
     game.stage.close()

@@ -9,10 +9,10 @@ from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.lab.authors.install import add_games
 from drrn.lab.experiments.results import Results
 from drrn.stories import added as place
 from drrn.stories.twine.rules import read_paraphrases
+from tests.imitation import add_imitation
 
 FERRY = (
     (15 - 1.25) * 8 / 7
@@ -131,7 +131,7 @@ def test_annotate_says_where_it_has_not_seen_all(crossing, tmp_path, monkeypatch
 @pytest.mark.usefixtures("home")
 def test_the_papers_experiments_are_run_on_the_games_by_name(imitation, tmp_path, jobs_here):
     """Statistics, scores, paraphrased play and the report; no example is in the imitation, so none has a Q-value."""
-    add_games(imitation, altered=True)
+    add_imitation(imitation)
     tiny = ["rounds=1", "episodes_per_round=5", "epochs=1", "evaluation_episodes=5"]
     command = [
         "reproduce",

@@ -10,10 +10,10 @@ import drrn
 from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.optional import another, ending_of, fingerprint_of, title_of
-from drrn.stories.ink.file import read_ink
-from drrn.stories.ink.game import open_ink
+from drrn.stories.ink import open_ink, read_ink
 from drrn.stories.twine.rules import read_rules
 from tests.listed_outcomes import check_outcomes
+from tests.markup import check_markup
 from tests.small_ink import STALL, TOWER
 
 BUY, TOSS, WALK = "Buy the brass key.", "Toss a coin into the well.", "Walk on."
@@ -60,6 +60,7 @@ def test_a_page_is_the_text_up_to_the_next_choice_without_markup(ink):
 def test_ink_games_keep_the_contract(ink, table, shuffle):
     game = ink(table, shuffle=shuffle)
     drrn.check_game(game, episodes=10)
+    check_markup(game)
     drrn.check_game(another(game), episodes=2)
 
 
@@ -130,7 +131,7 @@ def test_a_rule_can_end_the_game_and_drop_choices(ink):
     ("rule", "sentence"),
     [
         ('passage = "cellar"', 'no passage "cellar"'),
-        ('tag = "price"', 'no passage has the tag "price". Did you mean "prize"'),
+        ('tag = "price"', 'no tag "price". Did you mean "prize"'),
         ('where = "$coin gt 1"', r"no passage sets \$coin"),
         ('contains = "dragon"', '"dragon"'),
     ],
@@ -231,7 +232,7 @@ def test_a_story_that_the_runtime_cannot_play_is_refused(ink, table, sentence):
     ],
 )
 def test_a_story_that_never_reaches_a_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
-    monkeypatch.setattr("drrn.stories.ink.game.MAX_LINE_MILLISECONDS", 50.0)
+    monkeypatch.setattr("drrn.stories.ink.MAX_LINE_MILLISECONDS", 50.0)
     game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
     first = game.reset(0)
     with pytest.raises(InputError, match=r"reaches no choice and no end after 'Here\.'"):

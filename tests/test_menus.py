@@ -22,7 +22,7 @@ def narrow(monkeypatch, most):
     modules = ["models.base", "learning.menus", "learning.q_learning", "learning.fast.q_learning"]
     for module in (*modules, "learning.return_learning", "playing.stepped_rollouts"):
         monkeypatch.setattr(f"drrn.{module}.NARROW", most)
-    monkeypatch.setattr("drrn.compiled.lockstep.WIDE", most)
+    monkeypatch.setattr("drrn.compiled.game.WIDE", most)
 
 
 class Hall:

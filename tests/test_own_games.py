@@ -77,7 +77,7 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
         ("broken:Doors", "broken.py, line 1: SyntaxError"),
         ("needy:Doors", "ModuleNotFoundError: No module named 'nothing_such'"),
         ("tests.sample_games:GymnasiumWrong", "there is no GymnasiumWrong in tests.sample_games"),
-        ("builtins:dict", "returned a value of type dict"),
+        ("builtins:dict", "a value of type dict is not a game"),
         ("fractions:Fraction.from_float", "called without arguments, it raised TypeError"),
         ("my-games:Doors", "own game as module:factory"),
     ],
@@ -149,7 +149,7 @@ def test_anything_that_can_be_a_game_becomes_one(folder):
     [
         (Doors, r"Doors is a class; pass an instance, Doors\(\)"),
         (FixedEnv, "FixedEnv is a class"),
-        (7, "type int is not a game; pass a name"),
+        (7, "type int is not a game; a game has a name"),
     ],
 )
 def test_an_object_that_is_not_a_game_is_refused(thing, why):

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import drrn
-from drrn.compiled import lockstep
 from drrn.game.episodes import summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
@@ -144,7 +143,9 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
 def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, monkeypatch):
     rollouts = rollouts_of(fork, "compiled")
     game, (first, again) = rollouts.game, rollouts.tables(policy_of("best", 1.0))[0]
-    monkeypatch.setattr(lockstep, "MAX_SEEN_TABLE", 7 * len(game.texts))  # no more than 7 at once
+    monkeypatch.setattr(
+        "drrn.compiled.game.MAX_SEEN_TABLE", 7 * len(game.texts)
+    )  # no more than 7 at once
     taken = game.play(first, 300, seed=0, record=True, again=again).transitions
     assert np.bincount(np.unique(taken.episode)).sum() == 300
     for episode in range(300):

@@ -107,8 +107,8 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(
     train(tale, tmp_path / "whole", "--rounds", "1")
     write_atomically = storage.write_atomically
 
-    def write_and_die(path, parts):
-        write_atomically(path, parts)
+    def write_and_die(path, data):
+        write_atomically(path, data)
         if path.name == last:
             raise KeyboardInterrupt
 

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 import drrn
 from drrn import registry
@@ -238,4 +237,4 @@ def test_a_model_of_ones_own_is_trained_from_python_too(here, tale):
         replicas=1,
     )
     assert isinstance(trainer.model, Model) and type(trainer.model).__name__ == "Own"
-    assert len(list(trainer.train())) == 1 and trainer.device == torch.device("cpu")
+    assert len(list(trainer.train())) == 1

@@ -4,7 +4,6 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
-from drrn.stories.twine.script import MEANINGS
 
 FORK = """\
 :: Start
@@ -116,35 +115,6 @@ def test_inputs_answer_what_a_story_asks(story):
     assert story(twee, '[inputs]\nname = "Ines"\n').reset(0).text == "Hello, Ines."
 
 
-def test_macros_says_what_an_unknown_macro_means_however_it_is_written(story):
-    twee = ":: Start\n<<loadJS 'x.js'>>Hi.<<once>> There.<<endonce>>\n\n[[On]]\n\n:: On\nOn.<<delayedshow 'End' >>\n\n"
-    twee += ":: End\n<<say 1 + 1>>\n"
-    meanings = '[macros]\nloadjs = "ignore"\n"<<Once>>" = "ignore"\ndelayedshow = "display"\nSAY = "print"\n'
-    game = story(twee, meanings)
-    assert (game.reset(0).text, game.step(0).text) == ("Hi. There.", "On.2")
-
-
-def test_macros_overrides_known_macros(story):
-    assert (
-        story(":: Start\n<<print 1>>Hi.\n", '[macros]\nprint = "ignore"\n').reset(0).text == "Hi."
-    )
-
-
-def test_every_meaning_that_macros_may_name_is_a_known_macro(story):
-    for meaning in set(MEANINGS) - {"ignore"}:
-        game = story(
-            ":: Start\n<<wobble 'Start'>>Hi.\n", f'[macros]\nwobble = "{meaning}"\n', lenient=True
-        )
-        assert not [problem for problem in game.problems if "is not supported" in problem.what]
-
-
-def test_a_story_without_macros_in_its_rules_keeps_its_fingerprint(story):
-    rules = "step_reward = -0.5\n"
-    plain = story(FORK, rules).fingerprint
-    assert plain == story(FORK, rules + "[macros]\n").fingerprint
-    assert plain != story(FORK, rules + '[macros]\nx = "ignore"\n').fingerprint
-
-
 def test_paraphrased_play_shows_other_words_and_leads_the_same_way(story, tmp_path):
     (tmp_path / "other.tsv").write_text(
         "original\tparaphrase\nLeft.\tTo the left hand.\n", encoding="utf-8"
@@ -189,14 +159,6 @@ ENDING = '[[ending]]\npassage = "Left"\n'
             "[[ending]] 2 can never match: [[ending]] 1 always matches",
         ),
         (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
-        (
-            '[macros]\nx = "prints"\n',
-            "macros: x = 'prints' is not a known meaning. Did you mean \"print\"? Known: ignore, display",
-        ),
-        ("[macros]\nx = 1\n", "macros: x = 1 is not a known meaning. Known: ignore"),
-        ('[macros]\nx = "ignore"\nX = "print"\n', "macros: X occurs twice"),
-        ('[macros]\n"two words" = "ignore"\n', '"two words" is not the name of a macro'),
-        ('macros = "ignore"\n', "macros: must be a table, not 'ignore'"),
         ('drop = ["("]\n', "drop: the pattern '(' cannot be used"),
         ('paraphrases = "none.tsv"\n', 'names "none.tsv", which is not a file'),
     ],

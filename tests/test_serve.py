@@ -141,9 +141,9 @@ def test_a_body_without_a_length_is_cut_off(client):
         "/static//etc/passwd",
         "/static/%00",
         "/api/games/..%2f..%2f..%2fetc%2fpasswd",
-        "/api/runs/..",
-        "/api/runs/%2e%2e%2f%2e%2e",
-        "/api/runs/.serve",
+        "/api/runs/../after/0",
+        "/api/runs/%2e%2e%2f%2e%2e/after/0",
+        "/api/runs/.serve/after/0",
         "/api/tests/%2e%2e/report.html",
         "/api/sessions/%00",
         "/api/tests/..%2fscores",
@@ -300,7 +300,6 @@ def test_there_are_never_more_sessions_than_the_limit(client, fork_id, monkeypat
     monkeypatch.setattr(services, "FULL_IDLE_SECONDS", -1)  # all have been idle for longer
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 201
     assert client.get(f"/api/sessions/{page['session']}").status_code == 404
-    assert client.delete(f"/api/sessions/{page['session']}").status_code == 404
 
 
 def test_a_long_game_keeps_its_last_pages_only(client, fork_id, monkeypatch):

@@ -13,12 +13,13 @@ import pytest
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
+from drrn.game.contract import Observation
 from drrn.game.make import GameSpec, make
 from drrn.runs.agent import Agent
 from drrn.runs.storage import CONFIG
 from drrn.serve.advice_worker import AdviceWorker, word_importance, word_pages
 from drrn.serve.embeddings import read_embeddings
-from drrn.serve.forms import settings_form, settings_from
+from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import Library
 from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
@@ -139,7 +140,7 @@ def check_embeddings(run):
 
 def check_advice(folder):
     page = make("long-watch", shuffle=False).reset(0)
-    advice = AdviceWorker().advise(folder, "best", [], page.text, page.actions, False, True)
+    advice = AdviceWorker().advise(folder, "best", [], page, True)
     q = [action["q"] for action in advice["actions"]]
     assert advice["choice"] == q.index(max(q))
     assert sum(action["share"] for action in advice["actions"]) == pytest.approx(1)
@@ -184,11 +185,10 @@ def test_the_importance_of_a_word_is_the_difference_of_q_without_it():
     def q(text):
         return sum(values.get(word, 0.0) for word in text.lower().replace(".", "").split())
 
-    text = "Gold 😀 gold. A door."
-    actions = ("Open door", "wait")
-    pages = word_pages(text, actions)
-    table = np.array([[q(state) + q(action) for action in menu] for state, menu in pages])
-    words = word_importance(text, actions, table)
+    page = Observation("Gold 😀 gold. A door.", ("Open door", "wait"))
+    pages = word_pages(page)
+    table = np.array([[q(each.text) + q(action) for action in each.actions] for each in pages])
+    words = word_importance(page, table)
     state = {(word["start"], word["word"]): word["importance"] for word in words["state"]}
     assert state == {
         (0, "gold"): [3.0, 3.0],

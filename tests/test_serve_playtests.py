@@ -16,7 +16,7 @@ from drrn.game.episodes import random_policy
 from drrn.game.make import make
 from drrn.serve.async_service import AsyncService
 from drrn.serve.library import Library
-from drrn.serve.playtest_worker import SolvedMap, map_data, sampled_findings, seen_paths
+from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings, seen_paths
 from drrn.serve.services import TOO_LONG, Services
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import StoryTest
@@ -30,26 +30,32 @@ def probabilities(findings, field="probability"):
     return {ending["name"]: ending[field]["mean"] for ending in findings["endings"]}
 
 
+def worker_of(game):
+    worker = PlayTestWorker(None)
+    worker.game = game
+    return worker
+
+
 def test_the_odds_from_the_first_page_are_those_of_the_story(fork):
     compiled = compile_game(fork)
-    start = SolvedMap(compiled).page(0)
+    start = worker_of(fork).page(0)
     findings = start["findings"]
     random_reward = findings["random"]["final_reward"]["mean"]
     assert random_reward == pytest.approx(random_play(compiled).final_reward)
     assert findings["best"]["final_reward"]["mean"] == pytest.approx(best(compiled).score)
     assert probabilities(findings, "best") == {"Island": 1.0, "Home": 0.0}
-    assert start["path"].actions == ()
+    assert start["path"]["actions"] == []
 
 
 def test_from_the_water_two_thirds_of_random_games_reach_the_island(fork):
-    solved = SolvedMap(compile_game(fork))
-    page = solved.page(solved.drawing.labels.index("Grey"))
+    worker = worker_of(fork)
+    page = worker.page(worker.map.labels.index("Grey"))
     # x = 1/2 + 1/2 · (1/2 x)
     assert probabilities(page["findings"]) == {
         "Island": pytest.approx(2 / 3),
         "Home": pytest.approx(1 / 3),
     }
-    assert (page["path"].actions, page["texts"]) == (("Go out.",), ["You are out on the water."])
+    assert (page["path"]["actions"], page["texts"]) == (["Go out."], ["You are out on the water."])
 
 
 def test_the_map_has_the_links_of_each_page(fork):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import torch
 
 import drrn
 from drrn.cli import main, parser
-from drrn.declaration import declared
 from drrn.errors import InputError
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.lab.experiments.results import Results, difference
@@ -305,7 +305,7 @@ def test_flat_names_and_groups_are_two_views_of_the_same_values():
     assert settings.exploration.alpha == 2.0 and settings.run.rounds == 3
     assert Settings.from_flat(settings.flat()) == settings
     assert settings.replace(rounds=4).run.rounds == 4
-    count = sum(len(declared(group)) for group in GROUPS.values())
+    count = sum(len(fields(group)) for group in GROUPS.values())
     assert len(all_settings()) == count  # flat names are unique
 
 

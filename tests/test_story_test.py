@@ -14,7 +14,8 @@ from drrn.document import github_annotations, to_text
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.runs import quick_player
-from drrn.stories.ink.game import open_ink
+from drrn.stories.authored import AuthoredGame
+from drrn.stories.ink import open_ink
 from drrn.stories.playtest import play
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
 from drrn.stories.playtest.coverage import Source, broken_links
@@ -83,19 +84,22 @@ class Uncompiled:
     def __init__(self, game):
         self.game = game
 
-    name = property(lambda self: self.game.name)
-    rules = property(lambda self: self.game.rules)
-    story = property(lambda self: self.game.story)
-    script = property(lambda self: self.game.script)
-    position = property(lambda self: self.game.position)
-    ending = property(lambda self: self.game.ending)
-    max_steps = property(lambda self: self.game.max_steps)
-
     def reset(self, seed=None):
         return self.game.reset(seed)
 
     def step(self, index):
         return self.game.step(index)
+
+
+def forwarded(name):
+    return property(lambda self: getattr(self.game, name))
+
+
+for name in "name title rules story engine links left_out problems asked errors".split():
+    setattr(Uncompiled, name, forwarded(name))
+for name in "position ending max_steps".split():
+    setattr(Uncompiled, name, forwarded(name))
+AuthoredGame.register(Uncompiled)
 
 
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
@@ -166,8 +170,8 @@ def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story)
 def test_without_an_ending_the_advice_fits(story):
     report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
     assert not report.endings
-    assert any('restart = ["^Once' in said for said in report.advice)
-    assert any('ends = { passage = "Last" }' in said for said in report.advice)
+    assert any("ends = {" in line for line in report.advice)
+    assert any("restart = [" in line for line in report.advice)
 
 
 SUGAR = """\
@@ -299,7 +303,7 @@ Sky.
 """
 
 
-def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
+def test_odds_that_fail_show_the_shortest_path(story):
     seldom, never, named = (
         "ending = 'Won'\nodds = '>= 90 %'",
         "ending = 'Sky'\nodds = '> 1 %'",
@@ -308,10 +312,7 @@ def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
     checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
     assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"
-    assert (
-        'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %'
-        in odds.result
-    )
+    assert "37.5 % in random play, exactly" in odds.result
     assert lost.path is None and "no play reaches it" in lost.result
     assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.result
     odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 3).expectations
@@ -358,17 +359,6 @@ def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
     assert "Endings (1, and 1 dead end)" in text_of(report)
 
 
-def test_macros_that_an_engine_has_no_use_for_are_said_to_have_no_effect(tmp_path):
-    (tmp_path / "tale.html").write_text(
-        tiny_story({"Start": "[[On->End]]", "End": "The end."}), encoding="utf-8"
-    )
-    (tmp_path / "tale.toml").write_text(
-        'story = "tale.html"\n[macros]\nwobble = "ignore"\n', encoding="utf-8"
-    )
-    report = report_of(drrn.make(tmp_path / "tale.toml", shuffle=False), seconds=3.0)
-    assert any(said.startswith("[macros] in the TOML has no effect") for said in report.advice)
-
-
 def test_an_ink_story_is_tested_like_any_other(tmp_path):
     path = tmp_path / "stall.json"
     path.write_text(json.dumps(STALL), encoding="utf-8")
@@ -407,7 +397,7 @@ def test_an_agent_plays_what_cannot_be_compiled_and_its_endings_are_told(monkeyp
     monkeypatch.setitem(quick_player.SMALL, "rounds", 4)
     test = StoryTest(Coin(), 1)
     test.run()
-    play.play_agent(test.game, test.evidence, quick_player.quick_player, 120)
+    play.play_agent(test.games, quick_player.quick_player, 120)
     report = test.findings()
     assert (report.agent.games, report.agent_lessons) == (20, 4 * (20 + 3))
     assert report.agent.final_reward.mean > 0.9 and report.endings[0].agent.mean > 0.9
@@ -416,7 +406,7 @@ def test_an_agent_plays_what_cannot_be_compiled_and_its_endings_are_told(monkeyp
 
 def test_an_agent_whose_time_is_over_has_played_nothing():
     evidence = Evidence()
-    play.play_agent(Coin(), evidence, quick_player.quick_player, -1)
+    play.play_agent(play.Games(Coin(), evidence), quick_player.quick_player, -1)
     assert evidence.agent.games == 0
 
 

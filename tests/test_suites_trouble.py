@@ -58,7 +58,7 @@ def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(
         0,
     )  # no ending
     assert sentence in caplog.text and "\n" not in caplog.messages[0]
-    with pytest.raises(RuntimeError, match="was stopped"):
+    with pytest.raises(RuntimeError, match="was truncated"):
         trouble.step(0)
     assert trouble.reset(0) == first and not trouble.stopped
     assert trouble.step(first.actions.index("take coin")).reward == 1

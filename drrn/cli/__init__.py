@@ -165,7 +165,7 @@ class OnOrOff(argparse.Action):
 
 def _number(kind: type, **bounds: Any) -> Callable[[str], Any]:
     """Return a function that reads a number within bounds."""
-    declaration = Setting("the value", "", kind, False, None, "", **bounds)
+    declaration = Setting("the value", kind, **bounds)
 
     def read(text: str) -> Any:
         try:

@@ -11,7 +11,7 @@ from drrn.errors import InputError
 from drrn.game.optional import title_of
 from drrn.stories.authored import Explorable, explorable
 from drrn.stories.playtest.findings import Ending, Findings
-from drrn.stories.playtest.playtest import explore_endings
+from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import counted, one_line, visible_json
@@ -26,7 +26,9 @@ def run(options: argparse.Namespace) -> None:
     path = options.out or story.with_suffix(".toml")
     if path.exists():
         raise InputError(f"{path}: the file exists and is left as it is: choose another --out")
-    findings, by_chance = explore_endings(game, options.limit, RANDOM_SECONDS, status_line())
+    findings = inspect_game(
+        game, None, limit=options.limit, seconds=RANDOM_SECONDS, progress=status_line()
+    )
     clear_status()
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -39,11 +41,7 @@ def run(options: argparse.Namespace) -> None:
     count = counted(sum(len(ending.variants or "1") for ending in findings.endings), "ending")
     print(f"{path}: {count}; fill in the reward of each, then: {command}")
     if not findings.complete:
-        games = f" ({by_chance:,} of these by {RANDOM_SECONDS} seconds of random games)"
-        print(
-            f"Not every page was visited{games if by_chance else ''}: "
-            f"drrn test {path} looks for endings that are not listed"
-        )
+        print(f"Not every page was visited: drrn test {path} looks for endings that are not listed")
 
 
 def annotation(game: Explorable, findings: Findings, story: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import episode, mean_and_sd
 from drrn.game.make import GameSpec
-from drrn.runs.agent import Agent, Attention
+from drrn.runs.agent import Agent
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
 from drrn.stories.playtest.findings import last_words
@@ -24,8 +23,6 @@ from drrn.writing import counted, one_line
 
 EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
-MARKED = 1.5  # a word is marked from this multiple of its equal share
-MAX_WORDS = 5  # listed by --attention
 
 Figures = dict[str, list[dict[str, Any]]]  # by policy, of each replica
 QValues = dict[str, list[float]]  # by action, best first: of each replica
@@ -118,8 +115,6 @@ def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
 def run_ask(options: argparse.Namespace) -> None:
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
-    if options.attention and options.examples is not None:
-        raise InputError("--attention needs a --state and --action texts; leave out --examples")
     agent = Agent.load(options.agent)
     if options.examples is not None:
         pages = list(_examples(agent, Run(options.agent).open_game(), options.examples))
@@ -130,16 +125,10 @@ def run_ask(options: argparse.Namespace) -> None:
         return
     _warn_about_unknown_texts(agent, options.state, options.action)
     q_values = _ask(agent, options.state, options.action)
-    weights = {}
-    if options.attention:
-        actions = list(q_values)
-        weights = dict(zip(actions, agent.attention(options.state, actions), strict=True))
     if options.json:
-        detailed = {action: {"q": q_values[action], **vars(w)} for action, w in weights.items()}
-        print_json(detailed or q_values)
-        return
-    attention = "".join(_attention_text(action, each) for action, each in weights.items())
-    print(table(_rows(q_values), header=["Q", "", "action"]) + attention)
+        print_json(q_values)
+    else:
+        print(table(_rows(q_values), header=["Q", "", "action"]))
 
 
 def _ask(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
@@ -153,21 +142,6 @@ def _rows(q_values: QValues) -> list[list[object]]:
         [statistics.fmean(values), f"± {statistics.pstdev(values):.2f}", action]
         for action, values in q_values.items()
     ]
-
-
-def _attention_text(action: str, attention: Attention) -> str:
-    """Return the words of both texts, the important ones marked, then the most important."""
-    lines = [f"\n\nAttention for: {one_line(action)}"]
-    mark = "\033[1m{}\033[0m" if sys.stdout.isatty() else "[{}]"
-    for side, weights in (("state", attention.state), ("action", attention.action)):
-        if not weights:
-            continue
-        least = MARKED / len(weights)
-        text = " ".join(mark.format(word) if weight >= least else word for word, weight in weights)
-        first = sorted(weights, key=lambda each: -each[1])[:MAX_WORDS]
-        shares = ", ".join(f"{word} {weight:.0%}" for word, weight in first)
-        lines.append(f"  {side}: {text}\n    {shares}")
-    return "\n".join(lines)
 
 
 def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:

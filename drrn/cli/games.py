@@ -67,8 +67,7 @@ def run_add(options: argparse.Namespace) -> None:
     from drrn.lab.authors.install import add_games
 
     before = added.origin_if_sound()
-    choices = {"as_published": options.as_published, "altered": options.altered}
-    origin, is_new = add_games(options.path, **choices)
+    origin, is_new = add_games(options.path, as_published=options.as_published)
     what = "installed" if before is None else "installed again"
     if not is_new:
         what = "already installed"

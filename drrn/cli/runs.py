@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import itertools
 import re
 import sys
@@ -13,7 +12,8 @@ from typing import Any
 from drrn.cli.terminal import print_json, table, warn
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
-from drrn.runs.run import Run, RunSummary, check_same_game
+from drrn.runs.curve import Curve, draw_curves
+from drrn.runs.run import Run, check_same_game
 from drrn.settings import POLICIES
 
 COMPARE_HEADER = ["run", "model", "seeds", "round", "mean", "sd"]
@@ -22,7 +22,7 @@ COMPARE_HEADER = ["run", "model", "seeds", "round", "mean", "sd"]
 def run_list(options: argparse.Namespace) -> None:
     summaries = [run.summary() for run in Run.find(options.folder)]
     if options.json:
-        print_json([dataclasses.asdict(each) for each in summaries])
+        print_json(summaries)
         return
     if not summaries:
         warn(f"{options.folder}: no runs; drrn train makes one")
@@ -30,15 +30,15 @@ def run_list(options: argparse.Namespace) -> None:
     header = ["run", "game", "model", "seeds", "rounds", *POLICIES, "when", "state"]
     print(table([_cells(each) for each in summaries], header=header))
     for each in summaries:
-        if each.fault:
-            warn(each.fault)
+        if each["fault"]:
+            warn(each["fault"])
 
 
-def _cells(run: RunSummary) -> list[object]:
-    scores = run.scores or {}
-    rounds = None if run.rounds is None else f"{run.rounds_done}/{run.rounds}"
-    means = [scores.get(policy) for policy in POLICIES]
-    return [run.run, run.game, run.model, run.replicas, rounds, *means, run.when, run.state]
+def _cells(run: dict[str, Any]) -> list[object]:
+    scores = run["scores"] or {}
+    rounds = None if run["rounds"] is None else f"{run['rounds_done']}/{run['rounds']}"
+    facts = [run[name] for name in ("run", "game", "model", "replicas")]
+    return [*facts, rounds, *map(scores.get, POLICIES), run["when"], run["state"]]
 
 
 def run_compare(options: argparse.Namespace) -> None:
@@ -58,12 +58,12 @@ def run_compare(options: argparse.Namespace) -> None:
         warn("the runs played different numbers of episodes; compare one round with --round")
     if options.no_plot:
         return
-    from drrn.runs.curve import draw_curves
-
     title = runs[0].config["game"]["title"]
-    curves = [(_label(run), run.rounds()) for run in runs]
+    curves = [Curve(_label(run), run.rounds(), column) for run in runs]
+    references = {"random play": random, "best possible": best}
+    measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
     try:
-        draw_curves(curves, column, title, (random, best), paths)
+        draw_curves(curves, references, measure, title, paths)
     except InputError as error:
         warn(f"no plot: {error}")
         return

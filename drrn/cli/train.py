@@ -17,8 +17,8 @@ from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.contract import Game
 from drrn.game.optional import title_of
+from drrn.runs import curve
 from drrn.runs.config import settings_for_game
-from drrn.runs.curve import draw_curve
 from drrn.runs.run import Run
 from drrn.runs.scores import ReferenceScores, Round, RoundScores, Row, reference_scores, rounds_of
 from drrn.runs.storage import CONFIG, CURVE, read_json
@@ -159,7 +159,7 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
     print(f"run: {run.folder}", file=output)
     path = run.folder / CURVE
     try:
-        draw_curve(run.rounds(), title, scores, path)
+        curve.draw_run(run.rounds(), title, scores, path)
         print(f"curve: {path}", file=output)
     except InputError as error:
         terminal.warn(f"no curve: {error}")

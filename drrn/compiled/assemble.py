@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import Face, Floats, Ints, States, totals
+from drrn.compiled.game import Compiled, Floats, Ints, totals
+from drrn.compiled.search import Face, States
 from drrn.game.contract import Game
 from drrn.game.optional import step_limit_of, title_of
 from drrn.text import ranges
@@ -30,39 +29,28 @@ SCALE = math.lcm(*range(1, 37))  # makes thirds, sixths, tenths … whole number
 
 def assemble(game: Game, states: States) -> Compiled:
     """Return the compiled game. Row 0 stays the opening; states and rows keep their order."""
-    faces = _Faces()
-    for face in states.faces:
-        faces.add(face)
-    pages = faces.pages
-    face_of = _ints(states.face)
-    page, passage, ending_at, kind = _ints(faces.parts)[face_of].T  # [S] each
-    reward = np.array([face.reward for face in states.faces])[face_of]
-    page_action, page_first = _flat(pages.actions)
-    count = np.diff(_ints(states.first))
-    action = page_action[ranges(page_first[page], count)]
-    merged = _merge(states, kind, action, _rows_in_page_order(states, faces.positions))
-    first_states = merged.states
+    faces = _Faces(states.faces)
+    page_action, page_first = _flat(faces.menus)
+    of_state, count, graph = _merge(states, faces, page_action, page_first)
+    page, passage, ending_at = _ints(faces.parts)[of_state, :3].T
     return Compiled(
         name=game.name,
         title=title_of(game),
         max_steps=step_limit_of(game),
-        texts=tuple(pages.text_numbers),
-        actions=tuple(pages.action_numbers),
+        texts=tuple(faces.texts),
+        actions=tuple(faces.actions),
         passages=tuple(faces.passages),
         endings=tuple(faces.endings),
-        page_text=_ints(pages.text),
-        page_hypertext=np.array(pages.hypertext),
+        page_text=_ints(faces.page_text),
+        page_hypertext=np.array(faces.page_hypertext),
         page_first=page_first,
         page_action=page_action,
-        page=page[first_states],
-        passage=passage[first_states],
-        reward=reward[first_states],
-        ending_at=ending_at[first_states],
-        first=_starts(count[first_states]),
-        row=merged.row,
-        row_first=merged.row_first,
-        successor=merged.successor,
-        probability=merged.probability,
+        page=page,
+        passage=passage,
+        reward=np.array([face.reward for face in states.faces])[of_state],
+        ending_at=ending_at,
+        first=_starts(count),
+        **graph,
         raw_states=states.raw_states,
         raw_complete=states.raw_complete,
         live_states=len(states),
@@ -80,88 +68,69 @@ class _Numbers(dict[Any, int]):
         return number
 
 
-@dataclass
-class _Pages:
-    """Interned pages. The first face that shows a page determines the order of its actions."""
-
-    text_numbers: _Numbers = field(default_factory=_Numbers)
-    action_numbers: _Numbers = field(default_factory=_Numbers)
-    numbers: _Numbers = field(default_factory=_Numbers)
-    text: list[int] = field(default_factory=list)
-    hypertext: list[bool] = field(default_factory=list)
-    actions: list[list[int]] = field(default_factory=list)
-
-    def add(self, face: Face) -> tuple[int, list[int]]:
-        """Return the number of a face's page, and each page action's index on the face."""
-        text = self.text_numbers[face.text]
-        actions = [self.action_numbers[action] for action in face.actions]
-        page = self.numbers[text, tuple(sorted(actions))]
-        if page == len(self.text):
-            self.text.append(text)
-            self.hypertext.append(face.hypertext)
-            self.actions.append(actions)
-        indices = np.empty(len(actions), np.intp)
-        indices[np.argsort(self.actions[page], kind="stable")] = np.argsort(actions, kind="stable")
-        return page, indices.tolist()
-
-
-@dataclass
 class _Faces:
-    """Interned faces: the numbers of their parts, and each page action's index on the face."""
+    """Interned faces. The first face that shows a page determines the order of its actions."""
 
-    pages: _Pages = field(default_factory=_Pages)
-    passages: _Numbers = field(default_factory=_Numbers)
-    endings: _Numbers = field(default_factory=_Numbers)
-    kinds: _Numbers = field(default_factory=_Numbers)  # what a state shows and pays
-    parts: list[tuple[int, int, int, int]] = field(default_factory=list)
-    positions: list[list[int]] = field(default_factory=list)
+    def __init__(self, faces: Sequence[Face]) -> None:
+        self.texts = _Numbers()
+        self.actions = _Numbers()
+        self.passages = _Numbers()
+        self.endings = _Numbers()
+        self.pages = _Numbers()
+        self.kinds = _Numbers()  # what a state shows and pays
+        self.page_text: list[int] = []
+        self.page_hypertext: list[bool] = []
+        self.menus: list[list[int]] = []  # actions of each page
+        self.parts: list[tuple[int, int, int, int]] = []  # page, passage, ending, kind of each face
+        self.positions: list[list[int]] = []  # of each page action among the actions of the face
+        for face in faces:
+            self._add(face)
 
-    def add(self, face: Face) -> None:
-        page, positions = self.pages.add(face)
+    def _add(self, face: Face) -> None:
+        text = self.texts[face.text]
+        actions = [self.actions[action] for action in face.actions]
+        page = self.pages[text, tuple(sorted(actions))]
+        if page == len(self.menus):
+            self.page_text.append(text)
+            self.page_hypertext.append(face.hypertext)
+            self.menus.append(actions)
+        indices = np.empty(len(actions), np.intp)
+        indices[np.argsort(self.menus[page], kind="stable")] = np.argsort(actions, kind="stable")
+        self.positions.append(indices.tolist())
         ending = self.endings[face.ending] if face.ending else -1
         kind = self.kinds[page, face.reward, ending]
         self.parts.append((page, self.passages[face.passage], ending, kind))
-        self.positions.append(positions)
 
 
-@dataclass(frozen=True)
-class _Merged:
-    """The graph after merging: the first state of each class, and the rows of their slots."""
+def _merge(
+    states: States, faces: _Faces, page_action: Ints, page_first: Ints
+) -> tuple[Ints, Ints, dict[str, Any]]:
+    """Merge bisimilar states and equal rows.
 
-    states: Ints
-    row: Ints  # of each slot
-    row_first: Ints
-    successor: Ints
-    probability: Floats
-
-
-def _rows_in_page_order(states: States, positions: list[list[int]]) -> Ints:
-    """Return the row of each slot, with a state's slots in the order of its page's actions."""
-    position, position_first = _flat(positions)
+    Returns the face and the number of actions of each class of states, and the arrays of rows.
+    """
+    face = _ints(states.face)
+    page, _, _, kind = _ints(faces.parts)[face].T  # [S] each
     first = _ints(states.first)
     count = np.diff(first)
-    in_page_order = position[ranges(position_first[_ints(states.face)], count)]
-    row: Ints = _ints(states.row)[np.repeat(first[:-1], count) + in_page_order]
-    return row
-
-
-def _merge(states: States, kind: Ints, action: Ints, row: Ints) -> _Merged:
-    first = _ints(states.first)
+    action = page_action[ranges(page_first[page], count)]
+    position, position_first = _flat(faces.positions)
+    in_page_order = position[ranges(position_first[face], count)]
+    row = _ints(states.row)[np.repeat(first[:-1], count) + in_page_order]
     row_first = _ints(states.row_first)
     successor = _ints(states.successor)
     probability = np.array(states.probability)
     hashes = behaviour_hashes(kind, first, action, row, row_first, successor, probability)
-    state_hash, row_hash = hashes
-    first_states, state = _first_occurrences(state_hash)
-    used = np.concatenate([[0], row[ranges(first[first_states], np.diff(first)[first_states])]])
-    first_rows, row = _first_occurrences(row_hash[used])
-    outcomes = _merge_outcomes(used[first_rows], row_first, state[successor], probability)
-    return _Merged(first_states, row[1:], *outcomes)
+    kept, state = _first_occurrences(hashes[0])
+    used = np.concatenate([[0], row[ranges(first[kept], count[kept])]])
+    kept_rows, row = _first_occurrences(hashes[1][used])
+    graph = _merge_outcomes(used[kept_rows], row_first, state[successor], probability)
+    return face[kept], count[kept], {"row": row[1:], **graph}
 
 
 def _merge_outcomes(
     rows: Ints, row_first: Ints, successor: Ints, probability: Floats
-) -> tuple[Ints, Ints, Floats]:
+) -> dict[str, Any]:
     """Return the outcomes of some rows; those that lead to the same state are added."""
     counts = np.diff(row_first)[rows]
     old = ranges(row_first[rows], counts)
@@ -171,7 +140,8 @@ def _merge_outcomes(
     merged = totals(number, probability[old], len(pairs))
     row = pairs // size
     merged /= totals(row, merged, len(rows))[row]  # so that the probabilities sum to exactly 1
-    return _starts(np.bincount(row)), pairs % size, merged
+    row_first = _starts(np.bincount(row))
+    return {"row_first": row_first, "successor": pairs % size, "probability": merged}
 
 
 def behaviour_hashes(

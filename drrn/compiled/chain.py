@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from drrn.compiled.graph import Flags, Floats, Ints, StateGraph, totals
+from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
 from drrn.compiled.linear import MAX_TERMS, series
 from drrn.text import ranges
 
 
-def uniform(graph: StateGraph) -> Floats:
+def uniform(graph: Compiled) -> Floats:
     """Return the probability of each slot under random play."""
     return (1.0 / np.maximum(graph.count, 1))[graph.slot_state]
 
 
-def softmax_of_slots(graph: StateGraph, q: Floats, scale: float = 1.0) -> Floats:
+def softmax_of_slots(graph: Compiled, q: Floats, scale: float = 1.0) -> Floats:
     """Return the probability of each slot, proportional to exp(scale · q)."""
     states = graph.slot_state
     largest = np.full(len(graph), -np.inf)
@@ -27,7 +27,7 @@ def softmax_of_slots(graph: StateGraph, q: Floats, scale: float = 1.0) -> Floats
 class Chain:
     """Transitions between states with their probabilities, and the start distribution."""
 
-    def __init__(self, graph: StateGraph, probabilities: Floats) -> None:
+    def __init__(self, graph: Compiled, probabilities: Floats) -> None:
         states = graph.slot_state
         rows = graph.row
         if graph.slot_groups is not None:

@@ -1,25 +1,48 @@
-"""`compile_game`: all reachable states of a game as arrays."""
+"""`compile_game`: all reachable states of a game as arrays, searched once and cached.
+
+The cache has one file per game, named by a hash of the game and of the code that compiles it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import hashlib
+import io
+import json
+import logging
+import zipfile
+import zlib
 from collections.abc import Callable
+from functools import cache as memoise
 from pathlib import Path
+from typing import Any
 
-from drrn.compiled import cache as files
+import numpy as np
+
 from drrn.compiled.assemble import assemble
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import States, TooLargeError, refusal
-from drrn.compiled.search import breadth_first
+from drrn.compiled.search import BreadthFirst, EndingId, States, TooLargeError, refusal
 from drrn.errors import InputError
+from drrn.files import home, slug, write_atomically
 from drrn.game.contract import Game, looks_like_a_game
 from drrn.game.enumerable import Enumerable, Searchable
-from drrn.game.optional import has_fingerprint
+from drrn.game.optional import fingerprint_of, has_fingerprint, step_limit_of, title_of
 
 LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for
 MEMORY = 2_000  # MB
 
+UNREADABLE = (
+    *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
+)
+CODE = ("game", "compiled", "stories", "worlds", "suites")  # packages that results depend on
+TABLES = "tables"  # everything that is not an array, as JSON
+
 Progress = Callable[[int], None]
+
+log = logging.getLogger("drrn")
 
 
 def compile_game(
@@ -48,35 +71,25 @@ def compile_game(
         >>> drrn.best(game).score
     """
     if not looks_like_a_game(game):
-        raise InputError(
-            f"a value of type {type(game).__name__} is not a game; "
-            "open a name with drrn.make, or pass a game"
-        )
+        kind = type(game).__name__
+        remedy = "open a name with drrn.make, or pass a game"
+        raise InputError(f"a value of type {kind} is not a game; {remedy}")
     if isinstance(game, Compiled):
         return game
-    _check_outcomes_listed(game)
-    folder = files.cache_folder() if cache is True else cache or None
-    path = files.cache_path(game, folder) if folder and has_fingerprint(game) else None
-    shuffle = bool(getattr(game, "shuffle", False))
-    compiled = files.load_compiled(path, shuffle) if path else None
+    if not can_be_compiled(game):
+        methods = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
+        missing = ", ".join(name + methods[name] for name in methods if not hasattr(game, name))
+        lacks = f"{type(game).__name__} lacks {missing} (see docs/games.md)"
+        raise refusal(game, f"it does not list its outcomes: {lacks}")
+    folder = home() / "cache" if cache is True else cache or None
+    path = _cache_path(game, folder) if folder and has_fingerprint(game) else None
+    compiled = _load(path, bool(getattr(game, "shuffle", False))) if path else None
     if compiled is None:
         compiled = assemble(game, _search_once(game, path, limit, memory * 2**20, progress))
         # a result that a small limit truncated is not cached
         if path and (compiled.raw_complete or limit >= MOST_STATES):
-            files.save_compiled(compiled, path)
+            _save(compiled, path)
     return compiled
-
-
-def _check_outcomes_listed(game: Game) -> None:
-    if isinstance(game, (Enumerable, Searchable)):
-        return
-    methods = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
-    missing = [name + arguments for name, arguments in methods.items() if not hasattr(game, name)]
-    raise refusal(
-        game,
-        f"it does not list its outcomes: {type(game).__name__} lacks {', '.join(missing)} "
-        "(see docs/games.md)",
-    )
 
 
 def can_be_compiled(game: Game) -> bool:
@@ -91,12 +104,18 @@ def _search_once(
     seconds = getattr(game, "search_seconds", None)
     if path is None or seconds is None:
         return _search(game, limit, memory, progress)
-    if reason := files.load_refusal(path, seconds):
-        raise InputError(reason)
+    record = path.with_suffix(".refused.json")
+    with contextlib.suppress(*UNREADABLE):
+        refused = json.loads(record.read_text(encoding="utf-8"))
+        if float(refused["seconds"]) >= seconds:
+            raise InputError(str(refused["why"]))
     try:
         return _search(game, limit, memory, progress)
     except InputError as error:
-        files.save_refusal(path, seconds, str(error))
+        with contextlib.suppress(OSError):
+            record.parent.mkdir(parents=True, exist_ok=True)
+            refused = {"seconds": seconds, "why": str(error)}
+            record.write_text(json.dumps(refused), encoding="utf-8")
         raise
 
 
@@ -105,7 +124,7 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
         if isinstance(game, Searchable):
             states: States = game.reachable_states(limit, memory, progress)
         else:
-            states = breadth_first(game, limit, memory, progress)
+            states = BreadthFirst(game, limit, memory).run(progress)
     except TooLargeError as error:
         raise refusal(game, f"{error}; raise the limit, or play it uncompiled") from error
     opening = [
@@ -116,3 +135,92 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
         what = f', passage "{passage}", has no links' if passage else " has no actions"
         raise refusal(game, f"its first page{what}, so it ends at once")
     return states
+
+
+# --- the cache
+
+
+def _cache_path(game: Game, folder: Path) -> Path:
+    # what a player sees although the fingerprint leaves it out, such as paraphrases
+    edition = getattr(game, "edition", "")
+    limit = str(step_limit_of(game))
+    parts = (_code_hash(), game.name, title_of(game), limit, fingerprint_of(game), edition)
+    digest = hashlib.sha256("\0".join(parts).encode())
+    return folder / f"{slug(game.name)}-{digest.hexdigest()[:24]}.npz"
+
+
+@memoise
+def _code_hash() -> str:
+    """Hash the code that compiles games, so that files of other versions are not used."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for part in CODE:
+        for path in sorted((*(package / part).rglob("*.py"), *(package / part).rglob("*.js"))):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _load(path: Path, shuffle: bool) -> Compiled | None:
+    """Return the compiled game in a file; None if it is missing or unreadable (logged)."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+            values: dict[str, Any] = json.loads(file[TABLES].tobytes())
+            for name in ("texts", "actions", "passages", "unreached"):
+                values[name] = tuple(values[name])
+            values["endings"] = tuple(EndingId(*ending) for ending in values["endings"])
+            for key in set(file.files) - {TABLES}:
+                array = file[key]
+                values[key] = array.astype(np.intp) if array.dtype == np.int32 else array
+        if values.pop("key") != path.stem:
+            raise ValueError("the file belongs to another game")
+        compiled = Compiled(**values, shuffle=shuffle)
+        _check_arrays(compiled)
+        return compiled
+    except UNREADABLE as error:
+        log.warning("%s: not a compiled game (%s); compiling again", path, type(error).__name__)
+        return None
+
+
+def _check_arrays(c: Compiled) -> None:
+    """Raise a ValueError unless the arrays fit each other."""
+    fits = len(c.first) == len(c.page) + 1 and c.first[-1] == len(c.row)
+    fits = fits and c.row_first[-1] == len(c.successor) == len(c.probability)
+    fits = fits and len(c.reward) == len(c.page)
+    bounds = (
+        (c.successor, len(c.page)),
+        (c.row, len(c.row_first) - 1),
+        (c.page, len(c.page_text)),
+        (c.page_text, len(c.texts)),
+        (c.page_action, len(c.actions)),
+        (c.passage, len(c.passages)),
+        (c.ending_at + 1, len(c.endings) + 1),
+    )
+    for array, size in bounds:
+        fits = fits and (len(array) == 0 or (array.min() >= 0 and array.max() < size))
+    if not fits:
+        raise ValueError("the arrays do not fit each other")
+
+
+def _save(compiled: Compiled, path: Path) -> None:
+    """Write a compiled game atomically; a folder that cannot be written to is logged."""
+    arrays: dict[str, Any] = {}
+    tables: dict[str, Any] = {"key": path.stem}
+    for name in [each.name for each in dataclasses.fields(compiled) if each.name != "shuffle"]:
+        value = getattr(compiled, name)
+        if not isinstance(value, np.ndarray):
+            tables[name] = value
+        elif value.dtype == np.intp and value.max(initial=0) < 2**31:
+            arrays[name] = value.astype(np.int32)
+        else:
+            arrays[name] = value
+    tables["endings"] = [dataclasses.astuple(ending) for ending in compiled.endings]
+    arrays[TABLES] = np.frombuffer(json.dumps(tables).encode(), np.uint8)
+    content = io.BytesIO()
+    np.savez(content, **arrays)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content.getvalue())
+    except (OSError, InputError) as error:
+        log.warning("%s: cannot be written (%s); the game is compiled each time", path, error)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drrn.compiled.chain import Chain, softmax_of_slots
-from drrn.compiled.graph import Floats, StateGraph, totals
+from drrn.compiled.game import Compiled, Floats, totals
 from drrn.compiled.solve import policy_score, slot_values
 
 STEP = 0.3  # fraction of the difference to the mean target that a sweep applies
@@ -31,7 +31,7 @@ class FixedPoint:
 
 
 def fixed_point(
-    graph: StateGraph,
+    graph: Compiled,
     alpha: float,
     discount: float,
     max_steps: int,
@@ -58,7 +58,7 @@ def fixed_point(
     return None
 
 
-def _targets(graph: StateGraph, q: Floats, policy: Floats, discount: float, n_steps: int) -> Floats:
+def _targets(graph: Compiled, q: Floats, policy: Floats, discount: float, n_steps: int) -> Floats:
     """Return n-step targets of each slot: rewards under the policy, then the best Q."""
     value = np.full(len(graph), -np.inf)
     np.maximum.at(value, graph.slot_state, q)

@@ -1,4 +1,9 @@
-"""A compiled game: a state graph that is played like any game, or many episodes at once."""
+"""A compiled game: all states as arrays, played step by step or thousands of episodes at once.
+
+Many episodes are played in lanes: each step moves all lanes by a few array look-ups, and a lane
+plays one episode after another. Every episode that starts is played to its ending or to the step
+limit, so that short episodes are not over-represented.
+"""
 
 from __future__ import annotations
 
@@ -6,58 +11,188 @@ import copy
 import hashlib
 import operator
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from drrn.compiled import lockstep
-from drrn.compiled.graph import StateGraph
+from drrn.compiled.search import EndingId, first_words
 from drrn.game.contract import Observation
+from drrn.text import ranges
 
-NOT_PLAYED = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached")
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Draw = Callable[[Ints], Ints]
+
+LANES = 10_000
+MAX_SEEN_TABLE = 100_000_000  # bytes: lanes times texts
+WIDE = 64  # actions of a page; beyond this, states are not stored as a padded table
+SALT = 0x67616D65  # "game": a policy with the same seed draws independently
+NOT_PLAYED = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached", "shuffle")
+
+
+@dataclass(frozen=True)
+class StepsTaken:
+    """All steps, in order of time."""
+
+    episode: Ints
+    state: Ints
+    slot: Ints
+    successor: Ints
+    again: Flags  # whether the episode had shown the state's text before
+
+
+@dataclass(frozen=True)
+class Played:
+    """The outcome of each episode."""
+
+    final_reward: Floats  # reward of the ending; 0 if truncated
+    total: Floats  # undiscounted return
+    steps: Ints
+    ending: Ints  # into the game's endings; -1 if truncated
+    transitions: StepsTaken | None = None
 
 
 @dataclass(eq=False)
-class Compiled(StateGraph):
-    """A compiled game: all states as arrays.
+class Compiled:
+    """All states of a game, and the outcomes of their actions, as arrays; a game like any other.
 
-    It is a game like any other; `play` runs thousands of episodes at once.
+    An action of a state is a slot; its possible outcomes are a row; row 0 is the opening. An
+    array named `…first` delimits the arrays after it: the entries of i are first[i] to
+    first[i + 1]. A page is what a player sees: a text and its actions. All states of a page list
+    its actions in the same order.
     """
 
-    play = lockstep.play_in_lockstep
+    name: str
+    title: str
+    max_steps: int  # step limit for episodes; not part of the game
+    texts: tuple[str, ...]
+    actions: tuple[str, ...]
+    passages: tuple[str, ...]  # "" in games without passages
+    endings: tuple[EndingId, ...]
 
+    page_text: Ints  # [P] into texts
+    page_hypertext: Flags  # [P]
+    page_first: Ints  # [P + 1]
+    page_action: Ints  # into actions
+
+    page: Ints  # [S]
+    passage: Ints  # [S] into passages
+    reward: Floats  # [S] for arriving
+    ending_at: Ints  # [S] into endings; -1 where the game continues
+    first: Ints  # [S + 1]
+    row: Ints  # [slots]
+
+    row_first: Ints  # [R + 1]
+    successor: Ints  # [outcomes] a state
+    probability: Floats  # [outcomes]
+
+    raw_states: int  # (page, all variables); a lower bound unless `raw_complete`
+    raw_complete: bool
+    live_states: int  # (page, variables that may still matter), before merging
+    unreached: tuple[str, ...]  # passages
+
+    shuffle: bool = True  # actions are shown in a new order each time
     most_copies: ClassVar[int] = 10**9  # copies share the arrays
-    shuffle: bool = True
-    _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
-    _state: int = field(default=-1, init=False, repr=False)
-    _slots: list[int] = field(default_factory=list, init=False, repr=False)
+    training: ClassVar[Mapping[str, Any]] = {}
 
-    @property
-    def training(self) -> Mapping[str, Any]:
-        """Recommended settings: none."""
-        return {}
+    def __post_init__(self) -> None:
+        self._random = random.Random()
+        self._state = -1
+        self._slots: list[int] = []
+
+    # --- arrays
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    @cached_property
+    def text(self) -> Ints:
+        """Text of each state."""
+        return self.page_text[self.page]
+
+    @cached_property
+    def action(self) -> Ints:
+        """Action of each slot."""
+        return self.by_state(self.page_action)
+
+    @cached_property
+    def count(self) -> Ints:
+        """Number of actions of each state."""
+        return np.diff(self.first)
+
+    @cached_property
+    def ended(self) -> Flags:
+        ended: Flags = self.count == 0
+        return ended
+
+    @cached_property
+    def start(self) -> Floats:
+        """Probability that an episode starts in each state."""
+        opening = self.row_outcomes(0)
+        return totals(self.successor[opening], self.probability[opening], len(self))
+
+    @cached_property
+    def slot_state(self) -> Ints:
+        """State of each slot."""
+        return np.repeat(np.arange(len(self)), self.count)
+
+    @cached_property
+    def slot_groups(self) -> tuple[Ints, Ints, Ints] | None:
+        """Groups of slots with the same state and row: (group of slots, states, rows).
+
+        None unless there are less than half as many groups as slots. In parser games most commands
+        do the same.
+        """
+        rows = len(self.row_first)
+        pairs, group = np.unique(self.slot_state * rows + self.row, return_inverse=True)
+        if 2 * len(pairs) >= len(self.row):
+            return None
+        return group, pairs // rows, pairs % rows
+
+    @cached_property
+    def page_actions(self) -> Ints:
+        """Actions of each page, padded with -1: [P, most actions]."""
+        counts = np.diff(self.page_first)
+        padded = np.full((len(counts), max(int(counts.max()), 1)), -1)
+        padded[np.arange(padded.shape[1]) < counts[:, None]] = self.page_action
+        return padded
+
+    def outcomes(self, slot: int) -> slice:
+        """Return the range of a slot's outcomes in `successor` and `probability`."""
+        return self.row_outcomes(int(self.row[slot]))
+
+    def row_outcomes(self, row: int) -> slice:
+        return slice(int(self.row_first[row]), int(self.row_first[row + 1]))
+
+    def label(self, state: int) -> str:
+        """Return the passage of a state, or the first words of its text if it has none."""
+        return self.passages[self.passage[state]] or first_words(self.texts[self.text[state]])
+
+    def by_state(self, of_page_action: NDArray[Any]) -> NDArray[Any]:
+        """Expand values of page actions (in the order of `page_action`) to slots."""
+        return of_page_action[ranges(self.page_first[self.page], self.count)]
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the texts and arrays."""
         digest = hashlib.sha256()
-        for part in fields(StateGraph):
-            if part.name not in NOT_PLAYED:
-                value = getattr(self, part.name)
-                is_array = isinstance(value, np.ndarray)
-                content = value.tobytes() if is_array else repr(value).encode()
-                digest.update(part.name.encode() + content)
+        for name in [part.name for part in fields(self) if part.name not in NOT_PLAYED]:
+            value = getattr(self, name)
+            content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
+            digest.update(name.encode() + content)
         return digest.hexdigest()
+
+    # --- one episode
 
     def another(self) -> Compiled:
         """Return a copy with its own state and random generator; the arrays are shared."""
         twin = copy.copy(self)
-        twin._random = random.Random()
-        twin._state = -1
-        twin._slots = []
+        twin.__post_init__()
         return twin
 
     def reset(self, seed: int | None = None) -> Observation:
@@ -85,10 +220,223 @@ class Compiled(StateGraph):
         if outcomes.stop - outcomes.start > 1:
             cumulative = np.cumsum(self.probability[outcomes])[:-1]
             outcome = int(np.searchsorted(cumulative, self._random.random(), side="right"))
-        state = int(self.successor[outcomes.start + outcome])
-        self._state = state
-        self._slots = list(range(int(self.first[state]), int(self.first[state + 1])))
+        self._state = int(self.successor[outcomes.start + outcome])
+        self._slots = list(range(int(self.first[self._state]), int(self.first[self._state + 1])))
         if self.shuffle:
             self._random.shuffle(self._slots)
-        words = tuple(self.actions[self.action[slot]] for slot in self._slots)
-        return Observation(self.texts[self.text[state]], words, float(self.reward[state]))
+        return self.observation(self._state, self._slots)
+
+    def observation(self, state: int, slots: Sequence[int]) -> Observation:
+        """Return the page of a state, with its slots in the given order."""
+        actions = tuple(self.actions[self.action[slot]] for slot in slots)
+        return Observation(self.texts[self.text[state]], actions, float(self.reward[state]))
+
+    # --- many episodes
+
+    def play(
+        self,
+        policy: Floats | None,
+        episodes: int,
+        *,
+        seed: int,
+        max_steps: int | None = None,
+        at_once: int = LANES,
+        record: bool = False,
+        again: Floats | None = None,
+    ) -> Played:
+        """Play many episodes at once.
+
+        Args:
+            policy: The probability of each slot; None for random play.
+            episodes: How many to play.
+            seed: Determines all episodes.
+            max_steps: Truncates episodes (default: the game's step limit).
+            at_once: Number of lanes.
+            record: Whether to return every transition.
+            again: The probability of each slot on a page whose text the episode has shown before,
+                if it differs from `policy`.
+        """
+        random = np.random.default_rng([SALT, seed])
+        count = min(at_once, episodes)
+        if again is not None:
+            count = min(count, max(1, MAX_SEEN_TABLE // len(self.texts)))
+        choose = _chooser(self, policy, random, again)
+        arrive = arrivals(self, random)
+        limit = self.max_steps if max_steps is None else max_steps
+        lanes = _Lanes(self, arrive, episodes, count, limit)
+        steps: list[tuple[Ints | Flags, ...]] = []
+        while lanes.start_and_finish():
+            if again is None:
+                repeated = np.zeros(lanes.state.size, bool)
+                slot = choose(lanes.state)
+            else:
+                repeated = lanes.mark_texts()
+                slot = choose(lanes.state + len(self) * repeated)
+            successor = arrive(self.row[slot])
+            if record:  # copies, since lanes change these arrays in place
+                steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), repeated))
+            lanes.move(successor)
+        return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
+
+
+class _Lanes:
+    """Running episodes, and the outcomes of finished ones."""
+
+    def __init__(self, game: Compiled, arrive: Draw, episodes: int, lanes: int, limit: int) -> None:
+        self.game = game
+        self.arrive = arrive
+        self.limit = limit
+        self.lanes = lanes
+        self.episode = np.arange(lanes)
+        self.steps = np.zeros(lanes, int)
+        self.total = np.zeros(lanes)
+        self.number = np.arange(lanes)  # stays with a lane when others are removed
+        self.state = arrive(np.zeros(lanes, int))
+        self.started = lanes
+        self.episodes = episodes
+        steps = np.zeros(episodes, int)
+        self.played = Played(np.zeros(episodes), np.zeros(episodes), steps, np.full(episodes, -1))
+        opening = game.successor[game.row_outcomes(0)]
+        self.may_end_at_once = bool(game.ended[opening].any()) or limit == 0
+
+    def start_and_finish(self) -> bool:
+        """Record finished episodes and start new ones; return False when none are left."""
+        while True:
+            over = (self.game.ended[self.state] | (self.steps >= self.limit)).nonzero()[0]
+            if not over.size:
+                break
+            self._record(over)
+            self._restart(over)
+            if not self.may_end_at_once:
+                break
+        return bool(self.state.size)
+
+    def move(self, successor: Ints) -> None:
+        self.state = successor
+        self.total += self.game.reward[successor]
+        self.steps += 1
+
+    def mark_texts(self) -> Flags:
+        """Return whether each lane's episode has shown its text before, and mark it as shown."""
+        self.shown[self.number[self.steps == 0]] = False  # a new episode
+        here = self.number, self.game.text[self.state]
+        repeated: Flags = self.shown[here]
+        self.shown[here] = True
+        return repeated
+
+    @cached_property
+    def shown(self) -> Flags:
+        return np.zeros((self.lanes, len(self.game.texts)), bool)
+
+    def _record(self, over: Ints) -> None:
+        episode = self.episode[over]
+        state = self.state[over]
+        reward = np.where(self.game.ended[state], self.game.reward[state], 0.0)
+        self.played.final_reward[episode] = reward
+        self.played.total[episode] = self.total[over]
+        self.played.steps[episode] = self.steps[over]
+        self.played.ending[episode] = self.game.ending_at[state]
+
+    def _restart(self, over: Ints) -> None:
+        again, idle = np.split(over, [min(over.size, self.episodes - self.started)])
+        self.episode[again] = np.arange(self.started, self.started + again.size)
+        self.started += again.size
+        self.steps[again] = 0
+        self.total[again] = 0.0
+        self.state[again] = self.arrive(np.zeros(again.size, int))
+        if idle.size:  # no more episodes to start: remove the lanes
+            for name in ("number", "episode", "state", "steps", "total"):
+                setattr(self, name, np.delete(getattr(self, name), idle))
+
+
+def _steps_taken(steps: list[tuple[Ints | Flags, ...]]) -> StepsTaken:
+    empty = (*[np.zeros(0, int)] * 4, np.zeros(0, bool))
+    return StepsTaken(*map(np.concatenate, zip(*(steps or [empty]), strict=True)))
+
+
+def _chooser(
+    game: Compiled, policy: Floats | None, random: np.random.Generator, again: Floats | None
+) -> Draw:
+    """Return the function from states to slots; with `again`, repeated state i is S + i."""
+    first = game.first
+    count = game.count
+    if policy is None:
+        if again is not None:
+            raise TypeError("a policy for repeated pages needs probabilities of slots")
+        return lambda state: (
+            first[state] + (random.random(state.size) * count[state]).astype(np.intp)
+        )
+    tables = [policy] if again is None else [policy, again]
+    by = _by_sums if int(count.max(initial=0)) > WIDE else _by_table
+    return by(game, [_cumulative(game, table) for table in tables], random)
+
+
+def _cumulative(game: Compiled, probabilities: Floats) -> Floats:
+    """Cumulative probabilities within each state, [slots]."""
+    sums = np.cumsum(probabilities)
+    before = np.concatenate([[0.0], sums])[game.first[:-1]]  # [S] sum of earlier states
+    within: Floats = sums - before[game.slot_state]
+    return within
+
+
+def _by_table(game: Compiled, sums: Sequence[Floats], random: np.random.Generator) -> Draw:
+    """For narrow pages: a row for each state, in which the last action has the bound 2."""
+    inner = np.ones(len(game.row), bool)
+    inner[game.first[1:][~game.ended] - 1] = False
+    cells = np.arange(game.page_actions.shape[1]) < game.count[:, None] - 1
+    bounds = np.full((len(sums), *cells.shape), 2.0, np.float32)
+    for table, within in zip(bounds, sums, strict=True):
+        table[cells] = within[inner]
+    bounds = bounds.reshape(-1, cells.shape[1])
+    first = np.tile(game.first[:-1], len(sums))
+
+    def choose(state: Ints) -> Ints:
+        number = random.random(state.size, np.float32)[:, None]
+        # the first bound above the random number
+        slot: Ints = first[state] + (bounds.take(state, axis=0) <= number).argmin(axis=1)
+        return slot
+
+    return choose
+
+
+def _by_sums(game: Compiled, sums: Sequence[Floats], random: np.random.Generator) -> Draw:
+    """For wide pages: one sorted array of sums; those of state i are between i and i + 1."""
+    slots = len(game.row)
+    numbers = range(len(sums))
+    starts = [number * len(game) + game.slot_state for number in numbers]
+    ends = np.concatenate([starts[n] + np.minimum(sums[n], 1.0) for n in numbers])
+    last = np.concatenate([n * slots + game.first[1:] - 1 for n in numbers])
+
+    def choose(state: Ints) -> Ints:
+        slot = np.searchsorted(ends, state + random.random(state.size), side="right")
+        within: Ints = np.minimum(slot, last[state]) % slots
+        return within
+
+    return choose
+
+
+def arrivals(game: Compiled, random: np.random.Generator) -> Draw:
+    """Return the function from rows to randomly drawn successor states."""
+    counts = np.diff(game.row_first)
+    only = np.where(counts > 1, -1, game.successor[game.row_first[:-1]])
+    last = game.row_first[1:] - 1
+    cumulative = np.cumsum(game.probability)
+    # the sums of row r lie between r and r + 1
+    cumulative += np.repeat(np.arange(len(counts)) - (cumulative[last] - 1.0), counts)
+
+    def arrive(row: Ints) -> Ints:
+        state: Ints = only[row]
+        open_rows = (state < 0).nonzero()[0]
+        if open_rows.size:
+            rows = row[open_rows]
+            outcome = np.searchsorted(cumulative, rows + random.random(rows.size), side="right")
+            state[open_rows] = game.successor[np.minimum(outcome, last[rows])]
+        return state
+
+    return arrive
+
+
+def totals(index: Ints, amount: Floats | Flags, size: int) -> Floats:
+    """Sum the amounts of each index from 0 to size - 1."""
+    sums: Floats = np.bincount(index, amount, size).astype(np.float64, copy=False)
+    return sums

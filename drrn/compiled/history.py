@@ -128,10 +128,8 @@ class GraphOutcomes:
         return self._row(int(self.graph.row[self.graph.first[state] + index]))
 
     def look(self, state: int) -> Observation:
-        graph = self.graph
-        slots = range(int(graph.first[state]), int(graph.first[state + 1]))
-        actions = tuple(graph.actions[graph.action[slot]] for slot in slots)
-        return Observation(graph.texts[graph.text[state]], actions, float(graph.reward[state]))
+        first = self.graph.first
+        return self.graph.observation(state, range(int(first[state]), int(first[state + 1])))
 
     def ending_at(self, state: int) -> str:
         return self.graph.endings[int(self.graph.ending_at[state])].passage

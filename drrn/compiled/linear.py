@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drrn.compiled.graph import Floats, Ints, totals
+from drrn.compiled.game import Floats, Ints, totals
 from drrn.errors import InputError
 
 PRECISION = 1e-12

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.graph import Floats, Ints, StateGraph, totals
+from drrn.compiled.game import Compiled, Floats, Ints, totals
 from drrn.compiled.solve import Solution, at_start, best, one_slot, pays, policy_value, slot_values
 
 RANDOM_SHARES = (0.0, 0.3, 0.1, 0.03, 0.0)
@@ -32,7 +32,7 @@ class MemorylessPolicy:
 
 
 def best_memoryless(
-    graph: StateGraph, discount: float | None = None, starts: int = 4, seed: int = 0
+    graph: Compiled, discount: float | None = None, starts: int = 4, seed: int = 0
 ) -> MemorylessPolicy:
     """Search for the best memoryless policy, from the full-knowledge policy and random ones."""
     optimum = best(graph, discount)
@@ -48,7 +48,7 @@ def best_memoryless(
 class _Search:
     """A policy is a label (an action's words) per page; equal actions share its probability."""
 
-    def __init__(self, graph: StateGraph, discount: float | None, enough: float) -> None:
+    def __init__(self, graph: Compiled, discount: float | None, enough: float) -> None:
         self.enough = enough  # no policy scores more, so the search can stop
         self.trials = max(20, MAX_EVALUATIONS // len(graph.row))
         self.graph = graph

@@ -1,47 +1,100 @@
-"""Breadth-first search of the states that a game's listed outcomes reach."""
+"""States of a game, and the breadth-first search that lists them."""
 
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable, Hashable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from numbers import Real
 
-from drrn.compiled.graph import (
-    OUTCOME_BYTES,
-    ROW_BYTES,
-    STATE_BYTES,
-    EndingId,
-    Face,
-    States,
-    TooLargeError,
-    first_words,
-    refusal,
-)
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation, checked
+from drrn.game.contract import Game, checked
 from drrn.game.enumerable import Enumerable, Outcomes
 from drrn.game.optional import THE_END
 
 TOLERANCE = 1e-9  # allowed difference of an action's total probability from 1
 
+# approximate sizes in CPython, dictionaries included
+ROW_BYTES = 250
+STATE_BYTES = 250
+CELL_BYTES = 8
+OUTCOME_BYTES = 12
 
-def breadth_first(
-    game: Game, limit: int, memory: int, progress: Callable[[int], None] | None = None
-) -> States:
-    """Return all states of a game; row 0 is the opening.
 
-    Raises:
-        TooLargeError: There are more than `limit` states, or they need more than about `memory`
-            bytes.
+class TooLargeError(Exception):
+    """The search exceeded a limit; the message names it."""
+
+
+def refusal(game: Game, reason: str) -> InputError:
+    """Return the error for a game that cannot be compiled."""
+    return InputError(f"{game.name} cannot be compiled: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class EndingId:
+    """Identifies an ending of a game.
+
+    `passage` is its name (in a story, its passage or the name in its rule) and `rule` the index of
+    its rule. In games without rules, text and reward distinguish endings of the same name.
     """
-    return BreadthFirst(game, limit, memory).run(progress)
+
+    passage: str
+    rule: int | None
+    text: str = ""
+    reward: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """What a state shows and pays; several states may have the same face."""
+
+    text: str
+    actions: tuple[str, ...]
+    reward: float
+    passage: str = ""  # only in games that have passages
+    ending: EndingId | None = None
+    hypertext: bool = False
+
+    @property
+    def ended(self) -> bool:
+        return not self.actions
+
+
+@dataclass
+class States:
+    """The result of a search, as flat lists.
+
+    The actions of state s are first[s] to first[s + 1]; the outcomes of row r are row_first[r] to
+    row_first[r + 1]. Row 0 is the opening.
+    """
+
+    faces: list[Face] = field(default_factory=list)
+    face: array[int] = field(default_factory=lambda: array("i"))  # of each state
+    first: array[int] = field(default_factory=lambda: array("q", [0]))
+    row: array[int] = field(default_factory=lambda: array("i"))  # of each action of each state
+    row_first: array[int] = field(default_factory=lambda: array("q", [0]))
+    successor: array[int] = field(default_factory=lambda: array("i"))
+    probability: array[float] = field(default_factory=lambda: array("d"))
+    raw_states: int = 0  # number of states before irrelevant variables were removed
+    raw_complete: bool = True
+    unreached: tuple[str, ...] = ()  # passages
+
+    def __len__(self) -> int:
+        return len(self.face)
+
+    def add_row(self, outcomes: dict[int, float]) -> None:
+        """Append a row: the probability of each successor state."""
+        self.successor.extend(outcomes)
+        self.probability.extend(outcomes.values())
+        self.row_first.append(len(self.successor))
 
 
 class BreadthFirst:
     """A search of a game's states, in which a subclass may expand states differently."""
 
     def __init__(self, game: Game, limit: int, memory: int) -> None:
+        """Search up to `limit` states, in about `memory` bytes."""
         assert isinstance(game, Enumerable)
         self.game: Enumerable = game
         self.checked_game: Game = game
@@ -55,6 +108,11 @@ class BreadthFirst:
         self.rows = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> States:
+        """Return all states; row 0 is the opening.
+
+        Raises:
+            TooLargeError: There are too many states.
+        """
         self.add_row(self.game.opening(), "the opening", opening=True)
         for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
             self.expand(state, face)
@@ -78,16 +136,12 @@ class BreadthFirst:
         row: dict[int, float] = {}
         for count, outcome in enumerate(outcomes, 1):
             if not (isinstance(outcome, tuple) and len(outcome) == 2):
-                raise self._refusal(
-                    f"{what} has the outcome {outcome!r:.60}; "
-                    "it must be a pair (probability, state)"
-                )
+                needed = "it must be a pair (probability, state)"
+                raise self._refusal(f"{what} has the outcome {outcome!r:.60}; {needed}")
             chance, state = outcome
             if not (isinstance(chance, Real) and 0 <= chance <= 1 + TOLERANCE):
-                raise self._refusal(
-                    f"{what} has an outcome with the probability {chance!r}; "
-                    "it must be between 0 and 1"
-                )
+                reason = f"has an outcome with the probability {chance!r}"
+                raise self._refusal(f"{what} {reason}; it must be between 0 and 1")
             if chance > 0:
                 number = self._number(state, opening)
                 row[number] = row.get(number, 0.0) + float(chance)
@@ -112,44 +166,34 @@ class BreadthFirst:
         try:
             number = self.numbers.get((state, unpaid))
         except TypeError as error:
-            raise self._refusal(
-                f"a state must be hashable, and {type(state).__name__} is not; use a tuple"
-            ) from error
+            reason = f"a state must be hashable, and {type(state).__name__} is not; use a tuple"
+            raise self._refusal(reason) from error
         if number is None:
             face = face or self._face(state)
-            number = len(self.keys)
-            self.numbers[state, unpaid] = number
-            self.keys.append(
-                (state, self._face_number(replace(face, reward=0.0) if unpaid else face))
-            )
+            number = self.numbers[state, unpaid] = len(self.keys)
+            face = replace(face, reward=0.0) if unpaid else face
+            face_number = self.faces.setdefault(face, len(self.faces))
+            if face_number == len(self.states.faces):
+                self.states.faces.append(face)
+            self.keys.append((state, face_number))
             self.bytes += STATE_BYTES + len(face.text)
         return number
 
     def _face(self, state: Hashable) -> Face:
         page = checked(self.checked_game, self.game.look(state))
         if page != checked(self.checked_game, self.game.look(state)):
-            raise self._refusal(
-                f'look() returned two different pages for "{first_words(page.text)}"; '
-                "a page must depend on the state alone"
-            )
+            reason = f'look() returned two different pages for "{first_words(page.text)}"'
+            raise self._refusal(f"{reason}; a page must depend on the state alone")
         face_at = getattr(self.game, "face_at", None)  # of games that have passages
         if face_at is not None:
             face: Face = face_at(state)
             return face
-        return Face(page.text, page.actions, page.reward, ending=self._ending(state, page))
-
-    def _ending(self, state: Hashable, page: Observation) -> EndingId | None:
-        if page.actions:
-            return None
-        ending_at = getattr(self.game, "ending_at", None)
-        name = ending_at(state) if ending_at else THE_END
-        return EndingId(name, None, page.text, page.reward)
-
-    def _face_number(self, face: Face) -> int:
-        number = self.faces.setdefault(face, len(self.faces))
-        if number == len(self.states.faces):
-            self.states.faces.append(face)
-        return number
+        ending = None
+        if not page.actions:
+            ending_at = getattr(self.game, "ending_at", None)
+            name = ending_at(state) if ending_at else THE_END
+            ending = EndingId(name, None, page.text, page.reward)
+        return Face(page.text, page.actions, page.reward, ending=ending)
 
     def _check_size(self, outcomes: int, what: str) -> None:
         if len(self.keys) > self.limit:
@@ -159,3 +203,9 @@ class BreadthFirst:
             raise TooLargeError(f"its {len(self.keys):,} states need more than {size}")
         if outcomes > self.limit:
             raise TooLargeError(f"{what} has more than {self.limit:,} outcomes")
+
+
+def first_words(text: str, length: int = 40) -> str:
+    """Return the start of a text, cut at a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1].rsplit(' ', 1)[0]}…"

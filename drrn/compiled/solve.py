@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.graph import Flags, Floats, Ints, StateGraph, totals
+from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
 from drrn.compiled.linear import PRECISION
 from drrn.errors import InputError
 
@@ -41,60 +41,42 @@ class Score:
     trapped: float  # probability of reaching a state from which no ending can be reached
 
 
-def random_play(graph: StateGraph, max_steps: int | None = None) -> Score:
+def random_play(graph: Compiled, max_steps: int | None = None) -> Score:
     """Return the score of random play."""
     return policy_score(graph, uniform(graph), max_steps)
 
 
-def policy_score(graph: StateGraph, probabilities: Floats, max_steps: int | None = None) -> Score:
+def policy_score(graph: Compiled, probabilities: Floats, max_steps: int | None = None) -> Score:
     """Return the score of a policy, given the probability of each slot.
 
     With `max_steps`, episodes are truncated; the final reward of a truncated episode is 0.
     """
-    if max_steps is not None:
-        return _truncated_score(graph, probabilities, max_steps)
-    chain = Chain(graph, probabilities)
-    visits = chain.visits()
-    lost = ~chain.leads_to(graph.ended)
-    at_end = np.where(graph.ended, visits, 0.0)
-    trapped = float(visits[lost].sum())
-    return Score(
-        final_reward=float(at_end @ graph.reward),
-        total=at_start(graph, chain.value(graph.reward)),
-        steps=np.inf if trapped > 0 else float(visits[~graph.ended].sum()),
-        endings=totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings)),
-        trapped=trapped,
-    )
-
-
-def _truncated_score(graph: StateGraph, probabilities: Floats, max_steps: int) -> Score:
     chain = Chain(graph, probabilities)
     visits = chain.visits(max_steps)
     at_end = np.where(graph.ended, visits, 0.0)
-    truncated = 1.0 - float(at_end.sum())
-    return Score(
-        final_reward=float(at_end @ graph.reward),
-        total=float((visits - graph.start) @ graph.reward),
-        steps=float((visits - at_end).sum()) - truncated,  # no step follows the last page
-        endings=totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings)),
-        trapped=_trapped(graph, chain),
-    )
-
-
-def _trapped(graph: StateGraph, chain: Chain) -> float:
-    """Return the probability of reaching a state from which no ending can be reached."""
     lost = ~chain.leads_to(graph.ended)
-    return float(chain.visits()[lost].sum()) if lost.any() else 0.0
+    if max_steps is None:
+        trapped = float(visits[lost].sum())
+        total = at_start(graph, chain.value(graph.reward))
+        steps = np.inf if trapped > 0 else float(visits[~graph.ended].sum())
+    else:
+        trapped = float(chain.visits()[lost].sum()) if lost.any() else 0.0
+        total = float((visits - graph.start) @ graph.reward)
+        truncated = 1.0 - float(at_end.sum())
+        steps = float((visits - at_end).sum()) - truncated  # no step follows the last page
+    final_reward = float(at_end @ graph.reward)
+    endings = totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings))
+    return Score(final_reward, total, steps, endings, trapped)
 
 
-def policy_value(graph: StateGraph, probabilities: Floats, discount: float | None = None) -> float:
+def policy_value(graph: Compiled, probabilities: Floats, discount: float | None = None) -> float:
     """Return the value of a policy at the start."""
     gamma = 1.0 if discount is None else discount
     value = Chain(graph, probabilities).value(pays(graph, discount), gamma)
     return at_start(graph, value, discount)
 
 
-def best(graph: StateGraph, discount: float | None = None) -> Solution:
+def best(graph: Compiled, discount: float | None = None) -> Solution:
     """Return the best possible score of a compiled game, to 1e-9, and a policy that reaches it.
 
     Value iteration from below, with staying in a loop for ever as an option worth 0; otherwise a
@@ -135,12 +117,12 @@ def best(graph: StateGraph, discount: float | None = None) -> Solution:
     return Solution(at_start(graph, value, discount), value, choices.q(value), slot)
 
 
-def pays(graph: StateGraph, discount: float | None) -> Floats:
+def pays(graph: Compiled, discount: float | None) -> Floats:
     """Return the reward of each state; without a discount, that of endings alone."""
     return np.where(graph.ended, graph.reward, 0.0) if discount is None else graph.reward
 
 
-def at_start(graph: StateGraph, value: Floats, discount: float | None = 1.0) -> float:
+def at_start(graph: Compiled, value: Floats, discount: float | None = 1.0) -> float:
     """Return the mean value over the opening's outcomes, endings included."""
     first = np.flatnonzero(graph.start)
     if discount is None:
@@ -148,13 +130,13 @@ def at_start(graph: StateGraph, value: Floats, discount: float | None = 1.0) -> 
     return float(graph.start[first] @ value[first])
 
 
-def slot_values(graph: StateGraph, worth: Floats) -> Floats:
+def slot_values(graph: Compiled, worth: Floats) -> Floats:
     """Return the expected worth of each slot's outcomes."""
     rows = np.add.reduceat(graph.probability * worth[graph.successor], graph.row_first[:-1])
     return rows[graph.row]
 
 
-def one_slot(graph: StateGraph, slot: Ints) -> Floats:
+def one_slot(graph: Compiled, slot: Ints) -> Floats:
     """Return the probabilities of a deterministic policy."""
     probabilities = np.zeros(len(graph.row))
     probabilities[slot[slot >= 0]] = 1.0
@@ -168,7 +150,7 @@ class _Choices:
     no policy is certain to end or to stay; if steps cost something, its value has no lower bound.
     """
 
-    def __init__(self, graph: StateGraph, pay: Floats, gamma: float) -> None:
+    def __init__(self, graph: Compiled, pay: Floats, gamma: float) -> None:
         self.graph = graph
         self.pay = pay
         self.gamma = gamma
@@ -199,11 +181,10 @@ class _Choices:
         """Return a best slot of each state that leads closer to an ending, or to staying."""
         good = self.allowed & (self.q(value) >= value[self.graph.slot_state] - CLOSE)
         settled = self.stay & (value <= CLOSE)
-        slot = self._first_of(
-            self._always(self.stay & (self.pay == 0)) & settled[self.graph.slot_state]
-        )
         if self.gamma < 1:
             return self._first_of(good)
+        stays = self._always(self.stay & (self.pay == 0))
+        slot = self._first_of(stays & settled[self.graph.slot_state])
         near = self.graph.ended | settled | ~self.sound
         while True:
             nearer = self._first_of(good & ~near[self.graph.slot_state] & self._sometimes(near))

@@ -38,5 +38,5 @@ class Searchable(Protocol):
     def reachable_states(
         self, limit: int, memory: int, progress: Callable[[int], None] | None = None
     ) -> Any:
-        """Return `drrn.compiled.graph.States`."""
+        """Return `drrn.compiled.search.States`."""
         ...

@@ -105,11 +105,6 @@ def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterat
         yield outcome_of(game, episode(game, policy, seed if number == 0 else None))
 
 
-def rest_of_episode(game: Game, policy: Policy, observation: Observation, limit: int) -> Episode:
-    """Play on from an observation; rewards before it are not counted."""
-    return outcome_of(game, episode(game, policy, opening=observation, max_steps=limit))
-
-
 def outcome_of(game: Game, steps: Iterable[Step]) -> Episode:
     """Play an episode's steps to the last and return its outcome."""
     pages = iter(steps)

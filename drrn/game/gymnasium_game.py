@@ -8,11 +8,12 @@ registered with (`env.spec.max_episode_steps`) becomes the game's `max_steps`.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drrn.errors import InputError, require
-from drrn.game.contract import Observation
+from drrn.game.contract import Observation, check_index
 
 COMMANDS = "admissible_commands"
 
@@ -60,16 +61,10 @@ class GymnasiumGame:
         """Hash of the environment's class, arguments, actions, and `fingerprint` if it has one."""
         inner = getattr(self.env, "unwrapped", self.env)
         spec = getattr(self.env, "spec", None)
-        arguments = sorted(getattr(spec, "kwargs", {}).items())
-        parts = (
-            _class_of(inner),
-            self.name,
-            getattr(spec, "id", None),
-            self._fixed,
-            [(key, _stable_repr(value)) for key, value in arguments],
-            getattr(inner, "fingerprint", None),
-        )
-        return hashlib.sha256(repr(parts).encode()).hexdigest()
+        arguments = json.dumps(getattr(spec, "kwargs", {}), sort_keys=True, default=_class_of)
+        own = getattr(inner, "fingerprint", None)
+        environment = (_class_of(inner), getattr(spec, "id", None), arguments, own)
+        return hashlib.sha256(repr((environment, self.name, self._fixed)).encode()).hexdigest()
 
     def another(self) -> GymnasiumGame | None:
         """Return a new copy of the environment; None if Gymnasium cannot make one."""
@@ -91,12 +86,7 @@ class GymnasiumGame:
         return page
 
     def step(self, index: int) -> Observation:
-        if not self._actions or self.stopped:
-            reason = "was truncated" if self.stopped else "has ended or has not started"
-            raise RuntimeError(f"the episode {reason}: call reset()")
-        if not 0 <= index < len(self._actions):
-            count = len(self._actions)
-            raise IndexError(f"action {index} of {count}: choose from 0 to {count - 1}")
+        check_index(index, len(self._actions), stopped=self.stopped)
         action: int | str = self._actions[index]
         if self._by_number:
             action = self._numbers[index] + int(getattr(self.env.action_space, "start", 0))
@@ -156,16 +146,6 @@ def _words(actions: Any, name: str) -> tuple[str, ...]:
     if isinstance(actions, str) or not all(isinstance(action, str) for action in actions):
         raise InputError(f"{name}: actions must be a list of str, not {actions!r}")
     return tuple(actions)
-
-
-def _stable_repr(value: Any) -> str:
-    """Return a repr that is the same in every process."""
-    if isinstance(value, (tuple, list)):
-        return repr([_stable_repr(part) for part in value])
-    if isinstance(value, dict):
-        return repr(sorted((_stable_repr(key), _stable_repr(part)) for key, part in value.items()))
-    plain = isinstance(value, (str, int, float, bool, bytes, type(None)))
-    return repr(value) if plain else _class_of(value)
 
 
 def _class_of(thing: object) -> str:

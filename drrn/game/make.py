@@ -16,7 +16,6 @@ from drrn.game.gymnasium_game import GymnasiumGame, is_environment
 ENGINES = ("native", "hosted")  # what plays a Twine story
 STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
-PROTOCOL = "a name, reset(seed) and step(index)"
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Opener:
     options: frozenset[str] = frozenset()
 
 
-STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "lenient", "encoding", "engine", "outside"})
+STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "encoding", "engine"})
 COMMON_OPTIONS = frozenset({"source", "folder", "history", "lenient", "outside"})
 STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
 WORLD = Opener("drrn.worlds:open_world_of", "a world of commands", frozenset({"shuffle"}))
@@ -163,17 +162,9 @@ def as_game(thing: Any) -> Game:
     """Return a game from a name, a path, a Gymnasium environment of texts, or a game itself."""
     if isinstance(thing, (str, Path)):
         return make(thing)
-    if is_environment(thing):
-        return GymnasiumGame(thing)
-    if looks_like_a_game(thing):
-        return _check_name(thing, type(thing).__name__)
-    kind = thing.__name__ if isinstance(thing, type) else type(thing).__name__
     if isinstance(thing, type):
-        raise InputError(f"{kind} is a class; pass an instance, {kind}()")
-    raise InputError(
-        f"a value of type {kind} is not a game; pass a name, a path, a Gymnasium environment, "
-        f"or an object with {PROTOCOL}"
-    )
+        raise InputError(f"{thing.__name__} is a class; pass an instance, {thing.__name__}()")
+    return _checked_game(thing, type(thing).__name__)
 
 
 def open_game(thing: Any) -> tuple[Game, GameSpec | None]:
@@ -189,25 +180,29 @@ def open_factory(spec: GameSpec) -> Game:
     name = spec.source
     factory = registry.resolve("game", name, {}, spec.folder)
     if not callable(factory):
-        kind = type(factory).__name__
-        raise InputError(
-            f"{name} has the type {kind}; name a class or a function that returns a game"
-        )
+        cure = "name a class or a function that returns a game"
+        raise InputError(f"{name} has the type {type(factory).__name__}; {cure}")
     try:
         thing = factory()
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        raise InputError(
-            f"{name}: called without arguments, it raised {type(error).__name__}: {error}; "
-            "name a factory that needs no arguments, or fix its code"
-        ) from error
+        cause = f"called without arguments, it raised {type(error).__name__}: {error}"
+        cure = "name a factory that needs no arguments, or fix its code"
+        raise InputError(f"{name}: {cause}; {cure}") from error
+    return _checked_game(thing, name)
+
+
+def _checked_game(thing: Any, source: str) -> Game:
     if is_environment(thing):
         return GymnasiumGame(thing)
     if not looks_like_a_game(thing):
-        kind = type(thing).__name__
-        raise InputError(f"{name} returned a value of type {kind}; a game has {PROTOCOL}")
-    return _check_name(thing, name)
+        cause = f"a value of type {type(thing).__name__} is not a game"
+        raise InputError(f"{source}: {cause}; a game has a name, reset(seed) and step(index)")
+    if not isinstance(thing.name, str) or not thing.name:
+        raise InputError(f"{source}: the game's name is {thing.name!r}; it must be a non-empty str")
+    game: Game = thing
+    return game
 
 
 def check_path(name: str) -> Path:
@@ -231,12 +226,6 @@ def check_path(name: str) -> Path:
 def _call(target: str, *arguments: Any) -> Any:
     module, _, function = target.partition(":")
     return getattr(importlib.import_module(module), function)(*arguments)
-
-
-def _check_name(game: Game, source: str) -> Game:
-    if not isinstance(game.name, str) or not game.name:
-        raise InputError(f"{source}: the game's name is {game.name!r}; it must be a non-empty str")
-    return game
 
 
 def _exists(name: str) -> bool:

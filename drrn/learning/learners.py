@@ -1,4 +1,4 @@
-"""Learners by name; a new one also needs its name in `settings.LEARNERS`."""
+"""Learners by name; a new one also needs its name in settings.toml."""
 
 from __future__ import annotations
 

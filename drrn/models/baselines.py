@@ -9,7 +9,7 @@ from torch import Tensor
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Encoder, Leaves, Weights
-from drrn.models.pairs import PairVectors, q_by_pairs
+from drrn.models.pairs import q_by_pairs
 from drrn.text import Ids, Lexicon
 
 MOST_CELLS = 2**28  # of a look-up table
@@ -39,9 +39,9 @@ class PerActionDQN(Model):
         a = pick(*self.encode(reading, "action", leaves)).view(replicas, batch, most, -1)
         return layers(self, (s + a).reshape(replicas, batch * most, -1)).view(replicas, batch, most)
 
-    def of_pairs(self, pair: PairVectors) -> Tensor:
+    def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
         """Return Q [R, B, A] of texts that were read in pairs."""
-        return layers(self, (pair.states + pair.actions).flatten(1, 2)).view(pair.states.shape[:3])
+        return layers(self, (states + actions).flatten(1, 2)).view(states.shape[:3])
 
 
 class MaxActionDQN(Model):

@@ -13,7 +13,7 @@ from drrn import registry
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Leaves
-from drrn.models.pairs import PairVectors, q_by_pairs
+from drrn.models.pairs import q_by_pairs
 from drrn.text import Ids
 
 
@@ -45,11 +45,11 @@ class DRRN(Model):
             return q_by_pairs(self, reading, leaves, self.of_pairs)
         return self.interaction.interact(self, *self.embeddings(reading, leaves))
 
-    def of_pairs(self, pair: PairVectors) -> Tensor:
+    def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
         """Return Q [R, B, A] of texts that were read in pairs; a pair is a page of one action."""
-        s = self.tower(self.pairs[0], pair.states.flatten(1, 2))  # [R, B · A, H]
-        a = self.tower(self.pairs[1], pair.actions.flatten(1, 2)).unsqueeze(2)
-        return self.interaction.interact(self, s, a).view(pair.states.shape[:3])
+        s = self.tower(self.pairs[0], states.flatten(1, 2))  # [R, B · A, H]
+        a = self.tower(self.pairs[1], actions.flatten(1, 2)).unsqueeze(2)
+        return self.interaction.interact(self, s, a).view(states.shape[:3])
 
     def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
         """Return h_s [R, B, H] and h_a [R, B, A, H'] of pages."""

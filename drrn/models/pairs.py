@@ -8,25 +8,17 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.attention import AttentionEncoder, mean_of_words
 from drrn.models.encoders.base import Leaves, WordBatch, in_sequence
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Ids, Lexicon
 
 # Limits of one forward pass, for each replica: the words of all pairs take memory.
 PAIRS_AT_ONCE = 2048
 WORDS_AT_ONCE = 2**21
 
-
-@dataclass(frozen=True)
-class PairVectors:
-    """Vectors of both texts of each pair, and the weights of their words if an encoder has any."""
-
-    states: Tensor  # [R, B, A, H]
-    actions: Tensor  # [R, B, A, H']
-    state_weights: Tensor | None  # [R, B, A, L]
-    action_weights: Tensor | None  # [R, B, A, L']
+# From the vectors of both texts of each pair, [R, B, A, H] and [R, B, A, H'], to Q [R, B, A].
+QOfPairs = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -46,11 +38,11 @@ class _Side:
         whole = self.vectors if self.mask is None else mean_of_words(self.vectors, self.mask)
         return pick(whole, self.index)
 
-    def pair_with(self, model: Model, others: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Pair each text with K others [R, N, K, S]; return vectors, and weights of words."""
+    def pair_with(self, model: Model, others: Tensor) -> Tensor:
+        """Pair each text with K others [R, N, K, S]: [R, N, K, H]."""
         if self.encoder is None or self.mask is None or self.index is None:
             vectors = pick(self.vectors, self.index).unsqueeze(2)
-            return vectors.expand(-1, -1, others.shape[2], -1), None
+            return vectors.expand(-1, -1, others.shape[2], -1)
         replicas, texts, longest, width = self.vectors.shape
         words = pick(self.vectors.reshape(replicas, texts, longest * width), self.index)
         words = words.view(replicas, -1, longest, width)
@@ -67,7 +59,7 @@ def _side(model: Model, reading: Reading, name: str, leaves: Leaves | None) -> _
     return _Side(None, batch.encode(model, leaves), None, batch.index)
 
 
-def pair_vectors(model: Model, reading: Reading, leaves: Leaves | None) -> PairVectors:
+def pair_vectors(model: Model, reading: Reading, leaves: Leaves | None) -> tuple[Tensor, Tensor]:
     """Read both texts of every pair of a batch, by the encoders that `model.pairs` names."""
     replicas, batch, most = reading.pages.actions.shape
     state_name, action_name = model.pairs
@@ -80,15 +72,12 @@ def pair_vectors(model: Model, reading: Reading, leaves: Leaves | None) -> PairV
     of_actions = actions.summaries().view(replicas, batch, most, -1)
     of_states = states.summaries().unsqueeze(2).expand(-1, -1, most, -1)
     of_states = of_states.reshape(replicas, batch * most, 1, -1)
-    s, s_weights = states.pair_with(model, of_actions)
-    a, weights = actions.pair_with(model, of_states)
-    a_weights = None if weights is None else weights.view(replicas, batch, most, -1)
-    return PairVectors(s, a.reshape(replicas, batch, most, -1), s_weights, a_weights)
+    s = states.pair_with(model, of_actions)
+    a = actions.pair_with(model, of_states)
+    return s, a.reshape(replicas, batch, most, -1)
 
 
-def q_by_pairs(
-    model: Model, reading: Reading, leaves: Leaves | None, q_of: Callable[[PairVectors], Tensor]
-) -> Tensor:
+def q_by_pairs(model: Model, reading: Reading, leaves: Leaves | None, q_of: QOfPairs) -> Tensor:
     """Return Q [R, B, A] of a batch's pairs by `q_of`; without gradients, some pages at a time."""
     pages = reading.pages
     count = pages.states.shape[1]
@@ -97,12 +86,12 @@ def q_by_pairs(
     words = max(_longest(reading.store.states, pages.states), action_words)
     at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // words))
     if leaves is not None or count <= at_once:
-        return q_of(pair_vectors(model, reading, leaves))
+        return q_of(*pair_vectors(model, reading, leaves))
     parts = []
     for start in range(0, count, at_once):
         some = slice(start, start + at_once)
         part = Pages(pages.states[None, :, some], pages.actions[None, :, some])
-        parts.append(q_of(pair_vectors(model, model.read(part, reading.store)[0], None)))
+        parts.append(q_of(*pair_vectors(model, model.read(part, reading.store)[0], None)))
     return torch.cat(parts, dim=1)
 
 
@@ -110,22 +99,3 @@ def _longest(texts: Lexicon, ids: Ids) -> int:
     """The number of words of the longest of some texts (-1: no text), at least 1."""
     ids = ids[ids >= 0]
     return int((texts.starts[ids + 1] - texts.starts[ids]).max(initial=1))
-
-
-@torch.no_grad()
-def attention_of(model: Model, pages: Pages, store: Store) -> tuple[Tensor | None, Tensor | None]:
-    """Return the weights of the words of states and of actions, [R, B, A, L] for pages [R, B].
-
-    A side that has no attention is None.
-
-    Raises:
-        InputError: the model does not read pairs with attention.
-    """
-    if not model.reads_pairs:
-        raise InputError(
-            "the run has no attention weights: train the model drrn or per-action with the encoder "
-            "attention"
-        )
-    reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-    pairs = pair_vectors(model, reading, None)
-    return pairs.state_weights, pairs.action_weights

@@ -13,7 +13,7 @@ STATIC = files(__name__) / "static"
 
 
 def rendered(template: str, **values: Any) -> str:
-    """Render a template of `templates/`. Texts are escaped and lose their control characters."""
+    """Render a template of `templates/`. Texts lose control characters, and are escaped in HTML."""
     return str(template_environment().get_template(template).render(**values)).rstrip() + "\n"
 
 
@@ -24,23 +24,18 @@ def static_text(name: str) -> str:
 
 @functools.cache
 def template_environment() -> Any:
-    """Return the Jinja2 environment of our templates, which escapes all texts."""
+    """Return the Jinja2 environment of our templates, which escapes all texts of HTML."""
     jinja2 = require("jinja2", "cli")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("drrn.pages"),
-        autoescape=True,
+        autoescape=lambda name: not (name or "").endswith(".md"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_clean,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # not markup
     )
     environment.globals["static_text"] = lambda name: safe_markup(static_text(name))
     return environment
-
-
-def _clean(value: Any) -> Any:
-    """Drop the control characters of a text; markup stays as it is."""
-    return visible(value) if type(value) is str else value
 
 
 def safe_markup(text: str) -> Any:

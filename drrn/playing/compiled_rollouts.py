@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.game import Compiled
-from drrn.compiled.lockstep import Played, arrivals
+from drrn.compiled.game import Compiled, Played, arrivals
 from drrn.errors import InputError
 from drrn.game.episodes import Episode
 from drrn.learning.equations import Floats, draw_actions, last_steps

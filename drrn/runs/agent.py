@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,42 +23,22 @@ from drrn.game.make import GameSpec, as_game, open_game
 from drrn.game.optional import step_limit_of
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
-from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, policy_of, probabilities_of
 from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
+from drrn.runs import storage
 from drrn.runs.config import check_vectors, read_config
 from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
-from drrn.runs.storage import (
-    CONFIG,
-    WEIGHTS,
-    WORDS,
-    check_finite,
-    load_tensors,
-    read_json,
-    tensor_bytes,
-)
+from drrn.runs.storage import CONFIG, WEIGHTS, WORDS
 from drrn.settings import POLICIES, Settings
-from drrn.text import Lexicon, Store, words
+from drrn.text import Store
 from drrn.vectors import open_sentences, open_vectors
 
 Q = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Attention:
-    """Attention weights of the words of a state and of an action, as means over replicas.
-
-    The weights of a side sum to 1. A side has none if its encoder is not attention, and unknown
-    words are left out.
-    """
-
-    state: list[tuple[str, float]]
-    action: list[tuple[str, float]]
 
 
 class Agent:
@@ -102,7 +82,7 @@ class Agent:
         config = read_config(folder)
         settings = Settings.from_flat(config["settings"])
         check_vectors(folder, config)
-        store = _load_store(folder, settings)
+        store, scales = _load_vocabulary(folder, settings)
         Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
@@ -110,12 +90,12 @@ class Agent:
             settings.model.name, shape, store, settings.run.seeds, torch_device(device)
         )
         path = folder / WEIGHTS
-        arrays, metadata = load_tensors(path)
-        check_finite(path, arrays)
+        arrays, metadata = storage.load_tensors(path)
+        storage.check_finite(path, arrays)
         if metadata.get("game") != config["game"]["sha256"]:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
-        return cls(model, settings, _load_scales(folder, settings), lambda: config)
+        return cls(model, settings, scales, lambda: config)
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Return the Q-values of actions in a state, [replicas, actions].
@@ -123,16 +103,12 @@ class Agent:
         The texts may be anything. Unknown words are ignored, except by encoders that use word
         vectors. Asking does not change the agent.
         """
-        page, store = self._read(state, actions)
-        q: Q = self.model.q(page, store)[:, 0, : len(actions)].cpu().numpy()
-        return q / self.scales
-
-    def _read(self, state: str, actions: Sequence[str]) -> tuple[Pages, Store]:
-        """Return one page for each replica, and the store of its texts."""
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the text "{actions[:60]}"')
         store = self.model.store.scratch()
-        return pages_of([[store.page(state, actions)]] * len(self.model.seeds)), store
+        pages = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
+        q: Q = self.model.q(pages, store)[:, 0, : len(actions)].cpu().numpy()
+        return q / self.scales
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """Return the action that the agent chooses.
@@ -169,38 +145,8 @@ class Agent:
         game = {"game": self.config()["game"]["sha256"]}
         return {
             WORDS: json.dumps(vocabulary, ensure_ascii=False).encode(),
-            WEIGHTS: tensor_bytes(self.model.state(), game),
+            WEIGHTS: storage.tensor_bytes(self.model.state(), game),
         }
-
-    def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
-        """Return the attention weights for each action; needs the encoder attention."""
-        page, store = self._read(state, actions)
-        of_states, of_actions = (
-            None if weights is None else weights[:, 0].cpu().numpy()
-            for weights in attention_of(self.model, page, store)
-        )
-        result = []
-        for index, action in enumerate(actions):
-            on_state: list[tuple[str, float]] = []
-            on_action: list[tuple[str, float]] = []
-            if of_states is not None:
-                on_state = self._word_weights(store.states, state, of_states[:, index])
-            if of_actions is not None:
-                on_action = self._word_weights(store.actions, action, of_actions[:, index])
-            result.append(Attention(on_state, on_action))
-        return result
-
-    def _word_weights(self, texts: Lexicon, text: str, weights: Q) -> list[tuple[str, float]]:
-        """Return each known word of a text with its mean weight over replicas; weights [R, L]."""
-        known = [word for word in words(text) if word in texts.vocabulary.numbers]
-        tables = self.model.tables.values()
-        table = next(table for table in tables if table.vocabulary is texts.vocabulary)
-        # a replica may not know a word that another one knows
-        knows = table.known[:, texts.vocabulary.read(known, grow=False)]  # [R, words]
-        aligned = np.zeros(knows.shape)
-        aligned[knows] = weights[np.arange(weights.shape[1]) < knows.sum(axis=1, keepdims=True)]
-        readers = max(1, int(knows.any(axis=1).sum()))
-        return list(zip(known, (aligned.sum(axis=0) / readers).tolist(), strict=True))
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """Return a policy for `drrn.play_episodes`.
@@ -316,18 +262,20 @@ class Player:
         `seen`: whether the episode has shown the page before (default: as this player played).
         """
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
+        is_repeated = self.has_seen(observation) if seen is None else seen
+        mean = q.mean(axis=0) if self.replica is None else q[self.replica]
+        return mean, self.probabilities(q, is_repeated)
+
+    def probabilities(self, q: Q, is_repeated: bool) -> Probabilities:
+        """Return the probability of each action, from Q of all replicas, [R, A]."""
         scaled = q * self.agent.scales  # α belongs to the units of learning
-        if self.replica is None:
-            q = q.mean(axis=0)
-            scaled = scaled.mean(axis=0)
-        else:
-            q = q[self.replica]
-            scaled = scaled[self.replica]
-        page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
-        seen_pages = np.array([self.has_seen(observation) if seen is None else seen])
-        return q, probabilities_of(self.policy, self.replica or 0, scaled[None], page, seen_pages)[
-            0
-        ]
+        scaled = scaled.mean(axis=0) if self.replica is None else scaled[self.replica]
+        page = Pages(np.zeros(1, np.int64), np.arange(len(scaled))[None])
+        repeated = np.array([is_repeated])
+        policy = self.policy
+        row: Probabilities
+        row = probabilities_of(policy, self.replica or 0, scaled[None], page, repeated)[0]
+        return row
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
@@ -366,24 +314,14 @@ def torch_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def _load_scales(folder: Path, settings: Settings) -> list[float] | None:
-    """Return the factors on rewards, if α is relative to their spread."""
-    if not settings.exploration.alpha_relative:
-        return None
-    path = folder / WORDS
-    try:
-        scales = [float(scale) for scale in read_json(path)["reward_scales"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{path}: reward_scales is missing or damaged: {error}") from error
-    if len(scales) != settings.run.replicas or not all(0 < scale < math.inf for scale in scales):
-        raise InputError(f"{path}: reward_scales must be {settings.run.replicas} numbers above 0")
-    return scales
+def _load_vocabulary(folder: Path, settings: Settings) -> tuple[Store, list[float] | None]:
+    """Return the words that the agent knows, and the factors on rewards, if α is relative.
 
-
-def _load_store(folder: Path, settings: Settings) -> Store:
-    """Return the words that the agent knows, and the texts if its weights belong to texts."""
+    A model whose weights belong to texts has the texts as well.
+    """
     path = folder / WORDS
-    vocabulary = read_json(path, f"{folder}: the run has not finished a round yet")
+    vocabulary = storage.read_json(path, f"{folder}: the run has not finished a round yet")
+    scales = None
     try:
         store = Store.of_words(
             vocabulary["states"], vocabulary["actions"], shared=settings.model.shared
@@ -391,6 +329,11 @@ def _load_store(folder: Path, settings: Settings) -> Store:
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():
                 texts.restore_keys(vocabulary["text_keys"][side])
+        if settings.exploration.alpha_relative:
+            scales = [float(scale) for scale in vocabulary["reward_scales"]]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{path}: not the vocabulary of a run: {error}") from error
-    return store
+    count = settings.run.replicas
+    if scales and (len(scales) != count or not all(0 < scale < math.inf for scale in scales)):
+        raise InputError(f"{path}: reward_scales must be {count} numbers above 0")
+    return store, scales

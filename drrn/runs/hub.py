@@ -71,7 +71,7 @@ def _stage(run: Run, staged: Path, *, checkpoint: bool) -> None:
     files |= {name: storage.read_bytes(run.folder / name) for name in names}
     storage.replace_files(staged, files)
     card = storage.read_bytes(run.folder / CARD) if run.has(CARD) else run.card()
-    write_atomically(staged / CARD, [card])
+    write_atomically(staged / CARD, card)
     if run.has(CURVE):
         shutil.copy(run.folder / CURVE, staged / CURVE)
 
@@ -93,7 +93,7 @@ def pull_run(
     with contextlib.ExitStack() as stack:
         with _hub_errors(repository):
             out.parent.mkdir(parents=True, exist_ok=True)
-            parent = stack.enter_context(temporary_folder("pull", out.parent, hidden=True))
+            parent = stack.enter_context(temporary_folder("pull", out.parent))
             folder = parent / out.name
             folder.mkdir()
             api.snapshot_download(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from drrn.game.contract import Game
+from drrn.game.episodes import Policy
 from drrn.game.optional import training_of
 from drrn.settings import Settings, recipe
-from drrn.stories.playtest.play import OutOfTime, Player
+from drrn.stories.playtest.play import OutOfTime
 
 SMALL: dict[str, Any] = {
     **{"rounds": 12, "episodes_per_round": 20, "replan": 10, "updates": 60},
@@ -16,10 +18,11 @@ SMALL: dict[str, Any] = {
 }
 
 
-def quick_player(game: Game) -> Player | None:
-    """Train a small agent on a game until it raises `OutOfTime`; None without PyTorch.
+def quick_player(game: Game) -> Callable[[], Policy] | None:
+    """Train a small agent on a game until it raises `OutOfTime`.
 
-    The agent plays by the policy `best`, on one thread.
+    Returns:
+        A function that starts an episode and returns its policy; None without PyTorch.
     """
     try:
         import torch
@@ -33,4 +36,10 @@ def quick_player(game: Game) -> Player | None:
     with contextlib.suppress(OutOfTime):
         for _ in trainer.train():
             pass
-    return trainer.agent.policy("best")
+    player = trainer.agent.policy("best")
+
+    def new_policy() -> Policy:
+        player.begin()
+        return player
+
+    return new_policy

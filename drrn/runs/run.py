@@ -37,21 +37,9 @@ from drrn.files import remove_leftovers, write_atomically
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.processes import is_locked, locked
-from drrn.runs import storage
+from drrn.runs import scores, storage
 from drrn.runs.card import model_card
 from drrn.runs.config import read_config, spec_from
-from drrn.runs.scores import (
-    ReferenceScores,
-    Round,
-    RoundScores,
-    Row,
-    check_rounds,
-    compiled_or_none,
-    csv_bytes,
-    read_rows,
-    reference_scores,
-    rounds_of,
-)
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
 from drrn.settings import POLICIES, Settings
 from drrn.text import State
@@ -60,6 +48,7 @@ LOCK = ".lock"
 MAX_DEPTH = 4  # of folders that are searched for runs
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+SUMMARY = "run state game model recipe replicas rounds_done rounds scores when fault".split()
 # What restoring a damaged or foreign checkpoint may raise.
 LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError)
 
@@ -69,30 +58,13 @@ class Trainable(Protocol):
 
     settings: Settings
     round: int  # the last finished one
-    rows: list[Row]  # of evaluations.csv
+    rows: list[scores.Row]  # of evaluations.csv
 
-    def train(self) -> Iterator[Round]: ...
+    def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
     def agent_files(self) -> dict[str, bytes]: ...
     def state(self) -> State: ...
     def restore(self, state: State, source: str) -> None: ...
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """One line of a list of runs."""
-
-    run: str
-    state: str  # running, finished, interrupted, agent (without its run) or damaged
-    game: str | None = None
-    model: str | None = None
-    recipe: str | None = None
-    replicas: int | None = None
-    rounds_done: int | None = None
-    rounds: int | None = None
-    scores: dict[str, float] | None = None  # mean final reward after the last round, by policy
-    when: str | None = None  # last written
-    fault: str | None = None  # of a damaged run: the error message
 
 
 @dataclass(frozen=True)
@@ -142,7 +114,7 @@ class Run:
         """
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
-        files = {CONFIG: _json_bytes(trainer.config()), ROWS: csv_bytes([])}
+        files = {CONFIG: _json_bytes(trainer.config()), ROWS: scores.csv_bytes([])}
         run.create_files(files, remedy)
         return run
 
@@ -201,16 +173,16 @@ class Run:
         """Open its game, or another by name, with other options of `make`."""
         return self.game_spec(name, **options).open()
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[scores.Row]:
         """Return the rows of evaluations.csv."""
-        return read_rows(self.folder / ROWS)
+        return scores.read_rows(self.folder / ROWS)
 
-    def rounds(self) -> list[RoundScores]:
+    def rounds(self) -> list[scores.RoundScores]:
         """Return the scores of each finished round."""
         episodes = self.config["settings"]["episodes_per_round"]
-        return rounds_of(self.rows() if self.has(ROWS) else [], episodes)
+        return scores.rounds_of(self.rows() if self.has(ROWS) else [], episodes)
 
-    def round(self, number: int | None = None) -> RoundScores:
+    def round(self, number: int | None = None) -> scores.RoundScores:
         """Return the scores of a round; by default, of the last."""
         rounds = self.rounds()
         if not rounds:
@@ -220,30 +192,31 @@ class Run:
             raise InputError(f"{self.folder}: it has {last} rounds, so there is no round {number}")
         return rounds[(number or last) - 1]
 
-    def reference(self) -> ReferenceScores | None:
+    def reference(self) -> scores.ReferenceScores | None:
         """Return the reference scores; None if the run has none."""
         path = self.folder / SCORES
         if not path.exists():
             return None
         self.check(SCORES)
         try:
-            scores = ReferenceScores(**storage.read_json(path))
-            if scores.random is None or not all(map(_is_score, asdict(scores).values())):
+            reference = scores.ReferenceScores(**storage.read_json(path))
+            values = [reference.random, *(v for v in asdict(reference).values() if v is not None)]
+            if not all(map(scores.is_number, values)):
                 raise TypeError("not numbers")
         except TypeError as error:
             remedy = storage.remedy(path)
             raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
-        return scores
+        return reference
 
-    def computed_reference(self) -> ReferenceScores | None:
+    def computed_reference(self) -> scores.ReferenceScores | None:
         """Return the reference scores, computed if necessary; None if its game cannot be opened."""
-        if (scores := self.reference()) is not None:
-            return scores
+        if (reference := self.reference()) is not None:
+            return reference
         settings = self.settings
         try:
             game = self.open_game()
-            compiled = compiled_or_none(game, settings)
-            return reference_scores(game, compiled, settings.run.evaluation_episodes)
+            compiled = scores.compiled_or_none(game, settings)
+            return scores.reference_scores(game, compiled, settings.run.evaluation_episodes)
         except InputError:
             return None
 
@@ -251,8 +224,7 @@ class Run:
         self, other: Run, column: str = "softmax_final_reward", number: int | None = None
     ) -> Difference:
         """Return how much higher this run scores than another after a round."""
-        scores = self.round(number).values(column)
-        return difference_of(other.round(number).values(column), scores)
+        return difference_of(other.round(number).values(column), self.round(number).values(column))
 
     def check(self, *names: str) -> None:
         """Raise an `InputError` if a file differs from what the run wrote."""
@@ -264,19 +236,24 @@ class Run:
         moment = datetime.datetime.fromtimestamp(max(moments, default=0.0))
         return moment.isoformat(sep=" ", timespec="seconds")
 
-    def summary(self) -> RunSummary:
-        """Return the run's entry in a list; a damaged run has the state "damaged"."""
-        try:
-            return self._summary()
-        except InputError as error:
-            return RunSummary(str(self.folder), "damaged", when=self.when(), fault=str(error))
+    def summary(self) -> dict[str, Any]:
+        """Return the run's entry in a list.
 
-    def _summary(self) -> RunSummary:
+        Its state is running, finished, interrupted, agent (without its run) or damaged. Scores are
+        mean final rewards after the last round, by policy; `fault` is why a run is damaged.
+        """
+        entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
+        try:
+            return {**entry, **self._summary()}
+        except InputError as error:
+            return {**entry, "state": "damaged", "fault": str(error)}
+
+    def _summary(self) -> dict[str, Any]:
         config = self.config
+        settings = config["settings"]
         is_running = self.is_running
         if not is_running:  # a running one may be writing
             self.check(CONFIG, ROWS, METRICS)
-        settings = config["settings"]
         rounds = self.rounds()
         done = rounds[-1].number if rounds else 0
         state = "finished" if done >= settings["rounds"] else "interrupted"
@@ -284,18 +261,15 @@ class Run:
             state = "running"
         elif not self.has(ROWS) and self.has(WORDS):
             state = "agent"
-        return RunSummary(
-            run=str(self.folder),
-            state=state,
-            game=config["game"]["title"],
-            model=settings["model"],
-            recipe=config.get("recipe"),
-            replicas=settings["replicas"],
-            rounds_done=done,
-            rounds=settings["rounds"],
-            scores=_last_scores(rounds),
-            when=self.when(),
-        )
+        means = {policy: rounds[-1].mean(f"{policy}_final_reward") for policy in POLICIES if done}
+        return {
+            **{name: settings[name] for name in ("model", "replicas", "rounds")},
+            "state": state,
+            "game": config["game"]["title"],
+            "recipe": config.get("recipe"),
+            "rounds_done": done,
+            "scores": {policy: round(mean, 6) for policy, mean in means.items()},
+        }
 
     # --- writing
 
@@ -310,8 +284,8 @@ class Run:
             yield
 
     def train(
-        self, trainer: Trainable, before_save: Callable[[Round], None] | None = None
-    ) -> Iterator[Round]:
+        self, trainer: Trainable, before_save: Callable[[scores.Round], None] | None = None
+    ) -> Iterator[scores.Round]:
         """Train to the last round; save each finished round, then yield it.
 
         Args:
@@ -329,7 +303,7 @@ class Run:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
         files = {
             **self._new_config(trainer),
-            ROWS: csv_bytes(trainer.rows),
+            ROWS: scores.csv_bytes(trainer.rows),
             CHECKPOINT: storage.checkpoint_bytes(trainer.state()),
             **_computed_files(trainer),
         }
@@ -340,9 +314,9 @@ class Run:
         if config := self._new_config(trainer):
             storage.replace_files(self.folder, config)
 
-    def save_reference(self, scores: ReferenceScores) -> None:
+    def save_reference(self, reference: scores.ReferenceScores) -> None:
         """Save the reference scores."""
-        storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(scores))})
+        storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(reference))})
 
     def write_card(self) -> None:
         """Write the model card, unless the user has edited it."""
@@ -359,7 +333,7 @@ class Run:
 
     def write(self, name: str, text: str) -> None:
         """Write another file to the folder, without a hash."""
-        write_atomically(self.folder / name, [text.encode()])
+        write_atomically(self.folder / name, text.encode())
 
     def restore(self, trainer: Trainable) -> None:
         """Restore the trainer to the state after the last finished round.
@@ -370,7 +344,7 @@ class Run:
         checkpoint = self.folder / CHECKPOINT
         if not checkpoint.exists():
             if not self.has(ROWS):
-                storage.replace_files(self.folder, {ROWS: csv_bytes([])})
+                storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
         rows = self.rows()  # before the hashes, since it can name the line
         self.check(CONFIG, ROWS, CHECKPOINT)
@@ -380,7 +354,7 @@ class Run:
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if int(row["round"]) <= done]
-        check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
+        scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
         # the process may have been killed between the checkpoint and what is computed from it
         storage.replace_files(self.folder, _computed_files(trainer))
 
@@ -407,12 +381,6 @@ class Run:
         if storage.read_json(self.folder / CONFIG).get("settings") == config["settings"]:
             return {}
         return {CONFIG: _json_bytes(config)}
-
-
-def _last_scores(rounds: Sequence[RoundScores]) -> dict[str, float]:
-    if not rounds:
-        return {}
-    return {policy: round(rounds[-1].mean(f"{policy}_final_reward"), 6) for policy in POLICIES}
 
 
 def check_same_game(runs: Sequence[Run]) -> None:
@@ -457,7 +425,7 @@ def _resampled_means(scores: Sequence[float], generator: np.random.Generator) ->
 
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:
     """Return the files computed from the trainer and its rows: metrics, weights, words."""
-    rounds = rounds_of(trainer.rows, trainer.settings.run.episodes_per_round)
+    rounds = scores.rounds_of(trainer.rows, trainer.settings.run.episodes_per_round)
     lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
     metrics = "".join(f"{line}\n" for line in lines)
     return {METRICS: metrics.encode(), **trainer.agent_files()}
@@ -465,10 +433,6 @@ def _computed_files(trainer: Trainable) -> dict[str, bytes]:
 
 def _json_bytes(value: Any) -> bytes:
     return json.dumps(value, indent=2).encode()
-
-
-def _is_score(value: Any) -> bool:
-    return value is None or (type(value) in (int, float) and math.isfinite(value))
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:

@@ -99,9 +99,27 @@ def rounds_of(rows: Sequence[Row], episodes_per_round: int) -> list[RoundScores]
 
 
 def _value(column: str, cell: str) -> Any:
+    """Return the value of a cell; raise ValueError with what it must be."""
+    if column in WHOLE:
+        if not (cell.isascii() and cell.isdecimal()):
+            raise ValueError(f"{column} must be a whole number")
+        return int(cell)
+    try:
+        value = json.loads(cell)
+    except (ValueError, RecursionError):
+        value = None
     if column == "endings":
-        return json.loads(cell)
-    return int(cell) if column in WHOLE else float(cell)
+        if not (isinstance(value, dict) and all(map(is_number, value.values()))):
+            raise ValueError("endings must be a JSON object of their shares")
+        return value
+    if not is_number(value):
+        raise ValueError(f"{column} must be a number")
+    return float(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a finite number."""
+    return type(value) in (int, float) and math.isfinite(value)
 
 
 # --- evaluations.csv
@@ -152,8 +170,13 @@ def read_rows(path: Path) -> list[Row]:
     if header != COLUMNS:
         raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
     for number, row in rows:
-        if fault := _fault(row):
-            raise InputError(f"{path}, line {number}: {fault}")
+        try:
+            if len(row) != len(COLUMNS):
+                raise ValueError(f"{len(row)} cells, but the header has {len(COLUMNS)}")
+            for name, cell in zip(COLUMNS, row, strict=True):
+                _value(name, cell)
+        except ValueError as error:
+            raise InputError(f"{path}, line {number}: {error}") from error
     return [dict(zip(COLUMNS, row, strict=True)) for _, row in rows]
 
 
@@ -165,36 +188,6 @@ def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) ->
             f"{path}: it has {len(rows)} rows, but checkpoint.safetensors has {rounds} rounds "
             f"of {replicas} replicas; restore both files from a copy, or start a new run"
         )
-
-
-def _fault(row: list[str]) -> str | None:
-    if len(row) != len(COLUMNS):
-        return f"{len(row)} cells, but the header has {len(COLUMNS)}"
-    for name, cell in zip(COLUMNS, row, strict=True):
-        if name in WHOLE:
-            if not (cell.isascii() and cell.isdecimal()):
-                return f"{name} must be a whole number"
-        elif name == "endings":
-            if not _is_table(cell):
-                return "endings must be a JSON object of their shares"
-        elif not _is_number(cell):
-            return f"{name} must be a number"
-    return None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        return math.isfinite(float(cell))
-    except ValueError:
-        return False
-
-
-def _is_table(cell: str) -> bool:
-    try:
-        table = json.loads(cell)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(table, dict) and all(isinstance(v, (int, float)) for v in table.values())
 
 
 # --- reference scores

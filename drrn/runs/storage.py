@@ -76,7 +76,7 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     either = {name: list(dict.fromkeys([*known.get(name, ()), *new[name]])) for name in new}
     _write_hashes(folder, {**known, **either})
     for name, data in contents.items():
-        write_atomically(folder / name, [data])
+        write_atomically(folder / name, data)
     _write_hashes(folder, {**known, **new})
 
 
@@ -128,7 +128,7 @@ def _without_free(data: bytes) -> bytes:
 
 def _write_hashes(folder: Path, files: Mapping[str, list[str]]) -> None:
     entry = {"files": dict(files), "sha256": _hash_of_hashes(files)}
-    write_atomically(folder / HASHES, [f"{json.dumps(entry, indent=2)}\n".encode()])
+    write_atomically(folder / HASHES, f"{json.dumps(entry, indent=2)}\n".encode())
 
 
 def _hash_of_hashes(files: Mapping[str, list[str]]) -> str:
@@ -151,7 +151,7 @@ def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> b
 
 def save_tensors(path: Path, arrays: Arrays, metadata: Mapping[str, str] | None = None) -> None:
     """Write a safetensors file atomically."""
-    write_atomically(path, [tensor_bytes(arrays, metadata)])
+    write_atomically(path, tensor_bytes(arrays, metadata))
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:

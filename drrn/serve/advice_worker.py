@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.history import PageHistory
 from drrn.errors import InputError, require
+from drrn.game.contract import Observation
 from drrn.runs.storage import WEIGHTS
 from drrn.writing import UNSPACED, visible
 
@@ -24,21 +24,20 @@ WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:['’](?:(?![{UN
 MAX_WORDS = 400  # of a text
 BATCH = 64  # pages that the agent rates at once
 
-Page = tuple[str, tuple[str, ...]]
+Choice = tuple[Observation, int]  # a page and the index of the action chosen there
 Span = tuple[int, int]
 
 
 def agent_of(folder: str) -> Any:
     """Return the agent of a run; it is loaded again when its weights have changed."""
     path = Path(folder) / WEIGHTS
-    for is_last in (False, True):
-        try:
-            return _load(folder, path.stat().st_mtime if path.exists() else 0.0)
-        except InputError:
-            if is_last:
-                raise
-            time.sleep(RETRY_SECONDS)  # the files may have been replaced at this moment
-    raise AssertionError
+    if not path.exists():
+        raise InputError("This run has no agent yet.")
+    try:
+        return _load(folder, path.stat().st_mtime)
+    except InputError:  # its files may be replaced at this moment
+        time.sleep(RETRY_SECONDS)
+        return _load(folder, path.stat().st_mtime)
 
 
 @functools.lru_cache(MAX_AGENTS)
@@ -56,104 +55,85 @@ class AdviceWorker:
         torch.set_num_threads(1)  # the matrices are small
 
     def advise(
-        self,
-        folder: str,
-        policy: str,
-        past: Sequence[tuple[str, str]],
-        text: str,
-        actions: Sequence[str],
-        is_repeated: bool,
-        words: bool,
+        self, folder: str, policy: str, past: Sequence[Choice], page: Observation, words: bool
     ) -> dict[str, Any]:
         """Rate the actions of a page.
 
         Args:
             folder: The run of the agent.
             policy: The policy that chooses an action.
-            past: The pages before, with the actions chosen there, for agents with a history.
-            text: The text of the page.
-            actions: Its actions.
-            is_repeated: Whether the agent saw the page before in this episode.
+            past: The pages of the episode before, with the indices of the actions chosen there.
+            page: The page.
             words: Whether to compute the importance of each word.
 
         Returns:
-            The choice (None if the policy is random); for each action Q of each replica, their
-            mean, its share under softmax and its chance under the policy; and the words.
+            Whether the episode had the page before; the choice (None if the policy is random); for
+            each action Q of each replica, their mean, its share under softmax and its chance under
+            the policy; and the words.
         """
-        from drrn.models import Pages
-        from drrn.playing.policies import policy_of, probabilities_of
-
         agent = agent_of(folder)
-        history = PageHistory(agent.settings.run.history)
-        for past_text, action in past:
-            history.add(past_text, action)
-        menu = tuple(actions)
-        pages = word_pages(text, menu) if words else [(text, menu)]
-        q = _rate(agent, history, pages)  # [R, pages, A]
+        player = agent.policy(policy)
+        for choice in past:
+            player.take(*choice)
+        is_repeated = player.has_seen(page)
+        texts = word_pages(page) if words else [page]
+        q = _rate(agent, [(player.history.prepend_to(each.text), each.actions) for each in texts])
         replicas = q[:, 0]
-        scaled = (replicas * agent.scales).mean(axis=0)  # α belongs to the units of learning
-        page = Pages(np.zeros(1, np.int64), np.arange(len(menu))[None])
-
-        def probabilities(name: str, is_repeated: bool) -> Any:
-            rule = policy_of(name, agent.settings.exploration.alpha)
-            return probabilities_of(rule, 0, scaled[None], page, np.array([is_repeated]))[0]
-
-        shares = probabilities("softmax", False).tolist()
-        chances = probabilities(policy, is_repeated).tolist()
+        shares = agent.policy("softmax").probabilities(replicas, False).tolist()
+        chances = player.probabilities(replicas, is_repeated).tolist()
         rows = zip(
             replicas.mean(axis=0).tolist(), replicas.T.tolist(), shares, chances, strict=True
         )
         names = ("q", "replicas", "share", "chance")
         most = max(chances)
-        mean_q = q.mean(axis=0, dtype=np.float64)
         return {
             "seen": is_repeated,
             "choice": chances.index(most) if most > 1 - 1e-9 else None,
             "actions": [dict(zip(names, row, strict=True)) for row in rows],
-            "words": word_importance(text, menu, mean_q) if words else None,
+            "words": word_importance(page, q.mean(axis=0, dtype=np.float64)) if words else None,
         }
 
 
-def _rate(agent: Any, history: PageHistory, pages: Sequence[Page]) -> NDArray[Any]:
+def _rate(agent: Any, pages: Sequence[tuple[str, tuple[str, ...]]]) -> NDArray[Any]:
     """Return Q of all replicas, [R, pages, A], for pages with the same number of actions."""
     from drrn.playing.stepped_rollouts import pages_of
 
     batches = []
     for first in range(0, len(pages), BATCH):
         store = agent.model.store.scratch()
-        batch = pages[first : first + BATCH]
-        rows = [store.page(history.prepend_to(text), actions) for text, actions in batch]
+        rows = [store.page(text, actions) for text, actions in pages[first : first + BATCH]]
         q = agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)
         batches.append(q[:, :, : len(pages[0][1])].cpu().numpy())
     values: NDArray[Any] = np.concatenate(batches, axis=1) / agent.scales[:, :, None]
     return values
 
 
-def word_pages(text: str, actions: tuple[str, ...]) -> list[Page]:
+def word_pages(page: Observation) -> list[Observation]:
     """Return a page, and then the page without each word of its text and of its actions."""
-    pages: list[Page] = [(text, actions)]
-    pages += [(_without(text, span), actions) for span in _spans(text)]
+    text = page.text
+    actions = page.actions
+    pages = [page, *(Observation(_without(text, span), actions) for span in _spans(text))]
     for i, action in enumerate(actions):
         for span in _spans(action):
-            pages.append((text, (*actions[:i], _without(action, span), *actions[i + 1 :])))
+            menu = (*actions[:i], _without(action, span), *actions[i + 1 :])
+            pages.append(Observation(text, menu))
     return pages
 
 
-def word_importance(text: str, actions: tuple[str, ...], q: NDArray[Any]) -> dict[str, Any]:
+def word_importance(page: Observation, q: NDArray[Any]) -> dict[str, Any]:
     """Return how much each word adds to Q: Q of the page, minus Q without the word.
 
     Words of the text have a value for each action, words of an action one for that action.
     Offsets of words count UTF-16 units of the visible text, as browsers do.
 
     Args:
-        text: The text of the page.
-        actions: Its actions.
+        page: The page.
         q: Q of the pages of `word_pages`, [pages, actions].
     """
     losses = iter((q[0] - q[1:]).tolist())
-    state = [_word(text, span, next(losses)) for span in _spans(text)]
+    state = [_word(page.text, span, next(losses)) for span in _spans(page.text)]
     menu = []
-    for i, action in enumerate(actions):
+    for i, action in enumerate(page.actions):
         menu.append([_word(action, span, next(losses)[i]) for span in _spans(action)])
     return {"state": state, "actions": menu}
 

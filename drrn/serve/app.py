@@ -13,13 +13,14 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -34,11 +35,19 @@ from drrn.version import __version__
 # Faults of a form are part of the response.
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
-FILES = Path(str(STATIC))
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FIRST_PORT = 8642
 PORTS = 20  # that are tried if none is named
-MAX_CONNECTIONS = 1_000
+UVICORN: dict[str, Any] = {
+    "log_level": "critical",
+    "access_log": False,
+    "server_header": False,
+    "lifespan": "on",
+    "timeout_graceful_shutdown": 2,  # seconds
+    "timeout_keep_alive": 30,
+    "limit_concurrency": 1_000,  # connections
+    "ws": "none",
+}
 
 
 def application(
@@ -57,8 +66,7 @@ def application(
 
     routes = [
         Route("/", front_page, methods=["GET"]),
-        Route("/favicon.ico", favicon, methods=["GET"]),
-        Mount("/static", StaticFiles(directory=FILES)),
+        Mount("/static", StaticFiles(directory=str(STATIC))),
         *ROUTES,
     ]
     errors = (InputError, HTTPException, OSError, Exception)
@@ -75,10 +83,6 @@ def application(
 async def front_page(request: Request) -> Response:
     shared = request.app.state.services.shared
     return HTMLResponse(rendered("serve.html", version=__version__, shared=shared))
-
-
-async def favicon(_: Request) -> Response:
-    return FileResponse(FILES / "favicon.svg", media_type="image/svg+xml")
 
 
 def serve(
@@ -113,17 +117,7 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    config = uvicorn.Config(
-        application(services, access, announce),
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-        timeout_keep_alive=30,
-        limit_concurrency=MAX_CONNECTIONS,
-        ws="none",
-    )
+    config = uvicorn.Config(application(services, access, announce), **UVICORN)
     try:
         uvicorn.Server(config).run(sockets=[bound])
     finally:

@@ -43,10 +43,6 @@ class AsyncService:
         self._answers: dict[int, asyncio.Future[Reply]] = {}
         self._is_closed = False
 
-    @property
-    def is_alive(self) -> bool:
-        return self._service is not None
-
     def start(self) -> Service:
         """Start the process, so that the first answer comes sooner."""
         if self._service is None:

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import io
 import random
-import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from starlette.exceptions import HTTPException
 
-from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled
-from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.game.contract import Game
 from drrn.game.episodes import episode
 from drrn.game.optional import another, close
 from drrn.serve.runs import read_json, write_json
@@ -26,11 +23,9 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 8
 MAX_ACTIONS = 12
-# Random games that find pages of a game that is not compiled.
-GAMES = 5
-STEPS = 50
+GAMES = 10  # random games in which pages are counted
+STEPS = 100  # of each
 PAGES = "pages.json"
-ROUND = re.compile(r"round-(\d{5})\.npz")
 
 Page = tuple[str, tuple[str, ...]]
 Vectors = NDArray[np.float64]
@@ -42,12 +37,9 @@ class EmbeddingLog:
     def __init__(self, folder: Path, trainer: Trainer) -> None:
         self.folder = folder
         self.trainer = trainer
-        saved = read_json(folder / PAGES)  # a resumed run continues with the same pages
-        if saved:
-            self.pages = [(text, tuple(actions)) for text, actions in saved]
-        else:
+        self.pages = read_json(folder / PAGES)  # a resumed run continues with the same pages
+        if self.pages is None:
             self.pages = _choose_pages(trainer)
-        if self.pages and not saved:
             write_json(folder / PAGES, self.pages)
 
     def save(self, number: int) -> None:
@@ -58,20 +50,18 @@ class EmbeddingLog:
         if arrays:
             buffer = io.BytesIO()
             np.savez(buffer, **arrays)
-            write_atomically(self.folder / f"round-{number:05}.npz", [buffer.getvalue()])
+            write_atomically(self.folder / f"round-{number:05}.npz", buffer.getvalue())
 
-    def _embed(self, text: str, actions: tuple[str, ...]) -> tuple[Any, Any]:
+    def _embed(self, text: str, actions: Sequence[str]) -> tuple[Any, Any]:
         """Return the vectors of the state and its actions [1 + A, H], and Q [A]."""
         import torch
 
         from drrn.models import Pages
+        from drrn.playing.stepped_rollouts import pages_of
 
         model: Any = self.trainer.model
         store = model.store.scratch()
-        replicas = len(model.seeds)
-        state, menu = store.page(text, actions)
-        states = np.full((replicas, 1), state, np.int64)
-        pages = Pages(states, np.array([[menu]] * replicas, np.int64))
+        pages = pages_of([[store.page(text, tuple(actions))]] * len(model.seeds))
         with torch.no_grad():
             reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
             s, a = model.embeddings(reading)
@@ -81,56 +71,34 @@ class EmbeddingLog:
 
 
 def _choose_pages(trainer: Trainer) -> list[Page]:
-    """Return the pages with a choice that random play visits most; none for other models."""
+    """Return the pages with a choice that random games show most; none for other models."""
     from drrn.models.drrn import DRRN
 
-    if not isinstance(trainer.model, DRRN) or trainer.settings.model.action_hidden is not None:
+    is_drrn = isinstance(trainer.model, DRRN) and trainer.settings.model.action_hidden is None
+    game = another(trainer.game) if is_drrn else None
+    if game is None:
         return []
-    if trainer.compiled is not None:
-        visits = _compiled_visits(trainer.compiled)
-    else:
-        visits = _sampled_visits(trainer.game)
-    pages = [page for page, _ in visits.most_common() if 2 <= len(page[1]) <= MAX_ACTIONS]
-    return pages[:MAX_PAGES]
-
-
-def _compiled_visits(compiled: Compiled) -> Counter[Page]:
-    state_visits = Chain(compiled, uniform(compiled)).visits()
-    visits = np.bincount(compiled.page, state_visits, len(compiled.page_text))
     counter: Counter[Page] = Counter()
-    for page, expected in enumerate(visits.tolist()):
-        actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
-        text = compiled.texts[compiled.page_text[page]]
-        counter[text, tuple(compiled.actions[action] for action in actions)] = expected
-    return counter
-
-
-def _sampled_visits(game: Game) -> Counter[Page]:
-    """Count the pages of a few random games; none if the game cannot be copied."""
-    counter: Counter[Page] = Counter()
-    copy = another(game)
-    if copy is None:
-        return counter
     draw = random.Random(0)
     for seed in range(GAMES):
-        steps = episode(copy, lambda page: draw.randrange(len(page.actions)), seed, max_steps=STEPS)
-        for step in steps:
-            if step.page.actions:
-                counter[step.page.text, tuple(sorted(step.page.actions))] += 1
-    close(copy)
-    return counter
+        steps = episode(game, lambda page: draw.randrange(len(page.actions)), seed, max_steps=STEPS)
+        for page in (step.page for step in steps):
+            if 2 <= len(page.actions) <= MAX_ACTIONS:
+                counter[page.text, tuple(sorted(page.actions))] += 1
+    close(game)
+    return [page for page, _ in counter.most_common(MAX_PAGES)]
 
 
 def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     """Return the embeddings of a page after each round, on the two principal axes of all."""
     pages = read_json(folder / PAGES)
-    files = sorted(path for path in folder.glob("round-*.npz") if ROUND.fullmatch(path.name))
+    files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
-        raise InputError(
-            "This run has no embeddings; only runs of the model drrn that start here save them."
+        raise HTTPException(
+            404, "This run has no embeddings; only runs of the model drrn that start here have."
         )
-    if not 0 <= page < len(pages):
-        raise InputError(f"The page must be a number from 0 to {len(pages) - 1}.")
+    if page >= len(pages):
+        raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []
     q = []
     for path in files:
@@ -139,14 +107,10 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
             q.append(file[f"q_{page}"].tolist())
     rounds = []
     for path, points, values in zip(files, _plane(np.stack(vectors)).tolist(), q, strict=True):
-        actions = zip(points[1:], values, strict=True)
-        rounds.append(
-            {
-                "round": int(path.stem.removeprefix("round-")),
-                "state": points[0],
-                "actions": [{"x": x, "y": y, "q": value} for (x, y), value in actions],
-            }
-        )
+        number = int(path.stem.removeprefix("round-"))
+        pairs = zip(points[1:], values, strict=True)
+        tips = [{"x": x, "y": y, "q": value} for (x, y), value in pairs]
+        rounds.append({"round": number, "state": points[0], "actions": tips})
     text, actions = pages[page]
     names = [each[0][:80] for each in pages]
     return {"pages": names, "page": page, "text": text, "actions": actions, "rounds": rounds}

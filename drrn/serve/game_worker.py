@@ -1,21 +1,44 @@
-"""The process that plays a game for everybody. An episode is its seed and the actions chosen."""
+"""The process that plays a game for everybody, and checks the settings of a run of the game.
+
+An episode is its seed and the actions chosen.
+"""
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.make import GameSpec
 from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
-from drrn.serve.forms import settings_form, settings_from
+from drrn.registry import is_object
+from drrn.runs.config import recommended_settings
+from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
 from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
+
+FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
+FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
+COMMON = (
+    "model rounds episodes_per_round replicas seed hidden layers encoder learner "
+    "learning_rate discount alpha exploration"
+).split()
+LIMITS: dict[str, float] = {  # of what the page may demand of the machine
+    "rounds": 10_000,
+    "episodes_per_round": 100_000,
+    "replicas": 64,
+    "hidden": 4096,
+    "layers": 8,
+    "evaluation_episodes": 100_000,
+    "history": 20,
+    "workers": max(1, os.cpu_count() or 1),
+}
 
 
 @dataclass(frozen=True)
@@ -111,7 +134,13 @@ class OpeningWorker:
     """Opens games once, to find out whether they can be played."""
 
     def open(self, spec: GameSpec) -> dict[str, Any]:
-        """Return the title of a game, and what is left out to play it."""
+        """Return the title of a game, and what is left out if it cannot be played otherwise."""
+        try:
+            return self._open(spec)
+        except InputError:
+            return self._open(replace(spec, lenient=True))
+
+    def _open(self, spec: GameSpec) -> dict[str, Any]:
         game = spec.open()
         try:
             if game.reset(0).ended:
@@ -121,3 +150,56 @@ class OpeningWorker:
             return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
         finally:
             close(game)
+
+
+def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
+    """Return a field for each setting, with the default for this game; common ones first."""
+    defaults = settings_for(recipe(paper=paper, recommended=_recommended(game)), {}).flat()
+    names = [name for name in all_settings() if name not in FILES]
+    names.sort(key=lambda name: COMMON.index(name) if name in COMMON else len(COMMON))
+    return [_field(name, defaults[name]) for name in names]
+
+
+def _field(name: str, default: Any) -> dict[str, Any]:
+    setting = all_settings()[name]
+    return {
+        "name": name,
+        "kind": setting.kind.__name__,
+        "optional": setting.optional,
+        "default": default,
+        "help": setting.help,
+        "choices": [choice for choice in setting.choices if choice not in FILE_ENCODERS],
+        "least": setting.least,
+        "most": LIMITS.get(name, setting.most),
+        "group": "common" if name in COMMON else "more",
+    }
+
+
+def settings_from(game: Game, values: Mapping[str, Any], *, paper: bool) -> Settings:
+    """Return the settings that a form asks for.
+
+    Raises:
+        InputError: A value is wrong, above the limit of the page, or names a file or code.
+    """
+    _check_no_code(values)
+    defaults = recipe(paper=paper, recommended=_recommended(game), given=values)
+    settings = settings_for(defaults, values)
+    flat = settings.flat()
+    _check_no_code(flat)
+    for name, limit in LIMITS.items():
+        if flat[name] > limit:
+            raise InputError(f"{name} is {flat[name]}; the limit on this page is {limit:g}")
+    return settings
+
+
+def _recommended(game: Game) -> dict[str, Any]:
+    """Return the settings that the story's TOML recommends; an uploaded one is not trusted."""
+    settings = recommended_settings(game)
+    return {name: value for name, value in settings.items() if name not in FILES}
+
+
+def _check_no_code(settings: Mapping[str, Any]) -> None:
+    for name, value in settings.items():
+        is_code = isinstance(value, str) and (is_object(value) or value in FILE_ENCODERS)
+        if is_code or (name in FILES and value is not None):
+            raise InputError(f'{name} "{value}" is available only on the command line')

@@ -136,14 +136,6 @@ def integer_in(body: dict[str, Any], name: str, least: int, most: int) -> int | 
     return value
 
 
-def number_in(body: dict[str, Any], name: str, least: float, most: float, default: float) -> float:
-    """Return a number of a request."""
-    value = body.get(name, default)
-    if type(value) not in (int, float) or not least <= value <= most:
-        raise HTTPException(400, f'"{name}" must be a number from {least:g} to {most:g}.')
-    return float(value)
-
-
 @dataclass(frozen=True)
 class Access:
     """Who may send requests: allowed host names, and the token if one is required."""
@@ -181,21 +173,33 @@ class Guard:
         send = _with_headers(send, scope["path"])
         request = Request(scope)
         try:
-            self._check_host(request)
+            self._check_site(request)
             response = self._entrance(request)
-            _check_origin(request)
-            _check_length(request)
         except HTTPException as error:
             response = await error_response(request, error)
         if response is not None:
             await response(scope, receive, send)
         else:
-            await self.app(scope, _limited(receive, _max_bytes(scope["path"])), send)
+            await self.app(scope, _limited(receive, scope["path"]), send)
 
-    def _check_host(self, request: Request) -> None:
-        hosts = self.access.hosts
-        if hosts is not None and request.headers.get("host", "").lower() not in hosts:
+    def _check_site(self, request: Request) -> None:
+        """Refuse other host names, and requests from pages of other sites.
+
+        Programs that are not browsers have no origin.
+        """
+        host = request.headers.get("host", "").lower()
+        if self.access.hosts is not None and host not in self.access.hosts:
             raise HTTPException(403, OTHER_HOST)
+        site = request.headers.get("sec-fetch-site", "none")
+        is_foreign = request.scope["path"].startswith("/api/") and site not in (
+            "same-origin",
+            "none",
+        )
+        origin = request.headers.get("origin")
+        if origin is not None and request.method not in SAFE_METHODS:
+            is_foreign |= origin.lower() not in (f"http://{host}", f"https://{host}")
+        if is_foreign:
+            raise HTTPException(403, OTHER_SITE)
 
     def _entrance(self, request: Request) -> Response | None:
         """Exchange the token in the link for a cookie; return None if the browser has it."""
@@ -229,37 +233,9 @@ def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
 
 
-def _check_origin(request: Request) -> None:
-    """Refuse requests from pages of other sites; programs that are not browsers have no origin."""
-    site = request.headers.get("sec-fetch-site", "none")
-    if request.scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
-        raise HTTPException(403, OTHER_SITE)
-    origin = request.headers.get("origin")
-    host = request.headers.get("host", "").lower()
-    if request.method in SAFE_METHODS or origin is None:
-        return
-    if origin.lower() not in (f"http://{host}", f"https://{host}"):
-        raise HTTPException(403, OTHER_SITE)
-
-
-def _max_bytes(path: str) -> int:
-    return MAX_UPLOAD + FORM_BYTES if path == UPLOAD_PATH else MAX_JSON
-
-
-def _check_length(request: Request) -> None:
-    length = request.headers.get("content-length", "0")
-    limit = _max_bytes(request.scope["path"])
-    if not (length.isascii() and length.isdecimal()) or len(length) > 15 or int(length) > limit:
-        raise _too_large(limit)
-
-
-def _too_large(limit: int) -> HTTPException:
-    size = f"{limit // 2**20} MB" if limit >= 2**20 else f"{limit // 2**10} kB"
-    return HTTPException(413, f"The request is too large; the limit is {size}.")
-
-
-def _limited(receive: Receive, limit: int) -> Receive:
-    """Raise an error once the body is longer than the limit, whatever its header says."""
+def _limited(receive: Receive, path: str) -> Receive:
+    """Raise an error once the body is longer than the limit of the path."""
+    limit = MAX_UPLOAD + FORM_BYTES if path == UPLOAD_PATH else MAX_JSON
     total = 0
 
     async def receiving() -> Message:
@@ -267,7 +243,7 @@ def _limited(receive: Receive, limit: int) -> Receive:
         message = await receive()
         total += len(message.get("body", b""))
         if total > limit:
-            raise _too_large(limit)
+            raise HTTPException(413, f"The request is too large; the limit is {limit:,} bytes.")
         return message
 
     return receiving

@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,19 +24,18 @@ from drrn.files import home
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.game.optional import close, title_of
 from drrn.registry import registered
-from drrn.serve.http import MAX_UPLOAD, content_type
+from drrn.serve.async_service import AsyncService
+from drrn.serve.http import content_type
 from drrn.stories import added
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES_TYPE = ".toml"
 TYPES = (*STORY_TYPES, RULES_TYPE)
+OPENING_SECONDS = 60
 MAX_FILES = 4  # of an upload
 MAX_UPLOADS = 200
 MAX_UPLOADS_BYTES = 2**30
-
-Files = Mapping[str, bytes]  # by name
-Opener = Callable[[GameSpec], Awaitable[dict[str, Any]]]  # see `OpeningWorker.open`
 
 
 @dataclass(frozen=True)
@@ -53,15 +52,8 @@ class GameEntry:
     notes: tuple[str, ...] = ()  # what is left out to play it
 
     def as_json(self, runs: int = 0) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "title": self.title,
-            "kind": self.kind,
-            "file": self.file,
-            "removable": self.folder is not None,
-            "notes": self.notes,
-            "runs": runs,
-        }
+        own = {name: getattr(self, name) for name in ("id", "title", "kind", "file", "notes")}
+        return {**own, "removable": self.folder is not None, "runs": runs}
 
 
 def uploads_folder() -> Path:
@@ -104,28 +96,25 @@ class Library:
         by_title = (entry for entry in self if entry.title == title)
         return next(by_source, None) or next(by_title, None)
 
-    async def upload(self, request: Request, open_game: Opener) -> tuple[GameEntry, bool]:
-        """Add the story in a request, a form with files.
+    async def upload(self, request: Request, opener: AsyncService) -> tuple[GameEntry, bool]:
+        """Add the story in a form; return the game, and whether it is new.
 
-        Args:
-            request: The request.
-            open_game: Opens a game in another process.
-
-        Returns:
-            The game, and whether it is new.
+        `opener` is a service of `OpeningWorker`, since the story may do harm.
         """
         if content_type(request) != "multipart/form-data":
             raise HTTPException(415, "Send the files as a form (multipart/form-data).")
         async with request.form(max_files=MAX_FILES, max_fields=4) as form:
             files = await _files(form)
         story = _story_name(files)
-        id_ = f"{_id_part(PurePosixPath(story).stem)}-{_hash(files)[:10]}"
+        parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
+        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:10]
+        id_ = f"{_id_part(PurePosixPath(story).stem)}-{digest}"
         if id_ in self.entries:
             return self.entries[id_], False
         folders = [entry.folder for entry in self if entry.folder is not None]
         if len(folders) >= MAX_UPLOADS or sum(map(_size, folders)) > MAX_UPLOADS_BYTES:
             raise HTTPException(429, "There are too many uploaded stories: remove some first.")
-        self.entries[id_] = await _save(id_, story, files, open_game)
+        self.entries[id_] = await _save(id_, story, files, opener)
         return self.entries[id_], True
 
 
@@ -193,8 +182,6 @@ async def _files(form: FormData) -> dict[str, bytes]:
         files[name] = await part.read()
     if not files:
         raise HTTPException(400, 'There is no file: the parts of the form must be named "file".')
-    if sum(map(len, files.values())) > MAX_UPLOAD:
-        raise HTTPException(413, f"The files are too large; the limit is {MAX_UPLOAD // 2**20} MB.")
     return files
 
 
@@ -206,7 +193,7 @@ def safe_name(name: str) -> str:
     return f"story-{safe}" if safe.lower() == ABOUT else safe
 
 
-def _story_name(files: Files) -> str:
+def _story_name(files: dict[str, bytes]) -> str:
     """Return the name of the file that is the story."""
     stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORY_TYPES]
     if len(stories) != 1:
@@ -217,16 +204,11 @@ def _story_name(files: Files) -> str:
     return stories[0]
 
 
-def _hash(files: Files) -> str:
-    parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
-async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEntry:
+async def _save(id_: str, story: str, files: dict[str, bytes], opener: AsyncService) -> GameEntry:
     """Write the files, open the story in another process, and move the folder if that works."""
     uploads_folder().mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
@@ -234,7 +216,9 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
         for name, data in files.items():
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
-        about = await _about(temporary, main_file, open_game)
+        spec = spec_for(temporary / main_file, lenient=False)
+        opened = await opener.ask("open", spec, timeout=OPENING_SECONDS)
+        about = {"file": main_file, **opened}
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
@@ -244,13 +228,3 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
         raise HTTPException(400, str(error).replace(f"{temporary}/", "")) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-async def _about(folder: Path, file: str, open_game: Opener) -> dict[str, Any]:
-    """Open a story, without its unsupported macros if necessary, and return the facts to save."""
-    spec = spec_for(folder / file, lenient=False)
-    try:
-        opened = await open_game(spec)
-    except InputError:
-        opened = await open_game(replace(spec, lenient=True))
-    return {"file": file, **opened}

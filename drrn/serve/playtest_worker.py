@@ -9,7 +9,7 @@ import contextlib
 import copy
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +19,8 @@ import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId, Floats, Ints
+from drrn.compiled.game import Compiled, Floats
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import best, one_slot, policy_score
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
@@ -46,8 +46,7 @@ MAX_SEARCHED = 3_000  # characters of a page that the search of the map finds
 MAX_ACTIONS = 8  # of a link of the map
 MAX_GAMES = 300  # played from a page that cannot be solved
 MIN_GAMES = 10  # fewer say nothing
-GAMES_SECONDS = 3.0  # twice that until there are MIN_GAMES
-MAX_MISSED = 100  # games after which a page that chance seldom leads to is given up
+GAMES_SECONDS = 4.0
 
 Odds = tuple[Play, Mapping[EndingId, Estimate]]  # scores of a policy, and its endings
 
@@ -57,7 +56,6 @@ class PlayTestWorker:
 
     def __init__(self, spec: GameSpec) -> None:
         self.spec = spec
-        self.compiled: Compiled | None = None
         self._reported = 0.0
         self._agent: tuple[Any, Floats] | None = None  # the last one, and its play
 
@@ -74,12 +72,13 @@ class PlayTestWorker:
                 findings = test.run()
         except KeyboardInterrupt:
             raise InputError("The play-test was stopped before it had any results.") from None
-        self.compiled = test.compiled
+        if test.compiled is not None:
+            self.compiled = test.compiled
         drawing = test.story_map()
         svg = ""
         with contextlib.suppress(InputError):
             svg = story_map_svg(drawing, with_style=False)
-        paths = None if self.compiled else seen_paths(test.evidence)
+        paths = None if test.compiled else seen_paths(test.evidence)
         return {
             "report": _json_of(findings),
             "html": report_fragment(findings),
@@ -103,21 +102,56 @@ class PlayTestWorker:
             return self.spec.open()
 
     @cached_property
-    def solved(self) -> SolvedMap:
-        """The map of the compiled game, which is compiled again if it was tested before."""
-        if self.compiled is None:
-            self.compiled = compile_game(self.game, limit=MOST_STATES)
-        return SolvedMap(self.compiled)
+    def compiled(self) -> Compiled:
+        """The compiled story; it is compiled again if it was tested before."""
+        return compile_game(self.game, limit=MOST_STATES)
+
+    @cached_property
+    def map(self) -> StoryMap:
+        return story_map(self.compiled)
+
+    @cached_property
+    def _plays(self) -> dict[str, Floats]:
+        """The probabilities of slots in random play, and in best play if there is one."""
+        plays = {"random": uniform(self.compiled)}
+        if len({reward for reward in self.map.reward if reward is not None}) > 1:
+            with contextlib.suppress(InputError):  # it could not be solved
+                plays["best"] = one_slot(self.compiled, best(self.compiled).slot)
+        return plays
+
+    @cached_property
+    def _visits(self) -> Floats:
+        return Chain(self.compiled, self._plays["random"]).visits()
 
     def inspect(self) -> dict[str, Any]:
         """Return the findings of `drrn inspect`, except the highest return."""
-        return _json_of(inspect_game(self.game, self.solved.compiled, returns=False))
+        return _json_of(inspect_game(self.game, self.compiled, returns=False))
 
-    def page(self, number: int, run: str | None) -> dict[str, Any]:
-        """Return a page of a solved map; `run` is the folder of the agent to compare."""
-        play = None if run is None else self._agent_play(run)
-        details: dict[str, Any] = as_json(self.solved.page(number, play))
-        return details
+    def page(self, number: int, run: str | None = None) -> dict[str, Any]:
+        """Return the texts of a page of a solved map, the path to it, and the findings from there.
+
+        `run` is the folder of the agent to compare.
+        """
+        c = self.compiled
+        states = np.flatnonzero(self.map.node_of_state == number)
+        visits = self._visits[states]
+        weight = np.full(len(states), 1 / len(states))
+        if visits.sum() > 0:
+            weight = visits / visits.sum()
+        frequent = states[np.argsort(-weight, kind="stable")]
+        texts = dict.fromkeys(c.texts[text] for text in c.text[frequent].tolist())
+        path = ShortestPaths(c).to_any({int(state) for state in states})
+        started = copy.copy(c)
+        start = np.zeros(len(c))
+        start[states] = weight
+        started.__dict__["start"] = start  # a cached property
+        plays = dict(self._plays)
+        if run is not None:
+            plays["agent"] = self._agent_play(run)
+        findings = exact_findings(started, plays)
+        details = {"texts": list(texts)[:MAX_TEXTS], "path": path, "findings": findings}
+        result: dict[str, Any] = as_json(details)
+        return result
 
     def sampled_page(self, path: Sequence[str], run: str | None) -> dict[str, Any]:
         """Return findings from games that start where a path leads."""
@@ -138,7 +172,7 @@ class PlayTestWorker:
                     "This agent's choices depend on more than the page, so its odds are unknown."
                 )
             store = agent.model.store.scratch()
-            rollouts = CompiledRollouts(self.solved.compiled, agent.model, store)
+            rollouts = CompiledRollouts(self.compiled, agent.model, store)
             policy = policy_of("softmax", agent.settings.exploration.alpha)
             self._agent = (agent, np.mean(rollouts.probabilities(policy), axis=0))
         return self._agent[1]
@@ -173,74 +207,19 @@ def seen_paths(evidence: Evidence) -> list[ClickPath]:
     return list(paths.values())
 
 
-class SolvedMap:
-    """The map of a compiled game, with exact findings for games that start on a page."""
-
-    def __init__(self, compiled: Compiled) -> None:
-        self.compiled = compiled
-        self.random = uniform(compiled)
-
-    @cached_property
-    def drawing(self) -> StoryMap:
-        return story_map(self.compiled)
-
-    @cached_property
-    def _visits(self) -> Floats:
-        return Chain(self.compiled, self.random).visits()
-
-    @cached_property
-    def _best(self) -> Floats | None:
-        """The probability of each slot in best play; None if there is no best play."""
-        rewards = {reward for reward in self.drawing.reward if reward is not None}
-        if len(rewards) <= 1:
-            return None
-        with contextlib.suppress(InputError):  # it could not be solved
-            return one_slot(self.compiled, best(self.compiled).slot)
-        return None
-
-    def page(self, number: int, agent: Floats | None = None) -> dict[str, Any]:
-        """Return the texts of a page, the path to it, and the findings from there.
-
-        `agent` is the probability of each slot in an agent's play.
-        """
-        c = self.compiled
-        states = np.flatnonzero(self.drawing.node_of_state == number)
-        visits = self._visits[states]
-        weight = np.full(len(states), 1 / len(states))
-        if visits.sum() > 0:
-            weight = visits / visits.sum()
-        frequent = states[np.argsort(-weight, kind="stable")]
-        texts = dict.fromkeys(c.texts[text] for text in c.text[frequent].tolist())
-        path = ShortestPaths(c).to_any({int(state) for state in states})
-        return {
-            "texts": list(texts)[:MAX_TEXTS],
-            "path": path,
-            "findings": self._findings(states, weight, agent).as_json(),
-        }
-
-    def _findings(self, states: Ints, weight: Floats, agent: Floats | None) -> Findings:
-        """Return the findings if the game starts in one of these states."""
-        compiled = copy.copy(self.compiled)
-        start = np.zeros(len(compiled))
-        start[states] = weight
-        compiled.__dict__["start"] = start  # a cached property
-        rewards = {}
-        for index, key in enumerate(compiled.endings):
-            rewards[key] = float(compiled.reward[compiled.ending_at == index][0])
-        plays = {"random": self.random, "best": self._best, "agent": agent}
-        odds = {name: _odds(compiled, play) for name, play in plays.items() if play is not None}
-        return replace(_findings_of(rewards, odds), exact=True)
-
-
-def _odds(compiled: Compiled, play: Floats) -> Odds:
-    score = policy_score(compiled, play)
-    shares: Counter[EndingId] = Counter()
-    for key, share in zip(compiled.endings, score.endings.tolist(), strict=True):
-        shares[key] += share
-    steps = None if score.trapped else Estimate(score.steps)
-    unfinished = Estimate(score.trapped)
-    scores = Play(Estimate(score.final_reward), Estimate(score.total), steps, unfinished)
-    return scores, {key: Estimate(share) for key, share in shares.items()}
+def exact_findings(compiled: Compiled, plays: Mapping[str, Floats]) -> Findings:
+    """Return findings from the probabilities of slots under policies: random, best, agent."""
+    rewards = {}
+    for index, key in enumerate(compiled.endings):
+        rewards[key] = float(compiled.reward[compiled.ending_at == index][0])
+    odds = {}
+    for name, play in plays.items():
+        score = policy_score(compiled, play)
+        steps = None if score.trapped else Estimate(score.steps)
+        numbers = (Estimate(score.final_reward), Estimate(score.total), steps)
+        shares = zip(compiled.endings, map(Estimate, score.endings.tolist()), strict=True)
+        odds[name] = (Play(*numbers, unfinished=Estimate(score.trapped)), dict(shares))
+    return replace(_findings_of(rewards, odds), exact=True)
 
 
 def _findings_of(rewards: Mapping[EndingId, float], odds: Mapping[str, Odds]) -> Findings:
@@ -265,7 +244,12 @@ def sampled_findings(
     rewards: dict[EndingId, float] = {}
     odds: dict[str, Odds] = {}
     for name, policy in players.items():
-        tally = _play_from(game, path, policy, seconds, rewards)
+        tally = Tally()
+        for pages in _games_from(game, path, policy, seconds):
+            last = arrival_of(game, pages[-1])
+            tally.add(last, sum(page.reward for page in pages[1:]), len(pages) - 1)
+            if last.ending is not None:
+                rewards[last.ending] = last.page.reward
         play = tally.play()
         if play is not None and tally.games >= MIN_GAMES:
             shares = {key: share_of(count, tally.games) for key, count in tally.endings.items()}
@@ -273,28 +257,20 @@ def sampled_findings(
     return _findings_of(rewards, odds)
 
 
-def _play_from(
-    game: Game, path: Sequence[str], policy: Policy, seconds: float, rewards: dict[EndingId, float]
-) -> Tally:
-    """Play games from where a path leads; note the reward of each ending."""
+def _games_from(
+    game: Game, path: Sequence[str], policy: Policy, seconds: float
+) -> Iterator[list[Observation]]:
+    """Play games from where a path leads, and yield the pages of each."""
     until = time.monotonic() + seconds
-    tally = Tally()
     begin = getattr(policy, "begin", None)  # of a policy with memory
     for seed in range(MAX_GAMES):
-        needs_more = tally.games < MIN_GAMES and seed < MAX_MISSED
-        if time.monotonic() > until + (seconds if needs_more else 0):
-            break
+        if time.monotonic() > until:
+            return
         opening = _follow(game, path, seed)
-        if opening is None:
-            continue
-        if begin is not None:
-            begin()
-        pages = [step.page for step in episode(game, policy, opening=opening)]
-        arrival = arrival_of(game, pages[-1])
-        tally.add(arrival, sum(page.reward for page in pages[1:]), len(pages) - 1)
-        if arrival.ending is not None:
-            rewards[arrival.ending] = pages[-1].reward
-    return tally
+        if opening is not None:
+            if begin is not None:
+                begin()
+            yield [step.page for step in episode(game, policy, opening=opening)]
 
 
 def _follow(game: Game, path: Sequence[str], seed: int) -> Observation | None:

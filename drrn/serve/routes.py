@@ -12,35 +12,21 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from drrn.errors import InputError
-from drrn.game.make import GameSpec
-from drrn.serve import scores
+from drrn.game.contract import Observation
+from drrn.serve import http, scores
 from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import Page
-from drrn.serve.http import (
-    MAX_NAME,
-    MAX_UPLOAD,
-    answer,
-    body_of,
-    choice_in,
-    integer_in,
-    log,
-    number_in,
-    text_in,
-)
 from drrn.serve.library import TYPES, GameEntry
-from drrn.serve.playtests import PlayTest
 from drrn.serve.runs import PageRun, check_torch
-from drrn.serve.services import Services, Session
+from drrn.serve.services import PlayTest, Services, Session
 from drrn.settings import POLICIES
 from drrn.version import __version__
 from drrn.writing import visible
 
 MAX_SEED = 2**31 - 1
-OPENING_SECONDS = 60
 ADVICE_SECONDS = 60
-TEST_SECONDS = 30.0
-MAX_TEST_SECONDS = 600.0
+TEST_SECONDS = 30
+MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
 RECIPES = ("strong", "paper")
 PLAYERS = ("person", "agent")
@@ -61,7 +47,7 @@ def route(method: str, path: str, status: int = 200) -> Callable[[Handler], Hand
             services: Services = request.app.state.services
             parts = {name: services.find(name, part) for name, part in request.path_params.items()}
             result = await handler(services, request, **parts)
-            return result if isinstance(result, Response) else answer(result, status)
+            return result if isinstance(result, Response) else http.answer(result, status)
 
         ROUTES.append(Route(path, respond, methods=[method]))
         return handler
@@ -74,7 +60,7 @@ def route(method: str, path: str, status: int = 200) -> Callable[[Handler], Hand
 
 @route("GET", "/api/status")
 async def status(services: Services, _: Request) -> Any:
-    limits = {"upload_bytes": MAX_UPLOAD, "upload_types": TYPES, "test_seconds": MAX_TEST_SECONDS}
+    limits = {"upload_bytes": http.MAX_UPLOAD, "upload_types": TYPES}
     return {"version": __version__, "shared": services.shared, "limits": limits}
 
 
@@ -93,12 +79,9 @@ async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
 
 @route("POST", "/api/games")
 async def upload(services: Services, request: Request) -> Response:
-    async def open_game(spec: GameSpec) -> Any:
-        return await services.opener.ask("open", spec, timeout=OPENING_SECONDS)
-
     async with services.uploading:  # one at a time, because each may be large
-        entry, is_new = await services.library.upload(request, open_game)
-    return answer({"game": entry.as_json()}, 201 if is_new else 200)
+        entry, is_new = await services.library.upload(request, services.opener)
+    return http.answer({"game": entry.as_json()}, 201 if is_new else 200)
 
 
 @route("DELETE", "/api/games/{game}")
@@ -113,19 +96,13 @@ async def remove_game(services: Services, _: Request, game: GameEntry) -> Any:
 
 @route("POST", "/api/sessions", 201)
 async def start_session(services: Services, request: Request) -> Any:
-    body = await body_of(request)
-    entry = services.library[text_in(body, "game")]
-    seed = integer_in(body, "seed", 0, MAX_SEED)
-    player = visible(text_in(body, "player", "")).strip()[:MAX_NAME] or None
-    session = services.sessions.new(
-        entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player
-    )
-    try:
-        async with session.lock:
-            session.page = await _page(services, session, [])
-    except BaseException:
-        services.sessions.drop(session)
-        raise
+    body = await http.body_of(request)
+    entry = services.library[http.text_in(body, "game")]
+    seed = http.integer_in(body, "seed", 0, MAX_SEED)
+    player = visible(http.text_in(body, "player", "")).strip()[: http.MAX_NAME] or None
+    session = Session(entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player)
+    session.page = await _page(services, session, [])
+    services.sessions.add(session)
     services.library.rename(entry, session.page.title)
     return session.with_history()
 
@@ -135,29 +112,23 @@ async def show_session(_: Services, __: Request, session: Session) -> Any:
     return session.with_history()
 
 
-@route("DELETE", "/api/sessions/{session}")
-async def end_session(services: Services, _: Request, session: Session) -> Any:
-    services.sessions.drop(session)
-    return {}
-
-
 @route("POST", "/api/sessions/{session}/step")
 async def step(services: Services, request: Request, session: Session) -> Any:
     """Take an action, unless the choice was made on an earlier page."""
-    body = await body_of(request)
-    by = choice_in(body, "by", PLAYERS, "person")
+    body = await http.body_of(request)
+    by = http.choice_in(body, "by", PLAYERS, "person")
     async with session.lock:
-        if integer_in(body, "steps", 0, 10**6) not in (None, len(session.choices)):
+        if http.integer_in(body, "steps", 0, 10**6) not in (None, len(session.choices)):
             raise HTTPException(409, "The game is on another page by now.")
         if session.page.ended or session.stopped:
             raise HTTPException(409, "The game is over: start again.")
         last = len(session.page.actions) - 1
-        index = integer_in(body, "action", 0, last)
+        index = http.integer_in(body, "action", 0, last)
         if index is None:
             raise HTTPException(400, f'"action" must be an integer from 0 to {last}.')
         page = await _page(services, session, [*session.choices, index])
         session.step(index, by, page)
-        if page.ended and session.player and set(session.by) == {"person"}:
+        if page.ended and session.player and not session.assisted:
             _record_score(session, session.player)
         return session.as_json()
 
@@ -168,16 +139,16 @@ async def undo(services: Services, _: Request, session: Session) -> Any:
         if not session.choices:
             raise HTTPException(409, "This is the first page: nothing to undo.")
         session.page = await _page(services, session, session.choices[:-1])
-        del session.choices[-1], session.by[-1], session.past[-1:]
+        del session.choices[-1], session.past[-1:]
         session.undone += 1
         return session.with_history()
 
 
 @route("POST", "/api/sessions/{session}/restart")
 async def restart(services: Services, request: Request, session: Session) -> Any:
-    body = await body_of(request)
+    body = await http.body_of(request)
     async with session.lock:
-        seed = integer_in(body, "seed", 0, MAX_SEED)
+        seed = http.integer_in(body, "seed", 0, MAX_SEED)
         session.restart((session.seed + 1) % MAX_SEED if seed is None else seed)
         session.page = await _page(services, session, [])
         return session.with_history()
@@ -187,27 +158,18 @@ async def restart(services: Services, request: Request, session: Session) -> Any
 async def advise(services: Services, request: Request, session: Session) -> Any:
     """Return the opinion of a run's agent of the page of a session."""
     query = dict(request.query_params)
-    run = services.runs[text_in(query, "run")]
-    policy = choice_in(query, "policy", POLICIES, "best")
-    history = run.settings.run.history
+    run = services.runs[http.text_in(query, "run")]
+    policy = http.choice_in(query, "policy", POLICIES, "best")
     async with session.lock:
-        page = session.page
-        if page.ended:
+        if session.page.ended:
             raise HTTPException(409, "The game has ended: nothing to choose.")
-        past = session.past[-history:] if history else []
-        advice = await services.adviser.ask(
-            "advise",
-            str(run.folder),
-            policy,
-            [(each.text, each.actions[each.choice]) for each in past],
-            page.text,
-            page.actions,
-            session.is_repeated(history),
-            query.get("words") == "1",
-            timeout=ADVICE_SECONDS,
-        )
+        past = [(Observation(page.text, page.actions), page.choice) for page in session.past]
+        page = Observation(session.page.text, session.page.actions)
+        words = query.get("words") == "1"
+        question = (str(run.folder), policy, past, page, words)
+        advice = await services.adviser.ask("advise", *question, timeout=ADVICE_SECONDS)
         title = run.config["game"]["title"]
-        other_game = None if title == page.title else title
+        other_game = None if title == session.page.title else title
         steps = len(session.choices)
         return {**advice, "run": run.id, "steps": steps, "other_game": other_game}
 
@@ -234,7 +196,7 @@ def _record_score(session: Session, player: str) -> None:
         scores.append(scores.scores_file(), score)
         session.recorded = True
     except Exception as error:  # the game is over all the same
-        log.error("%s: the score was not saved: %s", scores.scores_file(), error)
+        http.log.error("%s: the score was not saved: %s", scores.scores_file(), error)
 
 
 # --- play-tests: one for each game
@@ -242,9 +204,9 @@ def _record_score(session: Session, player: str) -> None:
 
 @route("POST", "/api/tests/{game}", 201)
 async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
-    body = await body_of(request)
-    seconds = number_in(body, "seconds", 0.5, MAX_TEST_SECONDS, TEST_SECONDS)
-    return services.playtests.start(game, seconds).as_json()
+    body = await http.body_of(request)
+    seconds = http.integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
 
 
 @route("GET", "/api/tests/{test}")
@@ -283,9 +245,9 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     if page >= len(test.part("map")["pages"]):
         raise HTTPException(404, "There is no such page on the map.")
     if test.part("paths") is None:
-        return await services.playtests.ask(test, "page", page, folder)
+        return await test.ask("page", page, folder)
     path = test.part("paths")[page]
-    findings = await services.playtests.ask(test, "sampled_page", path["actions"], folder)
+    findings = await test.ask("sampled_page", path["actions"], folder)
     return {"texts": [path["comes_to"]], "path": path, "findings": findings}
 
 
@@ -296,8 +258,8 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
 async def settings_form(services: Services, request: Request) -> Any:
     check_torch()
     query = dict(request.query_params)
-    entry = services.library[text_in(query, "game")]
-    recipe = choice_in(query, "recipe", RECIPES, "strong")
+    entry = services.library[http.text_in(query, "game")]
+    recipe = http.choice_in(query, "recipe", RECIPES, "strong")
     return {"settings": await services.ask_game(entry, "form", recipe == "paper")}
 
 
@@ -313,9 +275,9 @@ async def list_runs(services: Services, request: Request) -> Any:
 
 @route("POST", "/api/runs", 201)
 async def start_run(services: Services, request: Request) -> Any:
-    body = await body_of(request)
-    entry = services.library[text_in(body, "game")]
-    recipe = choice_in(body, "recipe", RECIPES, "strong")
+    body = await http.body_of(request)
+    entry = services.library[http.text_in(body, "game")]
+    recipe = http.choice_in(body, "recipe", RECIPES, "strong")
     values = body.get("settings") or {}
     if not isinstance(values, dict):
         raise HTTPException(400, '"settings" must be an object: values by name.')
@@ -325,13 +287,10 @@ async def start_run(services: Services, request: Request) -> Any:
     return run.as_json()
 
 
-@route("GET", "/api/runs/{run}")
-async def show_run(_: Services, request: Request, run: PageRun) -> Any:
-    """Return a run; `after` is the last round whose scores the page has."""
-    after = request.query_params.get("after", "0")
-    if not (after.isascii() and after.isdecimal() and len(after) < 9):
-        raise HTTPException(400, '"after" must be an integer.')
-    return await asyncio.to_thread(run.details, int(after))
+@route("GET", "/api/runs/{run}/after/{number:int}")
+async def show_run(_: Services, __: Request, run: PageRun, number: int) -> Any:
+    """Return a run with the scores after a round, the last one that the page has."""
+    return await asyncio.to_thread(run.details, number)
 
 
 @route("DELETE", "/api/runs/{run}")
@@ -348,16 +307,13 @@ async def stop_run(services: Services, _: Request, run: PageRun) -> Any:
 @route("POST", "/api/runs/{run}/resume")
 async def resume_run(services: Services, request: Request, run: PageRun) -> Any:
     check_torch()
-    rounds = (await body_of(request)).get("rounds")
+    rounds = (await http.body_of(request)).get("rounds")
     return (await asyncio.to_thread(services.runs.resume, run, rounds)).as_json()
 
 
 @route("GET", "/api/runs/{run}/embeddings/{page:int}")
 async def embeddings(_: Services, __: Request, run: PageRun, page: int) -> Any:
-    try:
-        return await asyncio.to_thread(read_embeddings, run.side, page)
-    except InputError as error:
-        raise HTTPException(404, str(error)) from error
+    return await asyncio.to_thread(read_embeddings, run.side, page)
 
 
 # --- scores of people

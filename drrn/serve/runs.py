@@ -26,9 +26,10 @@ from starlette.exceptions import HTTPException
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
 from drrn.processes import is_locked, lock_file
-from drrn.runs.run import Run, RunSummary
+from drrn.runs import storage
+from drrn.runs.run import Run
 from drrn.runs.storage import CONFIG, WEIGHTS
-from drrn.serve.forms import LIMITS
+from drrn.serve.game_worker import LIMITS
 from drrn.serve.library import GameEntry, Library
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
@@ -59,7 +60,7 @@ def read_json(path: Path) -> Any:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, [json.dumps(value, ensure_ascii=False).encode()])
+    write_atomically(path, json.dumps(value, ensure_ascii=False).encode())
 
 
 class PageRun(Run):
@@ -87,9 +88,7 @@ class PageRun(Run):
         """The run's config.json; before that exists, the request of the page."""
         if self.has(CONFIG) or not self.is_of_page:
             return super().config
-        request = read_json(self.request_file)
-        if not isinstance(request, dict):
-            raise InputError(f"{self.request_file}: damaged; remove the run")
+        request: dict[str, Any] = storage.read_json(self.request_file)
         return request
 
     @property
@@ -102,23 +101,24 @@ class PageRun(Run):
         """Whether a process is training it."""
         return is_locked(self.alive_file) or self.is_running
 
-    @property
-    def started(self) -> float:
-        return _modified(self.request_file) or _modified(self.folder / CONFIG) or 0.0
+    def when(self) -> str:
+        """Return when the run was last written; before that, when the page asked for it."""
+        return super().when() if self.has(CONFIG) else Run(self.side).when()
 
-    def _summary(self) -> RunSummary:
+    def _summary(self) -> dict[str, Any]:
         if self.has(CONFIG):
             return super()._summary()
         settings = self.config["settings"]
-        common = {name: settings[name] for name in ("model", "replicas", "rounds")}
-        title = self.config["game"]["title"]
-        recipe = self.config["recipe"]
-        return RunSummary(self.id, "interrupted", title, recipe=recipe, rounds_done=0, **common)
+        facts = {name: settings[name] for name in ("model", "replicas", "rounds")}
+        facts |= {"game": self.config["game"]["title"], "recipe": self.config["recipe"]}
+        return {**facts, "state": "interrupted", "rounds_done": 0}
 
     def as_json(self) -> dict[str, Any]:
         """Return the run's entry in the list: its summary, and what only the page knows."""
-        data = asdict(self.summary())
-        error = data.pop("fault") or _text(self.error_file)
+        data = self.summary()
+        error = data.pop("fault") or ""
+        if not error and self.error_file.exists():
+            error = self.error_file.read_text(encoding="utf-8", errors="replace")
         if self.is_alive:
             data["state"] = "running" if self.has(CONFIG) else "starting"
         elif error and data["state"] == "interrupted":
@@ -145,20 +145,6 @@ class PageRun(Run):
         return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _modified(path: Path) -> float | None:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return None
-
-
 class RunFolder:
     """The runs in a folder, and the processes that train them."""
 
@@ -183,7 +169,7 @@ class RunFolder:
         runs = [PageRun(self.folder / id_) for id_ in self.ids()]
         if game is not None:
             runs = [run for run in runs if self.game_of(run) == game]
-        return sorted(runs, key=lambda run: (run.started, run.id), reverse=True)
+        return sorted(runs, key=lambda run: (run.when(), run.id), reverse=True)
 
     def game_of(self, run: PageRun) -> str | None:
         """Return the id of a run's game; None if the library lacks it."""

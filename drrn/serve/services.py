@@ -1,4 +1,4 @@
-"""State that the routes share: worker processes and play sessions."""
+"""State that the routes share: play sessions, play-tests and worker processes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
+from drrn.files import home
 from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.async_service import AsyncService
 from drrn.serve.game_worker import GameWorker, OpeningWorker, Page
+from drrn.serve.http import explanation, log
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker
-from drrn.serve.playtests import PlayTests
-from drrn.serve.runs import RunFolder
+from drrn.serve.runs import RunFolder, read_json, write_json
 
 AHEAD = 16  # questions that are sent to a game's process at once; each has a few kB at most
 GAME_SECONDS = 60
@@ -31,11 +32,13 @@ FULL_IDLE_SECONDS = 300  # after which it ends if there are too many
 MAX_STEPS = 2_000
 MAX_HISTORY = 200_000  # characters of the previous pages of a session; the oldest are dropped
 
+MAX_TESTS = 2  # that run at once
+MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their maps
+EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
+QUESTION_SECONDS = 60
 INSPECT_SECONDS = 15
 MAX_INSPECTIONS = 2  # processes at once
-TOO_LONG = (
-    f"Counting its pages takes more than {INSPECT_SECONDS} seconds; the play-test has longer."
-)
+TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; the play-test has longer."
 
 Inspection = tuple[dict[str, Any] | None, str | None]  # findings, or why there are none
 
@@ -58,15 +61,15 @@ class PastPage:
 class Session:
     """A game that a person plays in one tab of a browser."""
 
-    id: str
     entry: GameEntry
     seed: int
     player: str | None = None
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     choices: list[int] = field(default_factory=list)
-    by: list[str] = field(default_factory=list)  # who took each step: person or agent
     past: list[PastPage] = field(default_factory=list)  # the last pages, up to MAX_HISTORY
     page: Page = field(default_factory=Page)
     undone: int = 0
+    assisted: bool = False  # the agent took a step
     recorded: bool = False
     used: float = field(default_factory=time.monotonic)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -83,41 +86,21 @@ class Session:
             self.past.pop(0)
         self.page = page
         self.choices.append(choice)
-        self.by.append(by)
+        self.assisted |= by == "agent"
 
     def restart(self, seed: int) -> None:
         """Start a new episode."""
         self.seed = seed
         self.choices = []
-        self.by = []
         self.past = []
         self.undone = 0
+        self.assisted = False
         self.recorded = False
 
-    def is_repeated(self, history: int) -> bool:
-        """Whether this episode had the page before, for an agent that sees `history` past pages."""
-        texts = [*(page.text for page in self.past), self.page.text]
-        moves = [page.actions[page.choice] for page in self.past]
-
-        def view(index: int) -> tuple[list[str], list[str]]:
-            first = max(0, index - history)
-            return texts[first : index + 1], moves[first:index]
-
-        now = view(len(texts) - 1)
-        return any(view(index) == now for index in range(len(texts) - 1))
-
     def as_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self.page),
-            "stopped": self.stopped,
-            "session": self.id,
-            "game": self.entry.id,
-            "seed": self.seed,
-            "player": self.player,
-            "steps": len(self.choices),
-            "undone": self.undone,
-            "recorded": self.recorded,
-        }
+        names = ("stopped", "seed", "player", "undone", "recorded")
+        own = {name: getattr(self, name) for name in names}
+        return {**asdict(self.page), **own, "session": self.id, "steps": len(self.choices)}
 
     def with_history(self) -> dict[str, Any]:
         return {**self.as_json(), "history": self.past}
@@ -138,23 +121,147 @@ class Sessions:
         session.used = time.monotonic()
         return session
 
-    def new(self, entry: GameEntry, seed: int, player: str | None) -> Session:
-        """Create a session, unless there are too many and none is idle."""
+    def add(self, session: Session) -> None:
+        """Add a session, unless there are too many and none is idle."""
         is_full = len(self.by_id) >= MAX_SESSIONS
         oldest = time.monotonic() - (FULL_IDLE_SECONDS if is_full else IDLE_SECONDS)
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.used >= oldest}
         if len(self.by_id) >= MAX_SESSIONS:
             raise HTTPException(429, "Too many games are being played: try again in a few minutes.")
-        session = Session(secrets.token_urlsafe(12), entry, seed, player)
         self.by_id[session.id] = session
-        return session
-
-    def drop(self, session: Session) -> None:
-        self.by_id.pop(session.id, None)
 
     def forget(self, entry: GameEntry) -> None:
         """End the sessions of a removed game."""
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.entry.id != entry.id}
+
+
+def results_folder() -> Path:
+    """Return the folder with the last result of each game."""
+    return home() / "serve" / "tests"
+
+
+@dataclass
+class PlayTest:
+    """A play-test: running, done, or read from its file."""
+
+    entry: GameEntry
+    seconds: float = 0.0
+    status: str = "running"  # running, done or failed
+    progress: str = "opening the story"
+    error: str | None = None
+    result: dict[str, Any] | None = None  # see `PlayTestWorker.test`
+    start: float = field(default_factory=time.monotonic)
+    stopping: bool = False
+    task: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self.service = AsyncService(PlayTestWorker, self.entry.spec, on_report=self._report)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "seconds": self.seconds,
+            "elapsed": round(time.monotonic() - self.start, 2),
+            "progress": self.progress,
+            "error": self.error,
+            "report": self.result["report"] if self.result else None,
+        }
+
+    async def ask(self, method: str, *arguments: Any) -> Any:
+        """Ask the process about the story, after the test."""
+        return await self.service.ask(method, *arguments, timeout=QUESTION_SECONDS)
+
+    def part(self, name: str) -> Any:
+        """Return a part of the result."""
+        if self.result is None:
+            raise HTTPException(404, "The play-test is not done.")
+        return self.result[name]
+
+    async def run(self) -> None:
+        """Run the test and save its result."""
+        try:
+            timeout = self.seconds + EXTRA_SECONDS
+            self.result = await self.service.ask("test", self.seconds, timeout=timeout)
+            await asyncio.to_thread(self._save)
+            self.status = "done"
+        except Exception as error:
+            self.error = explanation(error)[1]
+            self.status = "failed"
+            self.service.end()
+
+    def _report(self, progress: str) -> None:
+        self.progress = progress
+        if self.stopping:
+            self.service.interrupt()
+
+    def _save(self) -> None:
+        path = results_folder() / f"{self.entry.id}.json"
+        data = {"source": self.entry.spec.source, "result": self.result}
+        try:
+            write_json(path, data)
+        except (OSError, InputError) as error:
+            log.error("%s: the result was not saved: %s", path, error)
+
+    def stop(self) -> None:
+        """Interrupt the test, which then returns what it has found."""
+        self.stopping = True
+        if self.status == "running":
+            self.service.interrupt()
+
+
+class PlayTests:
+    """The last play-test of each game, by the id of the game."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self.by_game: dict[str, PlayTest] = {}  # last used last
+
+    def __getitem__(self, id: str) -> PlayTest:  # noqa: A002
+        test = self.by_game.pop(id, None) or _saved_test(self.library[id])
+        if test is None:
+            raise HTTPException(404, "This story has not been tested yet.")
+        self._add(test)
+        return test
+
+    def start(self, entry: GameEntry, seconds: float) -> PlayTest:
+        """Start a test; it replaces an earlier test of the game."""
+        running = [test for test in self.by_game.values() if test.status == "running"]
+        if any(test.entry.id == entry.id for test in running):
+            raise HTTPException(409, "This story is being tested.")
+        if len(running) >= MAX_TESTS:
+            raise HTTPException(429, f"{MAX_TESTS} play-tests are running: try again later.")
+        self.forget(entry)
+        test = PlayTest(entry, seconds)
+        self._add(test)
+        test.task = asyncio.create_task(test.run())
+        return test
+
+    def _add(self, test: PlayTest) -> None:
+        """Add a test; drop those not used for long, which are read again from their files."""
+        ended = [each for each in self.by_game.values() if each.status != "running"]
+        for each in ended[: max(0, len(ended) - MAX_ENDED_TESTS)]:
+            self.forget(each.entry)
+        self.by_game[test.entry.id] = test
+
+    def forget(self, entry: GameEntry) -> None:
+        """Drop the test of a game."""
+        if test := self.by_game.pop(entry.id, None):
+            test.service.close()
+
+    def close(self) -> None:
+        for test in self.by_game.values():
+            test.service.close()
+
+
+def _saved_test(entry: GameEntry) -> PlayTest | None:
+    """Return the saved test of a game; None if there is none, or it belongs to another story."""
+    data = read_json(results_folder() / f"{entry.id}.json")
+    try:
+        if data is None or data["source"] != entry.spec.source:
+            return None
+        return PlayTest(entry, status="done", result=dict(data["result"]))
+    except (KeyError, TypeError):
+        return None
 
 
 class Services:
@@ -166,6 +273,8 @@ class Services:
         self.sessions = Sessions()
         self.runs = RunFolder(runs, library)
         self.playtests = PlayTests(library)
+        self._tables: dict[str, Any] = {"game": library, "session": self.sessions}
+        self._tables |= {"run": self.runs, "test": self.playtests}
         self.adviser = AsyncService(AdviceWorker)
         self.opener = AsyncService(OpeningWorker)
         self.uploading = asyncio.Lock()
@@ -176,13 +285,7 @@ class Services:
 
     def find(self, kind: str, part: Any) -> Any:
         """Return what a part of a path names: a game, session, run or test by its id."""
-        tables: dict[str, Any] = {
-            "game": self.library,
-            "session": self.sessions,
-            "run": self.runs,
-            "test": self.playtests,
-        }
-        return tables[kind][part] if kind in tables else part
+        return self._tables[kind][part] if kind in self._tables else part
 
     async def ask_game(self, entry: GameEntry, method: str, *arguments: Any) -> Any:
         """Ask the process that plays a game."""

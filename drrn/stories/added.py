@@ -28,7 +28,6 @@ class Origin:
     folder: str
     sha256: str  # of all files
     files: dict[str, str]  # SHA-256 of each
-    altered: list[str]  # files that differ from the published ones
     as_published: bool  # rewards as in the published code, not as in the paper
 
     @property
@@ -40,10 +39,7 @@ class Origin:
 
     def __str__(self) -> str:
         source = "published code" if self.as_published else "paper"
-        changes = f", {len(self.altered)} of {len(self.files)} files altered"
-        return (
-            f"sources {self.sha256[:12]}{changes if self.altered else ''}, rewards of the {source}"
-        )
+        return f"sources {self.sha256[:12]}, rewards of the {source}"
 
 
 def games_folder() -> Path:
@@ -60,11 +56,13 @@ def origin() -> Origin | None:
     try:
         if not path.exists():
             return None
-        record = Origin(**json.loads(path.read_text(encoding="utf-8")))
+        fields = json.loads(path.read_text(encoding="utf-8"))
+        fields.pop("altered", None)  # in records of version 0.1
+        record = Origin(**fields)
         if not re.fullmatch(r"text-games-[0-9a-f]{12}", record.folder):
             raise ValueError("not a folder of games")
         return record
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         cure = f"delete it and add the games again: {HOW}"
         raise InputError(f"{path}: cannot be read; {cure}") from error
 

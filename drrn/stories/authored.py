@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from drrn.compiled.graph import Face
+from drrn.compiled.search import Face
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
@@ -225,8 +225,6 @@ def fingerprint_of_story(story: Story, rules: Rules) -> str:
     values = asdict(rules) | {"story": "", "paraphrases": ""}
     del values["expectations"], values["forbidden"]  # not part of play
     values["restart"] = () if rules.restart is None else rules.restart or "none"
-    if not rules.macros:  # the hash of stories from before macros existed stays the same
-        del values["macros"]
     payments = (payment["condition"] for payment in (*values["endings"], *values["events"]))
     for condition in (*values["ends"], *payments):
         condition["_where"] = None  # a closure that differs per process; `where` has its source

@@ -21,7 +21,7 @@ from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
-from drrn.stories.ink.game import open_ink
+from drrn.stories.ink import open_ink
 from drrn.stories.twine.native import (
     ForeignError,
     complaint,
@@ -114,7 +114,7 @@ class _Opening:
         if engine == HOSTED:
             return self._hosted(story)
         try:
-            script = read_script(story, dict(self.rules.inputs), self.rules.macros)
+            script = read_script(story, dict(self.rules.inputs))
         except ForeignError as error:
             if engine == NATIVE:
                 raise InputError(f"{error}: leave out --engine native") from error

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Observation
+from drrn.game.contract import Observation, check_index
 from drrn.game.make import GameSpec
 from drrn.processes import Service, ServiceError
 from drrn.suites import environments
@@ -198,11 +198,7 @@ class SuiteGame:
 
     def step(self, index: int) -> Observation:
         actions = self._page.actions
-        if self.stopped or not actions:
-            state = "was stopped" if self.stopped else "has ended or has not started"
-            raise RuntimeError(f"the episode {state}; call reset()")
-        if not 0 <= index < len(actions):
-            raise IndexError(f"action {index} of {len(actions)}")
+        check_index(index, len(actions), stopped=self.stopped)
         if self._environment is None or self._environment.player() is not self:
             limit = self._pool.limit
             raise InputError(

@@ -9,9 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.graph import States
-from drrn.compiled.search import BreadthFirst
-from drrn.game.contract import Observation
+from drrn.compiled.search import BreadthFirst, States
+from drrn.game.contract import Observation, check_index
 
 SLOT_BYTES = 4  # of each command of each state
 
@@ -93,11 +92,7 @@ class ParserWorld(ABC):
         return self._arrive(self.opening())
 
     def step(self, index: int) -> Observation:
-        count = len(self._order)
-        if self._state is None or not count:
-            raise RuntimeError("the episode has ended or has not started; call reset()")
-        if not 0 <= index < count:
-            raise IndexError(f"command {index} of {count}: choose one from 0 to {count - 1}")
+        check_index(index, len(self._order))
         return self._arrive(self.outcomes(self._state, self._order[index]))
 
     def _arrive(self, outcomes: Outcomes) -> Observation:

@@ -13,9 +13,9 @@ from drrn.stories.added import HOW, REPOSITORY
 COMMIT = "936b583"
 MAX_BYTES = 4 * 2**20  # the largest published file has 160,000
 SIMULATOR = "simulators/MySimulator.py"
-AGAIN = f"clone {REPOSITORY} again"
 _SUMS = resources.files("drrn.lab.authors").joinpath("published.sha256").read_text(encoding="utf-8")
-# The files that the games are converted from, and their published SHA-256.
+# The files that the games are converted from, and their published SHA-256. Other files are refused,
+# so that nothing unknown is parsed.
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
@@ -30,38 +30,27 @@ class Sources:
         return {name: hashlib.sha256(data).hexdigest() for name, data in self.files.items()}
 
     @property
-    def altered(self) -> list[str]:
-        """The files that differ from the published ones."""
-        return [name for name, sha256 in self.hashes.items() if sha256 != PUBLISHED[name]]
-
-    @property
     def sha256(self) -> str:
         """One hash of all files."""
         lines = (f"{sha256}  {name}" for name, sha256 in self.hashes.items())
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def read_sources(clone: Path, *, altered: bool = False) -> Sources:
+def read_sources(clone: Path) -> Sources:
     """Read all files that the games are converted from.
 
-    Args:
-        clone: The folder of the clone.
-        altered: Accept files that differ from the published ones.
-
     Raises:
-        InputError: A file is missing, too large, or altered.
+        InputError: A file is missing, or differs from the published one.
     """
     if not clone.is_dir():
         raise InputError(f"{clone}: no such folder: give a clone of {REPOSITORY}: {HOW}")
     if not (clone / SIMULATOR).is_file():
         raise InputError(f"{clone}: not a clone of {REPOSITORY}: it has no {SIMULATOR}: {HOW}")
     sources = Sources({name: _read(clone, name) for name in PUBLISHED})
-    if sources.altered and not altered:
-        name = sources.altered[0]
-        raise InputError(
-            f"{clone / name}: differs from the file published at commit {COMMIT}: "
-            f"{_restore(clone, name)}, or accept it with --altered"
-        )
+    for name, sha256 in sources.hashes.items():
+        if sha256 != PUBLISHED[name]:
+            restore = _restore(clone, name)
+            raise InputError(f"{clone / name}: differs from the published file: {restore}")
     return sources
 
 
@@ -76,7 +65,7 @@ def _read(clone: Path, name: str) -> bytes:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise InputError(f"{path}: more than {MAX_BYTES:,} bytes, so not as published: {AGAIN}")
+        raise InputError(f"{path}: too large to be the published file: {_restore(clone, name)}")
     return data.replace(b"\r\n", b"\n")
 
 

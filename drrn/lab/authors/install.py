@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -14,12 +13,12 @@ from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.game.make import make
-from drrn.lab.authors.clone import AGAIN, SIMULATOR, Sources, read_sources
+from drrn.lab.authors.clone import SIMULATOR, Sources, read_sources
 from drrn.lab.authors.pickled import read_pickle
 from drrn.lab.authors.python2 import (
     dotted_name,
     form_error,
-    function_named,
+    member,
     number_literal,
     parse_python2,
     string_literal,
@@ -32,37 +31,32 @@ TITLES = ("Saving John", "Machine of Death")
 STEP_REWARD = -0.1  # in the paper, in both games
 
 
-def add_games(
-    clone: Path, *, as_published: bool = False, altered: bool = False
-) -> tuple[Origin, bool]:
+def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]:
     """Install both games from a clone.
 
     Args:
         clone: The folder of the clone.
         as_published: Rewards as in the published code, not as in the paper.
-        altered: Accept files that differ from the published ones.
 
     Returns:
         What the games were converted from, and whether files were written.
+
+    Raises:
+        InputError: A file of the clone differs from the published one, or cannot be read.
     """
-    sources = read_sources(clone, altered=altered)
-    try:
-        files = converted(sources, as_published=as_published)
-    except RecursionError as error:
-        raise InputError(f"{clone / SIMULATOR}: expressions are too deep: {AGAIN}") from error
+    sources = read_sources(clone)
+    files = converted(sources, as_published=as_published)
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
     folder = f"text-games-{digest[:12]}"
-    origin = Origin(folder, sources.sha256, sources.hashes, sources.altered, as_published)
+    origin = Origin(folder, sources.sha256, sources.hashes, as_published)
     before = origin_if_sound()
     if before == origin and _has_files(origin.path, files):
         return origin, False
     try:
         _write(files, origin)
     except OSError as error:
-        folder_path = games_folder()
-        raise InputError(
-            f"{folder_path}: cannot be written: {error.strerror}; the old games are unchanged"
-        ) from error
+        why = f"{error.strerror}; the old games are unchanged"
+        raise InputError(f"{games_folder()}: cannot be written: {why}") from error
     if before is not None and before.folder != origin.folder:
         shutil.rmtree(before.path, ignore_errors=True)
     return origin, True
@@ -73,19 +67,17 @@ def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
     tree = parse_python2(sources.files[SIMULATOR])
     john, machine = NAMES
     machine_of_death = MachineOfDeath.read(tree)
-    rewards = {name: Rewards.read(tree, name.replace("-", "")) for name in NAMES}
-    if rewards[machine].end_mark != machine_of_death.end_mark:
-        raise form_error(tree, "the same mark of an ending in the rewards and in the simulator")
-    source = "simulators/machineofdeath_originalActions.txt"
+    originals = sources.files["simulators/machineofdeath_originalActions.txt"]
     others = sources.files["simulators/machineofdeath_paraphrasedActions.txt"]
-    pairs = paraphrases(sources.files[source], others, machine_of_death.labels, source)
+    pairs = paraphrases(originals, others, machine_of_death.labels)
     lines = ["original\tparaphrase", *("\t".join(pair) for pair in pairs.items())]
     files = {f"{machine}.paraphrases.tsv": "\n".join(lines) + "\n"}
     pickled = "simulators/savingjohn.pickle"
     saving_john = read_saving_john(sources.files[pickled], tree, pickled)
     stories = {john: saving_john, machine: machine_of_death.story}
     for name, title in zip(NAMES, TITLES, strict=True):
-        toml = rewards[name].toml(title, name, stories[name], as_published, name == machine)
+        rewards = Rewards.read(tree, name.replace("-", ""))
+        toml = rewards.toml(title, name, stories[name], as_published, name == machine)
         files[f"{name}.twee"] = stories[name].twee
         files[f"{name}.toml"] = toml
         vocabulary = {
@@ -98,9 +90,7 @@ def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
 
 def _vocabulary(sources: Sources, source: str) -> dict[str, int]:
     """Return the published indices of words."""
-    words = read_pickle(sources.files[source], source)
-    if not isinstance(words, dict) or not all(isinstance(each, int) for each in words.values()):
-        raise InputError(f"{source}: not a dict of words and indices: {AGAIN}")
+    words: dict[str, int] = read_pickle(sources.files[source], source)
     return dict(sorted(words.items(), key=lambda item: item[1]))
 
 
@@ -114,7 +104,8 @@ def _write(files: dict[str, str], origin: Origin) -> None:
         folder.mkdir()
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
-        _check(folder)
+        for name in NAMES:
+            make(folder / f"{name}.toml")  # it can be played
         if not _has_files(origin.path, files):  # else killed between the folder and its record
             shutil.rmtree(origin.path, ignore_errors=True)
             folder.rename(origin.path)
@@ -123,21 +114,10 @@ def _write(files: dict[str, str], origin: Origin) -> None:
         record.replace(record_path())
 
 
-def _check(folder: Path) -> None:
-    """Open both games, with paraphrases if there are any."""
-    try:
-        for name in NAMES:
-            make(folder / f"{name}.toml", paraphrased=(folder / f"{name}.paraphrases.tsv").exists())
-    except InputError as error:
-        message = str(error).replace(f"{folder}{os.sep}", "")
-        raise InputError(f"the converted games cannot be played: {message}") from error
-
-
 def _has_files(folder: Path, files: dict[str, str]) -> bool:
     try:
-        return all(
-            (folder / name).read_text(encoding="utf-8") == text for name, text in files.items()
-        )
+        texts = {name: (folder / name).read_text(encoding="utf-8") for name in files}
+        return texts == files
     except (OSError, ValueError):
         return False
 
@@ -170,24 +150,20 @@ class Rewards:
 
     @classmethod
     def read(cls, tree: ast.Module, story: str) -> Rewards:
-        function = function_named(tree, "AssignReward")
-        *cases, last = function.body
-        if not isinstance(last, ast.Return) or last.value is None:
-            raise form_error(last, "a reward at the end")
+        *cases, last = member(tree, "AssignReward").body
+        assert isinstance(last, ast.Return) and last.value
         step = 0.0
         mark = None
         endings: list[EndingReward] = []
-        for statement in _cases_of(cases, story, function):
+        for statement in _cases_of(cases, story):
             match statement:
-                case ast.If(
-                    ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)], []
-                ) if not endings:
+                case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)]):
                     step = number_literal(reward)
                     mark = _words(test)[1]
-                case ast.If(test, [ast.Return(ast.expr() as reward)], []):
+                case ast.If(test, [ast.Return(ast.expr() as reward)]):
                     endings.append(EndingReward(*_words(test), number_literal(reward)))
                 case _:
-                    raise form_error(statement, "words in an ending, and their reward")
+                    raise form_error(statement)
         return cls(tuple(endings), step, mark, number_literal(last.value))
 
     def toml(self, title: str, name: str, story: Story, published: bool, paraphrased: bool) -> str:
@@ -215,14 +191,14 @@ class Rewards:
         return "\n".join(lines) + "\n"
 
 
-def _cases_of(cases: list[ast.stmt], story: str, function: ast.FunctionDef) -> list[ast.stmt]:
+def _cases_of(cases: list[ast.stmt], story: str) -> list[ast.stmt]:
     """Return the statements below `if story.lower() == …`."""
     for statement in cases:
         match statement:
-            case ast.If(ast.Compare(ast.Call(method, [], []), [ast.Eq()], [name]), body, []):
-                if dotted_name(method) == "story.lower" and string_literal(name) == story:
+            case ast.If(ast.Compare(_, [ast.Eq()], [name]), body):
+                if string_literal(name) == story:
                     return body
-    raise form_error(function, f'the rewards of "{story}"')
+    raise form_error(cases[0])
 
 
 def _words(test: ast.expr) -> tuple[str, str]:
@@ -230,9 +206,9 @@ def _words(test: ast.expr) -> tuple[str, str]:
     match test:
         case ast.Call(method, [words], []) if dotted_name(method) == "ending.startswith":
             return "starts_with", string_literal(words)
-        case ast.Compare(words, [ast.In()], [text]) if dotted_name(text) == "ending":
+        case ast.Compare(words, [ast.In()], [_]):
             return "contains", string_literal(words)
-    raise form_error(test, "words in an ending")
+    raise form_error(test)
 
 
 def _quoted(text: str) -> str:

@@ -287,7 +287,7 @@ def write_json(path: Path, value: Any) -> None:
 def write(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing, in a folder that is created if it does not exist."""
     make_folder(path.parent)
-    write_atomically(path, [content.encode() if isinstance(content, str) else content])
+    write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
 def _checked_rows(path: Path, columns: Columns, sha256: str) -> list[Row]:

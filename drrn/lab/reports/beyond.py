@@ -2,64 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from drrn.document import MISSING, Block, Cell, Table, markdown_block
+from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import (
     ABLATIONS,
-    BAG_VECTORS,
     BEST,
-    BEYOND,
     BOW_DQN,
     DRRN_BAG,
-    DRRN_LSTM,
     ENCODERS,
-    EXPLORED,
     LONG,
-    LSTM,
     LSTM_DQN,
     PARSERS,
     REWORDED,
     STRONG_JOB,
     SUITE_JOBS,
-    VECTORS,
     Variant,
 )
 from drrn.lab.experiments.results import Row
-from drrn.lab.reports import paper
-from drrn.lab.reports.figures import Plot, curve_line, plot
-from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
+from drrn.lab.reports.figures import Plot, Points, curves_of, plot
+from drrn.lab.reports.paper import best_cell
+from drrn.lab.reports.result_set import (
+    ResultSet,
+    Summary,
+    decimal,
+    percent,
+    published_score,
+    spread,
+    summary,
+)
+from drrn.lab.reports.texts import PROSE
 
 Cells = list[Cell | str]
 
-# The strong agent
+# --- The strong agent
 
-SEEDS_NOTE = (
-    "The results are of the seeds that the settings below name. The recipe was tuned on other "
-    "seeds, from 1,000 on, on The Night Market and Machine of Death. Choices about reworded "
-    "actions were made on The Night Market; none was made on the rewording of The Long Watch, and "
-    "nearly none on the paraphrases of Machine of Death: docs/beyond.md."
-)
-STRONG_NOTE = (
-    "Softmax is the exact expectation. `best` takes the best action on a page that is new in the "
-    "episode and plays by softmax on one that was visited before. It depends on the history, so "
-    "its score is the mean of {games} games per seed. “Lowest” is the lowest seed. The paper's "
-    "recipe is DRRN with two layers of 100 units, as above."
-)
-ABLATION_NOTE = (
-    "Each row removes one part and keeps the others: mean (sd) over seeds, and the lowest seed."
-)
 MAX_POINTS = 20  # of a learning curve, approximately
 WORDINGS = {"": "", "paraphrased": "paraphrased", REWORDED: "reworded entirely"}  # of actions
 
 
-def beyond_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
+def beyond_section(results: ResultSet) -> list[Block]:
     """Return the tables and the figure of the strong agent; nothing without rows."""
-    if not any(results.jobs_of(game, BEYOND) for game in games):
+    games = results.stories
+    if not any(results.jobs_of(game, plan.BEYOND) for game in games):
         return []
     tables = [ablation_table(results, game) for game in games if results.jobs_of(game, ABLATIONS)]
-    return [SEEDS_NOTE, strong_table(results, games), *_strong_figure(results, games), *tables]
+    figures = _strong_figure(results, games)
+    return [PROSE["beyond"], strong_table(results, games), *figures, *tables]
 
 
 def strong_table(results: ResultSet, games: Sequence[str]) -> Table:
@@ -68,31 +60,28 @@ def strong_table(results: ResultSet, games: Sequence[str]) -> Table:
     header += ["`best`", "… lowest", "greedy", "best possible"]
     rows = [row for game in games for row in _strong_rows(results, game)]
     episodes = set()
-    for job in results.jobs.values():
-        final = [row for row in job.rows[""] if row["final"] and row["policy"] == "best"]
+    for game, name in results.jobs:
+        final = results.final_rows(game, plan.VARIANTS[name], "best")
         episodes |= {row["episodes"] for row in final}
-    note = STRONG_NOTE.format(games=" or ".join(f"{count:,}" for count in sorted(episodes)))
+    note = PROSE["strong"].format(games=" or ".join(f"{count:,}" for count in sorted(episodes)))
     return Table("The strong agent: final reward", header, rows, [note])
 
 
 def _strong_rows(results: ResultSet, game: str) -> Iterator[Cells]:
-    for job in (STRONG_JOB, LONG, VECTORS):
-        for wording in WORDINGS:
-            if not strong_scores(results, game, job, wording=wording):
+    for job in (STRONG_JOB, LONG, plan.VECTORS):
+        for wording, name in WORDINGS.items():
+            if not results.scores(game, job, wording=wording):
                 continue
-            kinds = [WORDINGS[wording]] if wording else []
+            kinds = [name] if wording else []
             if job != STRONG_JOB:
                 kinds.append(_job_name(results, game, job))
             row: Cells = [f"… {', '.join(kinds)}" if kinds else results.title(game)]
-            row.append(decimal(results.fact(game, "random_final_reward")))
+            row.append(results.fact_text(game, "random_final_reward"))
             row += _paper_scores(results, game, wording) if job == STRONG_JOB else ["", ""]
-            for policy in ("softmax", "best"):
-                scores = strong_scores(results, game, job, policy, wording)
-                mean = Cell(spread(summary(scores), 2), bold=policy == "softmax")
-                row += [mean, decimal(min(scores), 2)]
-            greedy = strong_scores(results, game, job, "greedy", wording)
-            best = decimal(results.fact(game, "best_final_reward"), 2)
-            yield [*row, spread(summary(greedy), 2), best]
+            row += _mean_and_lowest(results.scores(game, job, wording=wording), bold=True)
+            row += _mean_and_lowest(results.scores(game, job, policy="best", wording=wording))
+            greedy = results.text(game, job, 2, policy="greedy", wording=wording)
+            yield [*row, greedy, results.fact_text(game, "best_final_reward", 2)]
 
 
 def _job_name(results: ResultSet, game: str, job: Variant) -> str:
@@ -107,26 +96,18 @@ def _paper_scores(results: ResultSet, game: str, wording: str) -> Cells:
     """Return the score of the paper's DRRN: as published, and in our rows."""
     if wording == REWORDED:
         return ["", ""]
-    published = (paper.PARAPHRASED if wording else paper.SCORES).get(game, {}).get(BEST.name)
-    ours = results.final(game, BEST, paraphrased=bool(wording))
-    return [spread(Summary(*published)) if published else "", spread(ours)]
+    theirs = published_score(game, BEST, wording)
+    return [spread(theirs) if theirs else "", results.text(game, BEST, wording=wording)]
 
 
-def strong_scores(
-    results: ResultSet,
-    game: str,
-    job: Variant = STRONG_JOB,
-    policy: str = "softmax",
-    wording: str = "",
-) -> list[float]:
-    """Return the final reward of each seed; `wording` is a key of WORDINGS."""
-    kind = f".{REWORDED}" if wording == REWORDED else ""
-    return results.scores(game, job, policy=policy, paraphrased=bool(wording), kind=kind)
+def _mean_and_lowest(scores: list[float], *, bold: bool = False) -> Cells:
+    mean = Cell(spread(summary(scores), 2), bold=bold)
+    return [mean, decimal(min(scores, default=None), 2)]
 
 
 def ablation_table(results: ResultSet, game: str) -> Table:
     """Compare the strong agent with each part removed, and the paper's recipe in the last row."""
-    wordings = [w for w in WORDINGS if w and strong_scores(results, game, wording=w)]
+    wordings = [w for w in WORDINGS if w and results.scores(game, STRONG_JOB, wording=w)]
     header = ["", "softmax", "… lowest", "`best`", "… lowest"]
     header += [f"softmax, {WORDINGS[wording]}" for wording in wordings]
     rows: list[Cells] = []
@@ -135,19 +116,13 @@ def ablation_table(results: ResultSet, game: str) -> Table:
             continue
         row: Cells = [job.label]
         for policy in ("softmax", "best"):
-            row += _mean_and_lowest(strong_scores(results, game, job, policy))
-        for wording in wordings:
-            row.append(spread(summary(strong_scores(results, game, job, wording=wording)), 2))
-        rows.append(row)
+            row += _mean_and_lowest(results.scores(game, job, policy=policy))
+        rows.append([*row, *(results.text(game, job, 2, wording=w) for w in wordings)])
     last: Cells = ["the paper's recipe", *_mean_and_lowest(results.scores(game, BEST)), "", ""]
-    paraphrased = spread(results.final(game, BEST, paraphrased=True), 2)
+    paraphrased = results.text(game, BEST, 2, wording="paraphrased")
     last += ["" if wording == REWORDED else paraphrased for wording in wordings]
     caption = f"Contribution of each part, {results.title(game)}"
-    return Table(caption, header, [*rows, last], [ABLATION_NOTE])
-
-
-def _mean_and_lowest(scores: list[float]) -> Cells:
-    return [spread(summary(scores), 2), decimal(min(scores), 2) if scores else MISSING]
+    return Table(caption, header, [*rows, last], [PROSE["ablations"]])
 
 
 def _strong_figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:
@@ -161,19 +136,11 @@ def _strong_figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:
                 ("strong agent, best", "strong, best", results.curve(game, job, "best")),
                 ("the paper's recipe, softmax", BEST.name, results.curve(game, BEST)),
             ]
-            title = results.title(game)
-            if job == LONG:
-                title += f", {_job_name(results, game, job)}"
-            panel = _panel(results, game, [(a, b, _thin(points)) for a, b, points in lines])
-            panels.append({**panel, "title": title})
-    caption = (
-        "Learning curves of the strong agent, by softmax and by `best`, and of the paper's recipe, "
-        "by softmax; bars are standard deviations."
-    )
-    return [plot("beyond", caption, "panels", {"panels": panels})] if panels else []
-
-
-Points = Sequence[tuple[int, float, float]]
+            panel = curves_of(results, game, [(a, b, _thin(points)) for a, b, points in lines])
+            panel["title"] += f", {_job_name(results, game, job)}" * (job == LONG)
+            panels.append(panel)
+    data = {"panels": panels}
+    return [plot("beyond", PROSE["strong_figure"], "panels", data)] if panels else []
 
 
 def _thin(points: Points) -> Points:
@@ -181,108 +148,74 @@ def _thin(points: Points) -> Points:
     return points[::-1][:: max(1, len(points) // MAX_POINTS)][::-1]
 
 
-def _panel(
-    results: ResultSet,
-    game: str,
-    lines: Iterable[tuple[str, str, Points]],
-    measure: str = "final_reward",
-) -> dict[str, object]:
-    """Return the data of a panel; lines are (label, style, points)."""
-    return {
-        "title": results.title(game),
-        "lines": [curve_line(*line) for line in lines if line[2]],
-        "random": results.fact(game, f"random_{measure}"),
-        "best": results.fact(game, f"best_{measure}"),
-        "rest": None,
-    }
-
-
 def parts_block(results: ResultSet) -> str:
     """Return the tables of the strong agent as Markdown, for docs/beyond.md."""
-    games = [game for game in EXPLORED if results.jobs_of(game, ABLATIONS)]
+    games = [game for game in plan.EXPLORED if results.jobs_of(game, ABLATIONS)]
     if not games:
-        return (
-            "No rows yet: run `drrn reproduce --only beyond`, then `drrn report --beyond FILE` "
-            "writes this table."
-        )
+        return PROSE["no_parts"]
     # The page itself describes the measurements.
     tables = [replace(strong_table(results, results.games), notes=())]
     tables += [ablation_table(results, game) for game in games]
     return "\n\n".join(markdown_block(table) for table in tables)
 
 
-# Encoders on the paper's games
+# --- Encoders on the paper's games
 
 BAG = "bag of words, the paper's"
-ENCODER_NOTE = (
-    "DRRN with two layers of 100 units and the paper's settings; only the encoder differs, for "
-    "states and for actions."
-)
-ENCODER_REMARK = (
-    "The paper, of preliminary experiments with Machine of Death: “we did not find LSTMs to give "
-    "improved performance, but we conjecture that they would be useful in larger-scale tasks, or "
-    "when the word embeddings are initialized by training on large data sets.”"
-)
 
 
-def encoder_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
+def encoders_section(results: ResultSet) -> list[Block]:
     """Return the tables and the figure of encoders; nothing without rows."""
-    games = [game for game in games if results.jobs_of(game, ENCODERS)]
+    games = [game for game in results.stories if results.jobs_of(game, ENCODERS)]
     if not games:
         return []
     verdicts = [sentence for game in games for sentence in encoder_verdicts(results, game)]
-    tables = [encoder_table(results, game) for game in games]
+    tables = [_encoder_table(results, game) for game in games]
     panels = []
     for game in games:
         jobs = results.jobs_of(game, (BEST, *ENCODERS))
-        lines = [(_encoder_name(job), job.name, results.curve(game, job)) for job in jobs]
-        panels.append(_panel(results, game, lines))
-    caption = "Learning curves of DRRN with each encoder, by softmax; bars are standard deviations."
-    figure = plot("encoders", caption, "panels", {"panels": panels})
-    return [ENCODER_REMARK, *verdicts, *tables, figure]
+        lines = [(job.label or BAG, job.name, results.curve(game, job)) for job in jobs]
+        panels.append(curves_of(results, game, lines))
+    figure = plot("encoders", PROSE["encoder_figure"], "panels", {"panels": panels})
+    return [PROSE["encoders"], *verdicts, *tables, figure]
 
 
-def _encoder_name(job: Variant) -> str:
-    return job.label if job.label else BAG
-
-
-def encoder_table(results: ResultSet, game: str) -> Table:
+def _encoder_table(results: ResultSet, game: str) -> Table:
     """Compare encoders: final rewards, also with paraphrased actions, and computing time."""
     header = ["Encoder", "final reward", "by greedy choice"]
-    conditions = [("greedy", False)]
-    if results.fact(game, "paraphrases") is not None:
+    conditions: list[dict[str, Any]] = [{"policy": "greedy"}]
+    if results.has_paraphrases(game):
         header += ["paraphrased", "greedy, paraphrased"]
-        conditions += [("softmax", True), ("greedy", True)]
+        conditions += [{"wording": "paraphrased"}]
+        conditions += [{"policy": "greedy", "wording": "paraphrased"}]
     jobs = results.jobs_of(game, (BEST, *ENCODERS))
-    top = max(score.mean for job in jobs if (score := results.final(game, job)))
+    scores = {job: results.final(game, job) for job in jobs}
+    top = max(score.mean for score in scores.values() if score)
     rows = []
-    for job in jobs:
-        score = results.final(game, job)
-        row: Cells = [_encoder_name(job)]
-        row.append(Cell(spread(score), bold=score is not None and score.mean == top))
-        for policy, paraphrased in conditions:
-            row.append(spread(results.final(game, job, policy=policy, paraphrased=paraphrased)))
+    for job, score in scores.items():
+        row: Cells = [job.label or BAG, best_cell(score, top)]
+        row += [results.text(game, job, **condition) for condition in conditions]
         rows.append([*row, minutes(results, game, job)])
     caption = f"Encoders on {results.title(game)}"
-    return Table(caption, [*header, "minutes"], rows, [ENCODER_NOTE])
+    return Table(caption, [*header, "minutes"], rows, [PROSE["encoder_table"]])
 
 
 def encoder_verdicts(results: ResultSet, game: str) -> list[str]:
     """Say in a sentence each whether an LSTM, and the bag with word vectors, beat the bag."""
     verdicts = []
-    for job in (LSTM, BAG_VECTORS):
+    for job in (plan.LSTM, plan.BAG_VECTORS):
         score = results.final(game, job)
         bag = results.final(game, BEST)
         if score is None or bag is None:
             continue
         scores = f"{job.label} {spread(score)}, bag of words {spread(bag)}"
         verdict = f"{results.title(game)}: {scores}: {_comparison(score, bag)}."
-        if job == LSTM and score.mean > bag.mean and score.differs(bag):
+        if job == plan.LSTM and score.mean > bag.mean and score.differs(bag):
             verdict += " The remark does not hold here."
-        elif job == LSTM:
+        elif job == plan.LSTM:
             verdict += " The remark holds here: the LSTM gives no clear improvement."
-        score = results.final(game, job, paraphrased=True)
-        bag = results.final(game, BEST, paraphrased=True)
+        score = results.final(game, job, wording="paraphrased")
+        bag = results.final(game, BEST, wording="paraphrased")
         if score and bag:
             verdict += f" With paraphrased actions {spread(score)} and {spread(bag)}: "
             verdict += f"{_comparison(score, bag)}."
@@ -311,20 +244,8 @@ def minutes(results: ResultSet, game: str, job: Variant) -> str:
     return time if device == "cpu" else f"{time} ({device})"
 
 
-# Parser games
+# --- Parser games
 
-PARSER_REMARK = (
-    "The paper, of preliminary experiments with the parser game of Narasimhan et al. (2015): “the "
-    "DRRN using a bag-of-words (BOW) input achieves results on par with their BOW DQN.”"
-)
-PARSER_NOTE = (
-    "Exact expectations, from the weights. Steps are those that a seed played to learn; mean over "
-    "seeds."
-)
-PARSER_PUBLISHED_NOTE = (
-    "Published: by play with ε = 0.05. The share of the bag is inferred from an abstract that has "
-    "LSTM-DQN ahead by 54 %. The authors' texts differ from ours; rules and numbers do not."
-)
 # Share of quests completed
 PUBLISHED = {"home-world": {LSTM_DQN.name: "100 %", BOW_DQN.name: "about 46 %, inferred"}}
 # The best that an agent reading bags of words can do with one command for each page, exactly
@@ -333,9 +254,9 @@ BAG_REACHES = {"home-world": (0.979, 0.935), "comet-house": (0.49, 5.95)}
 NEARLY_ALL = 0.99
 
 
-def parser_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
+def parser_section(results: ResultSet) -> list[Block]:
     """Return the tables and the figure of parser games; nothing without rows."""
-    games = [game for game in games if results.jobs_of(game, PARSERS)]
+    games = [game for game in results.known if results.jobs_of(game, PARSERS)]
     if not games:
         return []
     sentences: list[str] = []
@@ -344,17 +265,13 @@ def parser_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
         sentences += [*on_par(results, game), *nearly_all(results, game)]
         jobs = results.jobs_of(game, PARSERS)
         lines = [(job.label, job.name, results.curve(game, job, column="return")) for job in jobs]
-        panels.append({**_panel(results, game, lines, "return"), "measure": "mean return"})
-    tables = [parser_table(results, game) for game in games]
-    caption = (
-        "Learning curves of the agents in each world: the return by softmax; bars are standard "
-        "deviations."
-    )
-    figure = plot("parser", caption, "panels", {"panels": panels})
-    return [PARSER_REMARK, *sentences, *tables, figure]
+        panels.append({**curves_of(results, game, lines, "return"), "measure": "mean return"})
+    tables = [_parser_table(results, game) for game in games]
+    figure = plot("parser", PROSE["parser_figure"], "panels", {"panels": panels})
+    return [PROSE["parser"], *sentences, *tables, figure]
 
 
-def parser_table(results: ResultSet, game: str) -> Table:
+def _parser_table(results: ResultSet, game: str) -> Table:
     """Compare random play, the agents, the bound for bags of words and the best possible play."""
     published = PUBLISHED.get(game, {})
     extra = ["published"] if published else []
@@ -372,7 +289,7 @@ def parser_table(results: ResultSet, game: str) -> Table:
     for name, share_published, (done, *rest) in lines:
         cells: Cells = [name, done, *([share_published] if published else []), *rest]
         rows.append(cells + [""] * (len(header) - len(cells)))
-    notes = [PARSER_NOTE, PARSER_PUBLISHED_NOTE] if published else [PARSER_NOTE]
+    notes = [PROSE["parser_table"]] + [PROSE["parser_published"]] * bool(published)
     return Table(f"Agents in {results.title(game)}", header, rows, notes)
 
 
@@ -394,7 +311,7 @@ def _mean_steps(rows: Sequence[Row]) -> str:
 
 def _exact_scores(results: ResultSet, game: str, player: str) -> list[str]:
     done = results.fact(game, f"{player}_done")
-    return [percent(done), decimal(results.fact(game, f"{player}_return"), 2)]
+    return [percent(done), results.fact_text(game, f"{player}_return", 2)]
 
 
 def _percent_spread(value: Summary | None) -> str:
@@ -437,10 +354,7 @@ def _on_par_verdict(drrn: Summary, dqn: Summary) -> str:
     if difference <= min(drrn.sd, dqn.sd):
         return "each is within the other's standard deviation, so “on par” holds"
     if not drrn.differs(dqn):
-        return (
-            "they differ by more than one of the deviations, but by less than twice the joint "
-            "deviation: nearly on par"
-        )
+        return PROSE["nearly_on_par"]
     ahead = DRRN_BAG.label if drrn.mean > dqn.mean else BOW_DQN.label
     return f"they differ by {decimal(difference, 2)}, so “on par” does not hold: {ahead} is ahead"
 
@@ -448,18 +362,14 @@ def _on_par_verdict(drrn: Summary, dqn: Summary) -> str:
 def nearly_all(results: ResultSet, game: str) -> list[str]:
     """Say after how many steps the agents that read words in order complete nearly all quests."""
     sentences = []
-    for job in (DRRN_LSTM, LSTM_DQN):
+    for job in (plan.DRRN_LSTM, LSTM_DQN):
         done = summary(quest_scores(results, game, job, "done"))
         if done is None:
             continue
         steps = _steps_until(results.rows(game, job, ".quests"))
-        when = "in no round"
-        if steps:
-            when = f"after {steps:,} steps per seed, as a mean over seeds"
-        share = (
-            f"{results.title(game)}: {job.label} completes {_percent_spread(done)} of its quests"
-        )
-        sentences.append(f"{share} at the end; it reaches 99 % {when}.")
+        when = f"after {steps:,} steps per seed, as a mean over seeds" if steps else "in no round"
+        values = {"title": results.title(game), "agent": job.label, "when": when}
+        sentences.append(PROSE["nearly_all"].format(share=_percent_spread(done), **values))
     return sentences
 
 
@@ -476,27 +386,14 @@ def _steps_until(rows: list[Row]) -> int | None:
     return None
 
 
-# Games of suites
+# --- Games of suites
 
-SUITE_REMARK = (
-    "Published results: DRRN with a GRU scores 32.6 in Zork I (Hausknecht et al. 2020, "
-    "arXiv:1909.05398), after far longer training and episodes. We found no published number for "
-    "the other games with these limits and so few steps."
-)
-SUITE_NOTE = (
-    "A return is the score minus the score at the start of the episode: up to 1 in "
-    "TextWorldExpress and TextWorld, 100 in ScienceWorld, and the game's maximum in Jericho. "
-    "Greedy play without memory can walk in circles; best does not: it is greedy on a page that is "
-    "new in the episode and softmax on one that was visited before. Won: the share of episodes by "
-    "best that are won. Steps: those that a seed played to learn. Minutes: of all seeds, "
-    "evaluations included. Random play is sampled."
-)
 SUITE_POLICIES = ("softmax", "greedy", "best")
 
 
-def suite_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
+def suites_section(results: ResultSet) -> list[Block]:
     """Return the table of games of suites and their commands; nothing without rows."""
-    games = [game for game in games if results.jobs_of(game, SUITE_JOBS)]
+    games = [game for game in results.known if results.jobs_of(game, SUITE_JOBS)]
     if not games:
         return []
     commands = []
@@ -505,14 +402,14 @@ def suite_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
         command = f"`drrn reproduce --only suites --games '{source}'`"
         commands.append([results.title(game), command])
     table = Table("Commands that produce these rows", ["", "command"], commands)
-    return [SUITE_REMARK, suite_table(results, games), table]
+    return [PROSE["suites"], _suite_table(results, games), table]
 
 
-def suite_table(results: ResultSet, games: Sequence[str]) -> Table:
+def _suite_table(results: ResultSet, games: Sequence[str]) -> Table:
     """Compare random play and each agent, by each policy."""
     rows: list[Cells] = []
     for game in games:
-        chance = decimal(results.fact(game, "random_return"), 2)
+        chance = results.fact_text(game, "random_return", 2)
         won = percent(results.fact(game, "random_done"), 0)
         rows.append([results.title(game), "random play", chance, "", "", won, "", ""])
         for job in results.jobs_of(game, SUITE_JOBS):
@@ -525,4 +422,4 @@ def suite_table(results: ResultSet, games: Sequence[str]) -> Table:
             row.append(_mean_steps(results.final_rows(game, job, "softmax", ".quests")))
             rows.append([*row, minutes(results, game, job)])
     header = ["", "", *SUITE_POLICIES, "won", "steps", "minutes"]
-    return Table("Returns in games of suites", header, rows, [SUITE_NOTE])
+    return Table("Returns in games of suites", header, rows, [PROSE["suite_table"]])

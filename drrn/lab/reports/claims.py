@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,31 +11,12 @@ from pathlib import Path
 
 from drrn.document import Block, Paragraph, Table, markdown_block
 from drrn.errors import InputError
-from drrn.lab.experiments.plan import (
-    BEST,
-    FOUR_STEPS,
-    GRID,
-    LAYERED,
-    LINEAR,
-    PAPER,
-    SIZES,
-    STRONG_JOB,
-    TABLE,
-    Variant,
-)
-from drrn.lab.reports import paper
-from drrn.lab.reports.beyond import strong_scores
+from drrn.files import read_text
+from drrn.lab.experiments import plan
+from drrn.lab.experiments.plan import BEST, LAYERED, PAPER, SIZES, STRONG_JOB, Variant
 from drrn.lab.reports.figures import Plot
-from drrn.lab.reports.result_set import ResultSet, Summary, comma_list, decimal, spread, summary
-
-LABELS = {
-    "linear": "Linear",
-    "per-action": "PA DQN",
-    "max-action": "MA DQN",
-    "drrn": "DRRN",
-    "table": "Look-up table",
-}
-STRONG_COLUMNS = ("the strong agent", "… by `best`")
+from drrn.lab.reports.result_set import ResultSet, comma_list, decimal, published_score, spread
+from drrn.lab.reports.texts import MODELS, PROSE, published
 
 
 def label(variant: Variant) -> str:
@@ -48,19 +30,18 @@ def label(variant: Variant) -> str:
         options.append("shared embeddings")
     if variant.n_steps > 1:
         options.append(f"{variant.n_steps}-step targets")
-    return LABELS[variant.model] + (f" ({', '.join(options)})" if options else "")
+    return MODELS[variant.model] + (f" ({', '.join(options)})" if options else "")
 
 
-def best_baseline(results: ResultSet, game: str, *, paraphrased: bool = False) -> list[str]:
+def best_baseline(results: ResultSet, game: str, wording: str = "") -> list[str]:
     """Say for which sizes DRRN is ahead of all baselines; nothing if rows are missing."""
     ahead = []
     behind = []
     for size in SIZES:
         variants = [Variant(model, 2, size) for model in LAYERED]
-        if not paraphrased:
-            variants = [LINEAR, *(Variant(m, n, size) for m in LAYERED for n in (1, 2))]
-        scores = {v: results.final(game, v, paraphrased=paraphrased) for v in variants}
-        means = {variant: score.mean for variant, score in scores.items() if score}
+        if not wording:
+            variants += [plan.LINEAR, *(Variant(model, 1, size) for model in LAYERED)]
+        means = _means(results, game, variants, wording)
         if len(means) < len(variants):
             continue
         drrn = max((v for v in means if v.model == "drrn"), key=means.__getitem__)
@@ -78,18 +59,24 @@ def best_baseline(results: ResultSet, game: str, *, paraphrased: bool = False) -
     return [f"{sentence}; not with {comma_list(behind)}." if behind else f"{sentence}."]
 
 
+def _means(
+    results: ResultSet, game: str, variants: Sequence[Variant], wording: str = ""
+) -> dict[Variant, float]:
+    scores = {variant: results.final(game, variant, wording=wording) for variant in variants}
+    return {variant: score.mean for variant, score in scores.items() if score}
+
+
 def depth_effect(results: ResultSet, game: str) -> list[str]:
     """Say how often two layers beat one, in our rows and in the paper's table."""
-    variants = [Variant(model, n, size) for model in LAYERED for n in (1, 2) for size in SIZES]
-    ours = {v.name: score.mean for v in variants if (score := results.final(game, v))}
-    count, exceptions = _depth_pairs(ours)
+    means = _means(results, game, plan.LAYERED_GRID)
+    count, exceptions = _depth_pairs({variant.name: mean for variant, mean in means.items()})
     if not count:
         return []
     sentence = f"Two layers beat one in {count - len(exceptions)} of {count} comparisons"
     if exceptions:
         sentence += f"; not for {comma_list(exceptions)}"
-    published = {name: mean for name, (mean, _) in paper.SCORES.get(game, {}).items()}
-    count, exceptions = _depth_pairs(published)
+    theirs = published("scores", game)
+    count, exceptions = _depth_pairs({name: mean for name, (mean, _) in theirs.items()})
     if count:
         sentence += f" (in the paper's table: {count - len(exceptions)} of {count})"
     return [f"{sentence}."]
@@ -99,29 +86,27 @@ def _depth_pairs(means: dict[str, float]) -> tuple[int, list[str]]:
     """Return the number of pairs, and those in which the deeper model is not ahead."""
     count = 0
     exceptions = []
-    for model in LAYERED:
-        for size in SIZES:
-            one, two = (means.get(Variant(model, layers, size).name) for layers in (1, 2))
-            if one is not None and two is not None:
-                count += 1
-                if two <= one:
-                    exceptions.append(f"{LABELS[model]} at {size}")
+    for model, size in itertools.product(LAYERED, SIZES):
+        one, two = (means.get(f"{model}-{layers}x{size}") for layers in (1, 2))
+        if one is not None and two is not None:
+            count += 1
+            if two <= one:
+                exceptions.append(f"{MODELS[model]} at {size}")
     return count, exceptions
 
 
 def control(results: ResultSet, game: str) -> list[str]:
     """Say so if the look-up table, which does not read texts, beats every model."""
-    table = results.final(game, TABLE)
-    means = {v: score.mean for v in GRID if (score := results.final(game, v))}
+    table = results.final(game, plan.TABLE)
+    means = _means(results, game, plan.GRID)
     if table is None or not means or table.mean <= max(means.values()):
         return []
     best = max(means, key=means.__getitem__)
     name = label(best) + (f" at {best.hidden}" if best.hidden else "")
-    difference = decimal(table.mean - means[best])
-    return [
-        f"The control, a look-up table, is ahead of every model (of {name} by {difference}): if "
-        "all texts are known in advance, no understanding is needed."
-    ]
+    return [PROSE["control"].format(name=name, difference=decimal(table.mean - means[best]))]
+
+
+# --- The headline
 
 
 def headline(results: ResultSet, figures: str) -> str:
@@ -135,18 +120,17 @@ def headline(results: ResultSet, figures: str) -> str:
         if results.curve(game, BEST)
     ]
     parts = [f"{table.caption}; every table and figure: `drrn reproduce`.", grid]
-    if images:
-        parts.append("\n".join(images))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, "\n".join(images)] if images else parts)
 
 
 def headline_table(results: ResultSet) -> Table:
     """Compare the scores on the paper's games, and on our games that the strong agent played."""
-    ours = [game for game in results.games if game not in PAPER and strong_scores(results, game)]
-    strong = bool(ours) or any(strong_scores(results, game) for game in PAPER)
+    played = [game for game in results.games if results.scores(game, STRONG_JOB)]
+    strong = bool(played)
     columns = ["DRRN, two layers of 100", "random play", "the paper", "ours"]
-    columns += [*STRONG_COLUMNS * strong, "best possible"]
-    rows = [row for game in (*PAPER, *ours) for row in _headline_rows(results, game, strong)]
+    columns += [*["the strong agent", "… by `best`"] * strong, "best possible"]
+    games = [*PAPER, *(game for game in played if game not in PAPER)]
+    rows = [row for game in games for row in _headline_rows(results, game, strong)]
     seeds = _seed_counts(results, strong)
     return Table(f"Mean final reward (standard deviation{seeds})", columns, rows)
 
@@ -165,45 +149,47 @@ def _seed_counts(results: ResultSet, strong: bool) -> str:
 
 
 def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list[str]]:
-    chance = decimal(results.fact(game, "random_final_reward"))
-    best = decimal(results.fact(game, "best_final_reward"))
-    paraphrased = paper.PARAPHRASED.get(game, {}).get(BEST.name)
-    wordings = [(results.title(game), paper.SCORES.get(game, {}).get(BEST.name), "")]
-    if paraphrased or (game not in PAPER and strong_scores(results, game, wording="paraphrased")):
-        wordings.append(("… its actions paraphrased", paraphrased, "paraphrased"))
-    for name, published, wording in wordings:
-        row = [name, chance, spread(Summary(*published)) if published else ""]
-        row.append(spread(results.final(game, BEST, paraphrased=bool(wording))))
+    chance = results.fact_text(game, "random_final_reward")
+    best = results.fact_text(game, "best_final_reward")
+    wordings = {"": results.title(game)}
+    played = game not in PAPER and results.scores(game, STRONG_JOB, wording="paraphrased")
+    if played or published("paraphrased", game):
+        wordings["paraphrased"] = "… its actions paraphrased"
+    for wording, name in wordings.items():
+        theirs = published_score(game, BEST, wording)
+        row = [name, chance, spread(theirs) if theirs else ""]
+        row.append(results.text(game, BEST, wording=wording))
         for policy in ("softmax", "best") if strong else ():
-            row.append(spread(summary(strong_scores(results, game, STRONG_JOB, policy, wording))))
+            row.append(results.text(game, STRONG_JOB, policy=policy, wording=wording))
         yield [*row, best]
-    if game in PAPER and (score := results.final(game, FOUR_STEPS)):
+    if game in PAPER and results.scores(game, plan.FOUR_STEPS):
         name = "… targets of four steps, not in the paper"
-        yield [name, chance, "", spread(score), *["", ""] * strong, best]
+        score = results.text(game, plan.FOUR_STEPS)
+        yield [name, chance, "", score, *["", ""] * strong, best]
 
 
-def headline_blocks(results: ResultSet, curves: Sequence[Plot]) -> list[Block]:
+def headline_blocks(results: ResultSet, curves: Sequence[Block]) -> list[Block]:
     """Return the opening of the report: a sentence, the table and the learning curves.
 
     They are of the paper's games, or of all games if the paper's have no rows.
     """
-    games = [game for game in PAPER if results.final(game, BEST)]
-    games = games or [game for game in results.games if results.final(game, BEST)]
+    played = [game for game in results.games if results.final(game, BEST)]
+    games = [game for game in PAPER if game in played] or played
     if not games:
         return []
     scores = "; ".join(_headline_phrase(results, game) for game in games)
     sentence = Paragraph(f"DRRN, two layers of 100, final reward: {scores}.", "headline")
     names = {f"curves-{game}" for game in games}
-    figures = [figure for figure in curves if figure.name in names]
+    figures = [curve for curve in curves if isinstance(curve, Plot) and curve.name in names]
     return [sentence, headline_table(results), *figures]
 
 
 def _headline_phrase(results: ResultSet, game: str) -> str:
     score = results.final(game, BEST)
-    published = paper.SCORES.get(game, {}).get(BEST.name)
-    strong = summary(strong_scores(results, game))
+    theirs = published_score(game, BEST)
+    strong = results.final(game, STRONG_JOB)
     references = {
-        "the paper": published[0] if published else None,
+        "the paper": theirs.mean if theirs else None,
         "the strong agent": strong.mean if strong else None,
         "random play": results.fact(game, "random_final_reward"),
         "best possible": results.fact(game, "best_final_reward"),
@@ -213,24 +199,18 @@ def _headline_phrase(results: ResultSet, game: str) -> str:
     return f"{phrase} ({', '.join(texts)})" if texts else phrase
 
 
-def with_headline(readme: Path, results: ResultSet, root: Path) -> tuple[str, str]:
-    """Return the README's present text, and the text that it should have."""
+def with_headline(readme: Path, results: ResultSet, root: Path) -> str:
+    """Return the text of the README with the headline of these results."""
     folder = Path(os.path.relpath(root / "figures", readme.parent)).as_posix()
     return with_block(readme, "headline", headline(results, folder))
 
 
-def with_block(path: Path, name: str, block: str) -> tuple[str, str]:
-    """Return a file's text, and the text with a block between its two markers.
-
-    The markers are `<!-- name -->` and `<!-- /name -->`.
-    """
+def with_block(path: Path, name: str, block: str) -> str:
+    """Return a file's text with a block between its markers, <!-- name --> and <!-- /name -->."""
     start = f"<!-- {name} -->"
     end = f"<!-- /{name} -->"
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    text = read_text(path)
     if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
         raise InputError(f"{path}: the file must have one {start} and, after it, one {end}")
     whole = f"{start}\n\n{block}\n\n{end}"
-    return text, re.sub(f"{start}.*{end}", lambda _: whole, text, flags=re.S)
+    return re.sub(f"{start}.*{end}", lambda _: whole, text, flags=re.S)

@@ -6,47 +6,22 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from drrn.document import Figure
 from drrn.errors import require
+from drrn.files import read_toml
+from drrn.lab.reports.result_set import ResultSet
 
-INK = "#1d1d1f"  # replaced by the colour of text in a page
+_LOOK = read_toml(Path(__file__).with_name("figures.toml"))
+STYLE: dict[str, Any] = _LOOK["style"]
+LINES: dict[str, list[str]] = _LOOK["lines"]  # colour, dash, marker
+INK = STYLE["text.color"]  # replaced by the colour of text in a page
 GREY = "#8a8a8a"
-STYLE: dict[str, Any] = {
-    "svg.hashsalt": "drrn",
-    "svg.fonttype": "path",
-    "font.size": 10,
-    "axes.titlesize": 11,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "text.parse_math": False,  # a title may have two dollar signs
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
-    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY),
-    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"), INK),
-    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
-}
 LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
-LINES = {  # colour, dash, marker
-    "drrn-2x100": ("#2166ac", "-", "o"),
-    "drrn-1x100": ("#67a9cf", "-", "s"),
-    "drrn-2x100-shared": ("#d6604d", "-", "^"),
-    "max-action-2x100": ("#d98b2b", "--", "^"),
-    "per-action-2x100": ("#8e5ea2", "--", "v"),
-    "linear": (GREY, "--", "D"),
-    "strong, softmax": ("#c2410c", "-", "o"),
-    "strong, best": ("#8e5ea2", "--", "^"),
-    "drrn-2x100-lstm": ("#c2410c", "-", "^"),
-    "drrn-2x100-gru": ("#3a8f4d", "-", "s"),
-    "drrn-2x100-attention": ("#8e5ea2", "--", "v"),
-    "drrn-2x100-bag-vectors": ("#67a9cf", "--", "D"),
-    "parser-bow-dqn": ("#d98b2b", "--", "s"),
-    "parser-lstm-dqn": ("#c2410c", "--", "^"),
-    "parser-drrn-bag": ("#67a9cf", "-", "o"),
-    "parser-drrn-lstm": ("#2166ac", "-", "D"),
-}
 MARKS = {  # text, colour, dashes, whether the text is above its line
     "best": ("best possible", "#3a8f4d", (6, 3), True),
     "random": ("random play", GREY, (1, 2), False),
@@ -55,8 +30,6 @@ WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
 GOOD = "#3a8f4d"
 POOR = "#c0392b"
 STATE = "#2166ac"
-
-
 WIDE = ("plane", "panels")  # kinds of figures that take the full width
 
 
@@ -81,12 +54,27 @@ def plot(name: str, caption: str, kind: str, data: dict[str, Any]) -> Plot:
     return Plot(caption, path, wide=kind in WIDE, name=name, kind=kind, data=data)
 
 
-def curve_line(
-    label: str, style: str, points: Sequence[tuple[int, float, float]]
+Points = Sequence[tuple[int, float, float]]  # episodes, mean, standard deviation
+
+
+def curves_of(
+    results: ResultSet,
+    game: str,
+    lines: Iterable[tuple[str, str, Points]],
+    measure: str = "final_reward",
 ) -> dict[str, Any]:
-    """Return the data of a learning curve; `style` is a key of LINES."""
-    rounded = [[x, round(mean, 4), round(sd, 4)] for x, mean, sd in points]
-    return {"label": label, "style": style, "points": rounded}
+    """Return the data of learning curves on a game; lines are (label, style, points)."""
+    data = []
+    for label, style, points in lines:
+        rounded = [[x, round(mean, 4), round(sd, 4)] for x, mean, sd in points]
+        data += [{"label": label, "style": style, "points": rounded}] if rounded else []
+    return {
+        "title": results.title(game),
+        "lines": data,
+        "random": results.fact(game, f"random_{measure}"),
+        "best": results.fact(game, f"best_{measure}"),
+        "rest": None,
+    }
 
 
 def draw(figure: Plot) -> str:

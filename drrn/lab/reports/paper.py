@@ -1,118 +1,362 @@
-"""The paper's numbers: (mean, standard deviation over 5 runs)."""
+"""The report's sections on the paper's experiments: our numbers next to the paper's."""
 
 from __future__ import annotations
 
-Reported = tuple[float, float]
+from collections.abc import Sequence
+from dataclasses import replace
+
+from drrn.document import MISSING, Block, Cell, Table
+from drrn.lab.experiments import plan
+from drrn.lab.experiments.plan import BEST, LAYERED, PAPER, SIZES, TABLE, Example, Variant
+from drrn.lab.experiments.results import mark
+from drrn.lab.reports.claims import best_baseline, control, depth_effect, label
+from drrn.lab.reports.figures import Plot, curves_of, plot
+from drrn.lab.reports.result_set import (
+    ResultSet,
+    Summary,
+    decimal,
+    percent,
+    published_score,
+    spread,
+    summary,
+)
+from drrn.lab.reports.texts import FACTS, MODELS, PROSE, published
+
+Cells = list[Cell | str]
 
 
-def _by_size(rows: dict[str, tuple[Reported, ...]]) -> dict[str, Reported]:
-    """Name the scores of models by their sizes: 20, 50 and 100 hidden units."""
-    return {
-        f"{model}x{size}": score
-        for model, scores in rows.items()
-        for size, score in zip((20, 50, 100), scores, strict=True)
+def statistics_section(results: ResultSet) -> list[Block]:
+    """Table 1: our statistics of each game, and the paper's."""
+    games = results.stories
+    rows = []
+    for name, text in FACTS.items():
+        row: Cells = [text]
+        for game in games:
+            row.append(_fact(results, game, name))
+            if game in PAPER:
+                row.append(published("statistics", game).get(name, ""))
+        rows.append(row)
+    header = _game_columns(results, games)
+    table = Table("Statistics of the games", header, rows, [PROSE["statistics"]])
+    return [table] if games else []
+
+
+def _game_columns(results: ResultSet, games: Sequence[str], table: str = "statistics") -> list[str]:
+    """Return a column per game, and one for the paper's numbers if it has some."""
+    header = [""]
+    for game in games:
+        header += [results.title(game)] + ["the paper"] * bool(published(table, game))
+    return header
+
+
+def _fact(results: ResultSet, game: str, name: str) -> str:
+    value = results.facts.get(game, {}).get(name)
+    if value is None:
+        return MISSING
+    try:
+        text = decimal(float(value), 2) if "." in value else f"{int(value):,}"
+    except ValueError:
+        return value
+    is_bound = name == "states" and results.facts[game].get("states_are_all") == "no"
+    return f"≥ {text}" if is_bound else text
+
+
+# --- Scores
+
+
+def scores_section(results: ResultSet) -> list[Block]:
+    """Tables 2 and 3: final average reward for each model and size; reference scores."""
+    blocks: list[Block] = []
+    lines = {MODELS["linear"]: dict.fromkeys(SIZES, plan.LINEAR)}
+    for model in LAYERED:
+        for layers in (1, 2):
+            variants = {size: Variant(model, layers, size) for size in SIZES}
+            lines[label(Variant(model, layers))] = variants
+    for game in results.stories:
+        caption = f"Final average reward on {results.title(game)}"
+        table = _size_table(results, game, caption, lines)
+        notes = [*table.notes, *best_baseline(results, game), *depth_effect(results, game)]
+        blocks += [replace(table, notes=notes), _reference_table(results, game)]
+    return blocks
+
+
+def _size_table(
+    results: ResultSet,
+    game: str,
+    caption: str,
+    lines: dict[str, dict[int, Variant]],
+    wording: str = "",
+) -> Table:
+    """Return a table with a row per model and a column per size, with the paper's numbers."""
+    has_published = bool(published(wording or "scores", game))
+    columns = {size: [variants[size] for variants in lines.values()] for size in SIZES}
+    best = {size: _best(results, game, columns[size], wording) for size in SIZES}
+    rows = []
+    notes: list[str] = []
+    for name, variants in lines.items():
+        row: Cells = [name]
+        for size, variant in variants.items():
+            ours = results.final(game, variant, wording=wording)
+            theirs = published_score(game, variant, wording)
+            differs = ours is not None and theirs is not None and ours.differs(theirs)
+            if differs:
+                notes = [PROSE["mark"]]
+            row.append(replace(best_cell(ours, best[size]), mark="†" if differs else ""))
+            if has_published:
+                row.append(spread(theirs))
+        rows.append(row)
+    header = ["Hidden units"]
+    for size in SIZES:
+        header += [f"{size}, ours", f"{size}, paper"] if has_published else [str(size)]
+    return Table(caption, header, rows, notes)
+
+
+def _best(
+    results: ResultSet, game: str, variants: Sequence[Variant], wording: str = ""
+) -> float | None:
+    scores = [results.final(game, variant, wording=wording) for variant in variants]
+    return max((score.mean for score in scores if score), default=None)
+
+
+def best_cell(score: Summary | None, best: float | None) -> Cell:
+    """Return a mean with its deviation, in bold if it is the best."""
+    return Cell(spread(score), bold=score is not None and score.mean == best)
+
+
+def _reference_table(results: ResultSet, game: str) -> Table:
+    """Reference scores: look-up table, random play, fixed point, best possible, people."""
+    exact = "" if results.fact(game, "best_final_reward") is None else ", exact"
+    facts = {
+        f"Random play{exact}": "random_final_reward",
+        "Fixed point of Q-learning, exact": "one_step_at_rest",
+        "Softmax of the true Q-values, exact": "true_q_softmax",
+        "Best possible, exact": "best_final_reward",
     }
+    rows = [[f"{MODELS['table']}, a control", results.text(game, TABLE), ""]]
+    rows += [[text, results.fact_text(game, name, 2), ""] for text, name in facts.items()]
+    people = published("people", game)
+    rows += [[f"People, {kind}", "", decimal(score)] for kind, score in people.items()]
+    header = ["", "final reward", "the paper"]
+    if not people:
+        header = header[:2]
+        rows = [row[:2] for row in rows]
+    notes = [PROSE["fixed_point"], *control(results, game)]
+    return Table(f"Reference scores, {results.title(game)}", header, rows, notes)
 
 
-# Tables 2 and 3: final average reward. Linear has no hidden layer, so it has one number.
-SCORES: dict[str, dict[str, Reported]] = {
-    "saving-john": {
-        "linear": (4.4, 0.4),
-        **_by_size(
-            {
-                "per-action-1": ((2.0, 1.5), (4.0, 1.4), (4.4, 2.0)),
-                "per-action-2": ((1.5, 3.0), (4.5, 2.5), (7.9, 3.0)),
-                "max-action-1": ((2.9, 3.1), (4.0, 4.2), (5.9, 2.5)),
-                "max-action-2": ((4.9, 3.2), (9.0, 3.2), (7.1, 3.1)),
-                "drrn-1": ((17.1, 0.6), (18.3, 0.2), (18.2, 0.2)),
-                "drrn-2": ((18.4, 0.1), (18.5, 0.3), (18.7, 0.4)),
-            }
-        ),
-    },
-    "machine-of-death": {
-        "linear": (3.3, 1.0),
-        **_by_size(
-            {
-                "per-action-1": ((0.9, 2.4), (2.3, 0.9), (3.1, 1.3)),
-                "per-action-2": ((1.3, 1.2), (2.3, 1.6), (3.4, 1.7)),
-                "max-action-1": ((2.0, 1.2), (3.7, 1.6), (4.8, 2.9)),
-                "max-action-2": ((2.8, 0.9), (4.3, 0.9), (5.2, 1.2)),
-                "drrn-1": ((7.2, 1.5), (8.4, 1.3), (8.7, 0.9)),
-                "drrn-2": ((9.2, 2.1), (10.7, 2.7), (11.2, 0.6)),
-            }
-        ),
-    },
-}
+def curves_section(results: ResultSet) -> list[Block]:
+    return _curves(results, "curves", plan.CURVES, "models of 100 hidden units")
 
-# The table of rewards on the paraphrased game
-PARAPHRASED: dict[str, dict[str, Reported]] = {
-    "machine-of-death": {
-        **_by_size(
-            {
-                "per-action-2": ((0.2, 1.2), (2.6, 1.0), (3.6, 0.3)),
-                "max-action-2": ((2.5, 1.3), (4.0, 0.9), (5.1, 1.1)),
-                "drrn-2": ((7.3, 0.7), (8.3, 0.7), (10.5, 0.9)),
-            }
-        )
+
+def shared_section(results: ResultSet) -> list[Block]:
+    return _curves(results, "shared", (BEST, plan.SHARED), "shared and separate embeddings")
+
+
+def _curves(results: ResultSet, name: str, variants: Sequence[Variant], models: str) -> list[Block]:
+    plots: list[Block] = []
+    for game in results.stories:
+        lines = [(label(v), v.name, results.curve(game, v)) for v in variants]
+        data = curves_of(results, game, lines)
+        data["rest"] = results.fact(game, "one_step_at_rest")
+        caption = f"{results.title(game)}: {models}; bars are standard deviations."
+        plots += [plot(f"{name}-{game}", caption, "curves", data)] if data["lines"] else []
+    return plots
+
+
+def interactions_section(results: ResultSet) -> list[Block]:
+    """Compare the interaction functions, on the game and on its paraphrased actions."""
+    return [_interaction_table(results, game) for game in results.stories]
+
+
+def _interaction_table(results: ResultSet, game: str) -> Table:
+    paraphrased = results.has_paraphrases(game)
+    header = ["Interaction", "action side", "final reward", "by greedy choice"]
+    header += ["paraphrased"] * paraphrased
+    best = _best(results, game, plan.INTERACTIONS)
+    rows = []
+    for variant in plan.INTERACTIONS:
+        row: Cells = [variant.interaction, str(variant.action_hidden or 100)]
+        row.append(best_cell(results.final(game, variant), best))
+        row.append(results.text(game, variant, policy="greedy"))
+        if paraphrased:
+            row.append(results.text(game, variant, wording="paraphrased"))
+        rows.append(row)
+    caption = f"Interaction functions on {results.title(game)}"
+    return Table(caption, header, rows, [PROSE["interactions"]])
+
+
+def gaps_section(results: ResultSet) -> list[Block]:
+    """Compare each model with the best possible score; show how often it gets stuck."""
+    return [_gap_table(results, game) for game in results.stories]
+
+
+def _gap_table(results: ResultSet, game: str) -> Table:
+    best = results.fact(game, "best_final_reward")
+    chance = results.fact(game, "random_final_reward")
+    top = _best(results, game, plan.LARGEST)
+    rows = []
+    for variant in plan.LARGEST:
+        score = results.final(game, variant)
+        gap = best - score.mean if score and best is not None else None
+        whole = best - chance if best is not None and chance is not None else None
+        progress = 1 - gap / whole if gap is not None and whole else None
+        row: Cells = [label(variant), best_cell(score, top), decimal(gap), percent(progress, 0)]
+        row += [_stuck(results, game, variant, "softmax")]
+        row += [results.text(game, variant, policy="greedy")]
+        rows.append([*row, _stuck(results, game, variant, "greedy")])
+    header = ["100 hidden units", "final reward", "short of the best", "progress from random"]
+    header += ["stuck", "greedy", "greedy, stuck"]
+    caption = f"Distance from the best possible score, {results.title(game)}"
+    return Table(caption, header, rows, [PROSE["gaps"]])
+
+
+def _stuck(results: ResultSet, game: str, variant: Variant, policy: str) -> str:
+    share = results.final(game, variant, "stopped", policy=policy)
+    return percent(share.mean if share else None)
+
+
+# --- Paraphrased actions
+
+
+def paraphrases_section(results: ResultSet) -> list[Block]:
+    games = [game for game in results.stories if results.has_paraphrases(game)]
+    blocks: list[Block] = [_paraphrase_facts(results, games)] if games else []
+    for game in games:
+        blocks += [_paraphrase_table(results, game), _prediction_table(results, game)]
+        blocks += _scatter(results, game)
+    return blocks
+
+
+def _paraphrase_facts(results: ResultSet, games: Sequence[str]) -> Table:
+    """Measure how much the paraphrases differ from the originals."""
+    measures = {
+        "paraphrases": ("Paraphrased actions", 0, 1.0),
+        "paraphrased_pairs": ("Unique pairs of state and action", 0, 1.0),
+        "oov_rate": ("Words that no action has, %", 1, 100.0),
+        "bleu": ("BLEU-4", 3, 1.0),
     }
-}
+    rows = []
+    for name, (text, digits, scale) in measures.items():
+        row: Cells = [text]
+        for game in games:
+            ours = results.fact(game, name)
+            row.append(decimal(None if ours is None else ours * scale, digits))
+            if theirs := published("paraphrases", game):
+                row.append(decimal(theirs[name] * scale, digits))
+        rows.append(row)
+    notes = []
+    if any(results.fact(game, "bleu") is None for game in games):
+        notes.append("BLEU-4 needs: pip install 'drrn[paper]'")
+    return Table("The paraphrases", _game_columns(results, games, "paraphrases"), rows, notes)
 
-# Predictive R² between the Q-values of paraphrased and original actions
-PREDICTIVE_R2: dict[str, dict[str, float]] = {
-    "machine-of-death": {
-        "drrn-2x100": 0.95,
-        "drrn-2x100-network": 0.9,
-        "max-action-2x100": 0.84,
-        "per-action-2x100": 0.97,
+
+def _paraphrase_table(results: ResultSet, game: str) -> Table:
+    """Final average reward on the game with paraphrased actions."""
+    lines = {
+        label(Variant(model, 2)): {size: Variant(model, 2, size) for size in SIZES}
+        for model in LAYERED
     }
-}
+    caption = f"Final average reward on {results.title(game)}, its actions paraphrased"
+    table = _size_table(results, game, caption, lines, "paraphrased")
+    before = results.final(game, TABLE)
+    after = results.final(game, TABLE, wording="paraphrased")
+    notes = [*table.notes, *best_baseline(results, game, "paraphrased")]
+    if before is not None and after is not None:
+        chance = results.fact(game, "random_final_reward") or 0
+        fails = after.mean < (before.mean + chance) / 2
+        verdict = "it fails, as expected" if fails else "it does not fail"
+        scores = {"before": spread(before), "after": spread(after)}
+        notes.append(PROSE["table_fails"].format(verdict=verdict, **scores))
+    empty = [""] * (len(table.header) - 2)
+    rows = [*table.rows, [MODELS["table"], spread(after), *empty]]
+    return replace(table, rows=rows, notes=notes)
 
-# The text of section 4.4, and table 1; the names are those of our statistics.
-PARAPHRASES: dict[str, dict[str, float]] = {
-    "machine-of-death": {
-        "paraphrases": 153,
-        "paraphrased_pairs": 532,
-        "oov_rate": 0.186,
-        "bleu": 0.325,
-    }
-}
-STATISTICS: dict[str, dict[str, str]] = {
-    "saving-john": {
-        "kind": "choice",
-        "state_vocabulary": "1,762",
-        "action_vocabulary": "171",
-        "words_per_description": "76.67",
-        "most_actions": "4",
-        "transitions": "deterministic",
-        "states": "≥ 70",
-        "random_final_reward": "about -7",
-    },
-    "machine-of-death": {
-        "kind": "choice & hypertext",
-        "state_vocabulary": "2,258",
-        "action_vocabulary": "419",
-        "words_per_description": "67.80",
-        "most_actions": "9",
-        "transitions": "stochastic",
-        "states": "≥ 200",
-        "random_final_reward": "about -8",
-    },
-}
 
-# Q-values of examples by the mark of the state: actions of the game, and their paraphrases. Our
-# made-up actions are not the paper's, so they have no numbers here.
-EXAMPLES: dict[str, dict[str, float]] = {
-    "5d5f5af234e8": {"good": 18.005, "poor": -8.981},
-    "887d556059cf": {"good": 14.569, "poor": -9.498},
-    "4bbd9cba1bf8": {"good": 16.214, "poor": -7.986},
-    "97a2efc1051c": {
-        "good": 16.6,
-        "poor": -21.5,
-        "good paraphrased": 17.5,
-        "poor paraphrased": -11.9,
-    },
-    "68991d48c5ac": {"good": 21.885, "poor": 1.915},
-}
+def _prediction_table(results: ResultSet, game: str) -> Table:
+    """Predictive R² between Q-values of paraphrased and of original actions."""
+    theirs = published("predictive_r2", game)
+    rows: list[Cells] = []
+    for variant in plan.PAIRED:
+        predictive, squared = results.predictive_r2(game, variant)
+        cells = [decimal(theirs.get(variant.name), 2)] if theirs else []
+        rows.append([label(variant), spread(predictive, 2), *cells, spread(squared, 2)])
+    header = ["", "pR², ours", *["pR², paper"] * bool(theirs), "r²"]
+    caption = f"Q-values of paraphrased and original actions, {results.title(game)}"
+    return Table(caption, header, rows, [PROSE["prediction"]])
 
-# Eight people: their first games, and after they gained experience
-PEOPLE: dict[str, dict[str, float]] = {"machine-of-death": {"novice": -5.5, "experienced": 16.0}}
+
+def _scatter(results: ResultSet, game: str) -> list[Plot]:
+    """Plot Q-values of original and paraphrased actions, of one seed as in the paper."""
+    seeds = results.pairs(game, BEST)
+    record = results.record(game, BEST)
+    r2 = results.predictive_r2(game, BEST)[0]
+    if not (seeds and record and r2):
+        return []
+    points = [list(pair) for pair in seeds[0]]
+    title = results.title(game)
+    facts = {"title": title, "seed": record["wanted"]["seed"], "r2": decimal(r2.mean, 2)}
+    caption = PROSE["scatter"].format(pairs=len(points), **facts)
+    return [plot(f"paraphrases-{game}", caption, "scatter", {"title": title, "points": points})]
+
+
+# --- Examples
+
+
+def examples_section(results: ResultSet) -> list[Block]:
+    """Q-values of the actions of each example, mean (sd) over seeds."""
+    stories = results.stories
+    examples = [example for game in stories for example in plan.examples_of(game)]
+    return [_example_table(results, example) for example in examples]
+
+
+def _example_table(results: ResultSet, example: Example) -> Table:
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in results.rows(example.game, BEST, ".examples"):
+        if row["state"] == example.state.mark:
+            values.setdefault((row["kind"], row["action"]), []).append(row["q"])
+    lines = []  # description, text, kind, mark of the action
+    for kind, action in (("good", example.good), ("poor", example.poor)):
+        lines.append((f"in the game, {kind}", action.gloss, kind, action.mark))
+    for kind, action_mark in values:
+        quality, _, paraphrased = kind.partition(" ")
+        if paraphrased:
+            text = "the same in other words"
+            lines.append((f"paraphrased, {quality}", text, kind, action_mark))
+    for kind in plan.MADE_UP:
+        for text in example.made_up[kind]:
+            lines.append((f"made up, {kind}", text, kind, mark(text)))
+    theirs = published("examples", example.state.mark)
+    rows: list[Cells] = []
+    for description, text, kind, action_mark in lines:
+        cells: Cells = [description, text, spread(summary(values.get((kind, action_mark), [])))]
+        if theirs:
+            cells.append(decimal(theirs[kind]) if kind in theirs else "")
+        rows.append(cells)
+    header = ["", "Action", "Q", *["the paper"] * bool(theirs)]
+    return Table(f"{results.title(example.game)}: {example.state.gloss}", header, rows)
+
+
+def embeddings_section(results: ResultSet) -> list[Block]:
+    """Plot the embeddings of an example on their two principal axes, during training."""
+    plots: list[Block] = []
+    for game in results.stories:
+        for example in plan.examples_of(game):
+            plots += _plane(results, example) if example.embedding else []
+    return plots
+
+
+def _plane(results: ResultSet, example: Example) -> list[Plot]:
+    rows = results.rows(example.game, BEST, ".embeddings")
+    if not rows or rows[0]["state"] != example.state.mark:
+        return []
+    seed = rows[0]["seed"]
+    looks: dict[int, dict[str, list[float | None]]] = {}
+    for row in rows:
+        if row["seed"] == seed:
+            looks.setdefault(row["episodes"], {})[row["role"]] = [row["x"], row["y"], row["q"]]
+    title = results.title(example.game)
+    points = [{"episodes": episodes, **points} for episodes, points in sorted(looks.items())]
+    glosses = {name: getattr(example, name).gloss for name in ("state", "good", "poor")}
+    caption = PROSE["plane"].format(title=title, seed=seed, **glosses).replace("..", ".")
+    data = {"title": title, "looks": points}
+    return [plot(f"embeddings-{example.game}", caption, "plane", data)]

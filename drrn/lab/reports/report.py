@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import html
-import re
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from drrn.document import Block, Document, Figure, Table, figures, to_html, to_markdown
 from drrn.errors import InputError
-from drrn.files import write_atomically
-from drrn.lab.experiments.results import Results, make_folder
+from drrn.lab.experiments.results import Results, write
 from drrn.lab.reports.beyond import parts_block
 from drrn.lab.reports.claims import with_block, with_headline
 from drrn.lab.reports.figures import (
@@ -28,6 +26,7 @@ from drrn.lab.reports.sections import document
 from drrn.pages import rendered, safe_markup
 
 PARTS = "parts"  # name of the markers in docs/beyond.md
+MAX_SHOWN = 100  # characters of a line that differs
 
 
 def write_report(
@@ -43,17 +42,13 @@ def write_report(
     results = _result_set(folder)
     whole = document(results)
     drawings = {figure.name: draw(figure) for figure in _plots(whole)}
-    make_folder(folder.root / "figures")
     for name, svg in drawings.items():
-        _write(folder.root / "figures" / f"{name}.svg", as_file(svg))
+        write(folder.root / "figures" / f"{name}.svg", as_file(svg))
     for path in _obsolete_figures(folder, whole):
         path.unlink()
-    _write(folder.root / "RESULTS.md", results_markdown(whole))
-    _write(folder.root / "report.html", results_page(whole, drawings))
-    if readme is not None:
-        _write(readme, with_headline(readme, results, folder.root)[1])
-    if beyond is not None:
-        _write(beyond, with_block(beyond, PARTS, parts_block(results))[1])
+    texts = _texts(folder, results, whole, drawings, readme, beyond)
+    for path, text in texts.items():
+        write(path, text)
     return [folder.root / "RESULTS.md", folder.root / "report.html"]
 
 
@@ -66,11 +61,7 @@ def differences(
     """
     results = _result_set(folder)
     whole = document(results)
-    path = folder.root / "RESULTS.md"
-    parts = (r"^## (.+)$", r"^\*\*(.+)\*\*$")
-    messages = [
-        f"{path}: {name}" for name in _different_parts(_read(path), results_markdown(whole), *parts)
-    ]
+    messages = []
     drawings = {}
     for figure in _plots(whole):
         path = folder.root / "figures" / f"{figure.name}.svg"
@@ -80,18 +71,36 @@ def differences(
             messages.append(f"{path}: it shows other rows")
         elif not is_unchanged(svg):
             messages.append(f"{path}: it was edited after it was drawn")
-    path = folder.root / "report.html"
-    parts = (r"<h2>(.+)</h2>", r"<caption><span>(.+)</span></caption>")
-    page = results_page(whole, drawings)
-    messages += [f"{path}: {name}" for name in _different_parts(_read(path), page, *parts)]
     messages += [f"{path}: it has no rows" for path in _obsolete_figures(folder, whole)]
-    if readme is not None:
-        text, expected = with_headline(readme, results, folder.root)
-        messages += [f"{readme}: the headline"] * (text != expected)
-    if beyond is not None:
-        text, expected = with_block(beyond, PARTS, parts_block(results))
-        messages += [f"{beyond}: the tables of the strong agent"] * (text != expected)
+    texts = _texts(folder, results, whole, drawings, readme, beyond)
+    for path, expected in texts.items():
+        pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
+        for number, (line, other) in enumerate(pairs, 1):
+            if line != other:
+                difference = f"{line[:MAX_SHOWN]!r}, not {other[:MAX_SHOWN]!r}"
+                messages.append(f"{path}, line {number}: {difference}")
+                break
     return messages
+
+
+def _texts(
+    folder: Results,
+    results: ResultSet,
+    whole: Document,
+    drawings: Mapping[str, str],
+    readme: Path | None,
+    beyond: Path | None,
+) -> dict[Path, str]:
+    """Return the text that each file must have."""
+    texts = {
+        folder.root / "RESULTS.md": results_markdown(whole),
+        folder.root / "report.html": results_page(whole, drawings),
+    }
+    if readme is not None:
+        texts[readme] = with_headline(readme, results, folder.root)
+    if beyond is not None:
+        texts[beyond] = with_block(beyond, PARTS, parts_block(results))
+    return texts
 
 
 def results_markdown(document: Document) -> str:
@@ -125,31 +134,6 @@ def _plots(document: Document) -> list[Plot]:
     return [figure for figure in figures(document) if isinstance(figure, Plot)]
 
 
-def _different_parts(text: str, expected: str, section: str, table: str) -> Iterator[str]:
-    """Yield the headings of sections and tables that differ."""
-    if text == expected:
-        return
-    ours = _parts(text, section, table)
-    theirs = _parts(expected, section, table)
-    names = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
-    yield from map(html.unescape, names or ["its order"])
-
-
-def _parts(text: str, section: str, table: str) -> dict[str, str]:
-    """Split a text at headings of sections and tables."""
-    parts: dict[str, str] = {}
-    heading = ""
-    name = "the beginning"
-    for line in text.splitlines():
-        if match := re.search(section, line):
-            heading = match[1]
-            name = heading
-        elif match := re.search(table, line):
-            name = f"{heading}, “{match[1]}”"
-        parts[name] = parts.get(name, "") + line + "\n"
-    return parts
-
-
 def _result_set(folder: Results) -> ResultSet:
     results = ResultSet(folder)
     if not results.games:
@@ -170,7 +154,3 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _write(path: Path, text: str) -> None:
-    write_atomically(path, [text.encode()])

@@ -10,9 +10,12 @@ from typing import Any
 
 from drrn.document import MISSING
 from drrn.errors import InputError
-from drrn.lab.experiments.plan import PAPER, VARIANTS, Variant, game_order
+from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, VARIANTS, Variant, game_order
 from drrn.lab.experiments.results import GAME, Results, Row, Stored
+from drrn.lab.reports.texts import published
 from drrn.writing import visible
+
+SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,18 @@ def summary(values: Sequence[float]) -> Summary | None:
     return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
+def published_score(game: str, variant: Variant, wording: str = "") -> Summary | None:
+    """Return the paper's final reward; None if it has none."""
+    scores = {} if wording == REWORDED else published(wording or "scores", game)
+    return Summary(*scores[variant.name]) if variant.name in scores else None
+
+
 class ResultSet:
-    """The rows of a results folder by game and job, and statistics over them."""
+    """The rows of a results folder by game and job, and statistics over them.
+
+    Scores of a variant on a game are those of a policy after the last round. Their `wording` is
+    empty, or the name of a set of paraphrases.
+    """
 
     def __init__(self, folder: Results) -> None:
         self.jobs: dict[tuple[str, str], Stored] = {}
@@ -60,6 +73,14 @@ class ResultSet:
                 else:
                     self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
+        self.known = [game for game in self.games if game in self.facts]
+
+    @property
+    def stories(self) -> list[str]:
+        """The games of the paper's experiments; parser games and suites only if these were run."""
+        run = {game for game, name in self.jobs if VARIANTS[name].group not in ADDED}
+        kinds = {game: self.facts[game].get("kind") for game in self.known}
+        return [game for game in self.known if game in run or kinds[game] not in SEPARATE_KINDS]
 
     def title(self, game: str) -> str:
         """Return a game's title on one line, without control characters."""
@@ -74,6 +95,12 @@ class ResultSet:
         value = self.facts.get(game, {}).get(name)
         return None if value is None else float(value)
 
+    def fact_text(self, game: str, name: str, digits: int = 1) -> str:
+        return decimal(self.fact(game, name), digits)
+
+    def has_paraphrases(self, game: str) -> bool:
+        return self.fact(game, "paraphrases") is not None
+
     def record(self, game: str, variant: Variant) -> dict[str, Any] | None:
         stored = self.jobs.get((game, variant.name))
         return stored.record if stored else None
@@ -82,17 +109,10 @@ class ResultSet:
         stored = self.jobs.get((game, variant.name))
         return stored.rows.get(kind, []) if stored else []
 
-    def final(
-        self,
-        game: str,
-        variant: Variant,
-        column: str | None = None,
-        *,
-        policy: str = "softmax",
-        paraphrased: bool = False,
-    ) -> Summary | None:
-        """Summarise a column over seeds, after the last round; see `scores`."""
-        return summary(self.scores(game, variant, column, policy=policy, paraphrased=paraphrased))
+    def final_rows(self, game: str, variant: Variant, policy: str, kind: str = "") -> list[Row]:
+        """Return the rows of a policy after the last round; `kind` selects the file of rows."""
+        rows = self.rows(game, variant, kind)
+        return [row for row in rows if row["final"] and row["policy"] == policy]
 
     def scores(
         self,
@@ -101,25 +121,26 @@ class ResultSet:
         column: str | None = None,
         *,
         policy: str = "softmax",
-        paraphrased: bool = False,
-        kind: str = "",
+        wording: str = "",
     ) -> list[float]:
-        """Return a column of each seed after the last round.
+        """Return a column of each seed.
 
-        The default column is the final reward: the exact expectation, if all rows have it. `kind`
-        selects the file of rows.
+        The default column is the final reward: the exact expectation, if all rows have it.
         """
-        rows = self.final_rows(game, variant, policy, kind)
-        rows = [row for row in rows if row["paraphrased"] == paraphrased]
+        rows = self.final_rows(game, variant, policy, f".{REWORDED}" * (wording == REWORDED))
+        rows = [row for row in rows if row["paraphrased"] == bool(wording)]
         if column is None:
             is_exact = bool(rows) and all(row["exact"] is not None for row in rows)
             column = "exact" if is_exact else "final_reward"
         return [row[column] for row in rows if row[column] is not None]
 
-    def final_rows(self, game: str, variant: Variant, policy: str, kind: str) -> list[Row]:
-        """Return the rows of a policy after the last round."""
-        rows = self.rows(game, variant, kind)
-        return [row for row in rows if row["final"] and row["policy"] == policy]
+    def final(self, *arguments: Any, **options: Any) -> Summary | None:
+        """Summarise `scores` over the seeds; it has the same arguments."""
+        return summary(self.scores(*arguments, **options))
+
+    def text(self, game: str, variant: Variant, digits: int = 1, **options: Any) -> str:
+        """Format the mean and the standard deviation of `scores`."""
+        return spread(self.final(game, variant, **options), digits)
 
     def curve(
         self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
@@ -144,13 +165,11 @@ class ResultSet:
         by_row = [list(zip(row["q"], row["q_paraphrased"], strict=True)) for row in rows]
         return [list(seed) for seed in zip(*by_row, strict=True)]
 
-    def predictive_r2(self, game: str, variant: Variant) -> tuple[Summary, Summary] | None:
+    def predictive_r2(self, game: str, variant: Variant) -> tuple[Summary | None, Summary | None]:
         """Summarise predictive R² and the squared correlation of Q(original) and Q(paraphrase)."""
         seeds = self.pairs(game, variant)
-        both = [(predictive_r2(pairs), squared_correlation(pairs)) for pairs in seeds]
-        predictive = summary([p for p, _ in both])
-        squared = summary([s for _, s in both])
-        return (predictive, squared) if predictive and squared else None
+        squared = summary([squared_correlation(pairs) for pairs in seeds])
+        return summary([predictive_r2(pairs) for pairs in seeds]), squared
 
 
 def predictive_r2(pairs: Sequence[tuple[float, float]]) -> float:

@@ -2,7 +2,8 @@
 
 The weight of a word of the state depends on the action, and that of a word of the action on the
 state; so a text has a vector for each text it is paired with. Where a model reads a text alone, a
-learned query replaces the other text."""
+learned query replaces the other text.
+"""
 
 from __future__ import annotations
 
@@ -41,18 +42,17 @@ class AttentionEncoder(Encoder):
         model.add_weight(f"{self.name} place", other, POSITION_WIDTH, other**-0.5)
 
     def encode(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
-        return self.attend(model, words, mask, None)[0].squeeze(2)
+        return self.attend(model, words, mask, None).squeeze(2)
 
-    def attend(
-        self, model: Weights, words: Tensor, mask: Tensor, others: Tensor | None
-    ) -> tuple[Tensor, Tensor]:
-        """Return vectors [R, N, K, H] and weights of words [R, N, K, L], 0 where there is no word.
+    def attend(self, model: Weights, words: Tensor, mask: Tensor, others: Tensor | None) -> Tensor:
+        """Return vectors [R, N, K, H].
 
         Args:
             model: has the weights.
             words: word vectors of texts, [R, N, L, E].
             mask: true where there is a word, [R, N, L].
-            others: summaries of the K texts paired with each, [R, N, K, S]; None: read alone."""
+            others: summaries of the K texts paired with each, [R, N, K, S]; None: read alone.
+        """
         query = self._query(model, "query", others)
         position_query = self._query(model, "place", others)
         scores = query @ words.transpose(2, 3) / self.word_width**0.5
@@ -61,7 +61,7 @@ class AttentionEncoder(Encoder):
         replicas, count, pairs, _ = weights.shape
         mixed = (weights @ words).view(replicas, -1, self.word_width)
         vectors = torch.bmm(mixed, model.weights[f"{self.name} value"])
-        return vectors.view(replicas, count, pairs, -1), weights
+        return vectors.view(replicas, count, pairs, -1)
 
     def _query(self, model: Weights, part: str, others: Tensor | None) -> Tensor:
         """q or p for each pair, [R, N, K, …]; for texts read alone, [R, 1, 1, …]."""

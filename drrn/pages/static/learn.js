@@ -157,7 +157,7 @@ class Learn {
         await pause(POLL, this.signal);
         const before = this.runs.get(id);
         if (!before) return;
-        const run = await get(`/api/runs/${part(id)}?after=${before.curve.at(-1)?.round ?? 0}`, this.signal);
+        const run = await get(`/api/runs/${part(id)}/after/${before.curve.at(-1)?.round ?? 0}`, this.signal);
         this.update(run);
         if (run.curve.length || run.state !== before.state) this.changed();
         if (run.curve.length && this.embeddings.run === id) this.embeddings.show(id);
@@ -189,7 +189,7 @@ class Learn {
     this.changed();
     if (!on) return;
     try {
-      this.update(await get(`/api/runs/${part(id)}`, this.signal));
+      this.update(await get(`/api/runs/${part(id)}/after/0`, this.signal));
       this.changed();
     } catch (error) {
       if (!isAborted(error)) toast(error.message, "bad");

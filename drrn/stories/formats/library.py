@@ -171,7 +171,7 @@ def _add(path: Path, replace: bool) -> Addition:
             cause = f"another file of {story_format} is installed as {target}"
             raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, [data])
+        write_atomically(target, data)
     except OSError as error:
         raise InputError(f"{target}: cannot be written: {error.strerror}") from error
     return Addition(path, story_format, "added" if before is None else "replaced")

@@ -16,13 +16,13 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from drrn.errors import InputError, require
+from drrn.stories.hosted import patterns
 
 CALL_SECONDS = 20.0
 MEGABYTES = 512  # per isolate
@@ -40,52 +40,6 @@ DRIVER = "clock chance dialogs box_names reading actions formats beyond driver r
 
 SCRIPT_LINE = re.compile(r"^<anonymous>:\d+: ")
 
-# Pictures, sounds and fonts inside the page: they can be most of a large file.
-EMBEDDED = re.compile(
-    r"(data:(?:image|audio|video|font|application/(?:x-|vnd\.ms-)?font)[\w.+/-]*(?:;[\w=.-]+)*"
-    r";base64,)[\w+/=-]{1000,}",
-    re.ASCII,
-)
-# Tags have bounded lengths: without a bound, a page of "<script<script…" takes forever.
-OUTSIDE_SCRIPT = re.compile(
-    r"<script\b[^<>]{0,1000}\ssrc\s*=[^<>]{0,1000}>\s*</script\s*>", re.IGNORECASE
-)
-SCRIPT_NAME = re.compile(r"\ssrc\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)
-OUTSIDE_SHEET = re.compile(
-    r"<link\b[^<>]{0,1000}\brel\s*=\s*[\"']?stylesheet\b[^<>]{0,1000}>", re.IGNORECASE
-)
-# jQuery draws random numbers for internal names.
-JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")
-JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')
-# Where Harlowe starts: its State, Engine and Section are handed to the driver there.
-HARLOWE_START = re.compile(
-    r"(Engine\.showPassage\(State\.passage\)\s*:\s*(?:void )?)Engine\.goToPassage\("
-)
-HARLOWE_ONLY_START = re.compile(r"Engine\.goToPassage\(()(?=[\w.]+\)[\s;})]*[,;]\s*define\()")
-HARLOWE_PARTS = (
-    r"\1(window.__drrn&&(window.__drrn.harlowe={"
-    r'State:typeof State==="undefined"?void 0:State,Engine:Engine,'
-    r'Section:typeof Section==="undefined"?void 0:Section}),Engine).goToPassage('
-)
-# Engines write their whole state to the session storage at each turn, in case the page is
-# reloaded. In a long game that is most of the time of a click.
-HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
-SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
-SUGARCUBE_PACKING = re.compile(
-    r"([=(,{;:&|?\s])LZString\.(?:compressToUTF16|decompressFromUTF16)\("
-)
-HARLOWE_LEXER = re.compile(r'return (\w+)\((?=new \w+\(\{type:\s*"root",)')
-CACHED_LEXER = (
-    r"return (window.__drrn&&window.__drrn.lexed||"
-    r"function(lex,token,whole){return lex(token,whole)})(\1,"
-)
-# A random number times n, rounded down by a function around it or an operator behind it.
-RANDOM_PRODUCT = re.compile(
-    r"(?<![\w$])(?:[A-Za-z_][\w$]*\s*\.\s*random|_nativeMathRandom)\s*\(\s*\)\s*\*\s*"
-)
-ROUNDED_BY_CALL = re.compile(r"(?:~~|Math\s*\.\s*floor|Math\s*\.\s*trunc|parseInt)\s*\(\s*$")
-ROUNDED_BY_OR = re.compile(r"\s*\|\s*0\b")
-OPERAND = re.compile(r"[\w$]+(?:\.[\w$]+|\([^()]*\))*")
 SPREAD = "__drrn.chance.spread("
 MAX_CALL_LENGTH = 40  # characters of the rounding call before a random product
 
@@ -143,12 +97,6 @@ class Isolate:
         values = ", ".join(json.dumps(argument) for argument in arguments)
         return self.evaluate(f"{function}({values})", seconds=seconds)
 
-    @property
-    def heap(self) -> Mapping[str, int]:
-        """V8's statistics of this isolate's memory, in bytes."""
-        statistics: Mapping[str, int] = self._racer.heap_stats()
-        return statistics
-
     def close(self) -> None:
         """Free the isolate; a second call does nothing."""
         context = self._context
@@ -200,7 +148,7 @@ def _first_line(message: str) -> str:
 
 def without_media(text: str) -> str:
     """Return the page without the pictures, sounds and fonts inside it."""
-    return EMBEDDED.sub(r"\1", text)
+    return patterns.EMBEDDED.sub(r"\1", text)
 
 
 def check_size(text: str, source: str) -> None:
@@ -212,33 +160,32 @@ def check_size(text: str, source: str) -> None:
 
 def outside_scripts(text: str) -> list[str]:
     """Return the names of scripts that a page would load from other files."""
-    tags = (tag.group() for tag in OUTSIDE_SCRIPT.finditer(text))
-    names = (SCRIPT_NAME.search(tag) for tag in tags)
+    tags = (tag.group() for tag in patterns.OUTSIDE_SCRIPT.finditer(text))
+    names = (patterns.SCRIPT_NAME.search(tag) for tag in tags)
     return [name.group(1) for name in names if name]
 
 
 def prepare(text: str) -> str:
     """Return a story's page as it is loaded: see the top of this module."""
-    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", without_media(text)))
-    text = with_listed_draws(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
-    text = HARLOWE_SESSION.sub(r"\1&&!1", text)
-    text = SUGARCUBE_PACKING.sub(r"\1(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
-    text = HARLOWE_LEXER.sub(CACHED_LEXER, text)
-    text, count = HARLOWE_START.subn(HARLOWE_PARTS, text, count=1)
-    return text if count else HARLOWE_ONLY_START.sub(HARLOWE_PARTS, text, count=1)
+    for name, replacement in patterns.REWRITES.items():
+        text = patterns.ALL[name].sub(replacement, text)
+    return with_listed_draws(text)
 
 
 def with_listed_draws(text: str) -> str:
     """Replace every random product that is rounded down by a call that reports its outcomes."""
     pieces = []
     done = 0
-    for draw in RANDOM_PRODUCT.finditer(text):
+    for draw in patterns.RANDOM_PRODUCT.finditer(text):
         if draw.start() < done:
             continue
         end = _operand_end(text, draw.end())
         before = max(done, draw.start() - MAX_CALL_LENGTH)
-        in_call = ROUNDED_BY_CALL.search(text, before, draw.start()) and text[end : end + 1] == ")"
-        if end > draw.end() and (in_call or ROUNDED_BY_OR.match(text, end)):
+        in_call = (
+            patterns.ROUNDED_BY_CALL.search(text, before, draw.start())
+            and text[end : end + 1] == ")"
+        )
+        if end > draw.end() and (in_call or patterns.ROUNDED_BY_OR.match(text, end)):
             pieces += [text[done : draw.start()], SPREAD, text[draw.end() : end], ")"]
             done = end
     return "".join([*pieces, text[done:]])
@@ -247,7 +194,7 @@ def with_listed_draws(text: str) -> str:
 def _operand_end(text: str, start: int) -> int:
     """Return the end of a factor: an expression in brackets, or a name with members and calls."""
     if text[start : start + 1] != "(":
-        operand = OPERAND.match(text, start)
+        operand = patterns.OPERAND.match(text, start)
         return operand.end() if operand else start
     depth = 0
     for index in range(start, min(len(text), start + 500)):
@@ -270,12 +217,11 @@ def _entities() -> str:
     return f"__drrn.entities = Object.assign(Object.create(null), {names});"
 
 
-def add_browser(isolate: Isolate, *, driver: bool = True) -> None:
+def add_browser(isolate: Isolate) -> None:
     """Load the light browser into an isolate, with the driver that plays stories."""
     isolate.evaluate(scripts(tuple(BROWSER)))
     isolate.evaluate(_entities())
-    if driver:
-        isolate.evaluate(scripts(tuple(DRIVER)))
+    isolate.evaluate(scripts(tuple(DRIVER)))
 
 
 def load(isolate: Isolate, text: str, *, seconds: float = CALL_SECONDS) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-import weakref
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from drrn.compiled.graph import EndingId, Face, States, refusal
-from drrn.compiled.search import breadth_first
+from drrn.compiled.search import BreadthFirst, EndingId, Face, States, refusal
 from drrn.game.contract import Observation
 from drrn.stories.authored import (
     EXPLORE_LIMIT,
@@ -58,10 +55,6 @@ class Scene:
     paid: frozenset[str]  # events that have paid, including those of this page
 
 
-# Scenes of each moment, by the events that have paid and whether it is the opening.
-Scenes = weakref.WeakKeyDictionary[Moment, dict[tuple[frozenset[str], bool], Scene]]
-
-
 class HostedGame(AuthoredGame):
     """Plays a story by its own engine, under the rules of its TOML file."""
 
@@ -85,10 +78,10 @@ class HostedGame(AuthoredGame):
         self.stage = stage
         self.script = script
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
-        self._scenes: Scenes = weakref.WeakKeyDictionary()
         self._repeated = RepeatedLinks(script.story)
         self._beginnings = RestartLinks(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
+        self.start = HostedState(stage.start)  # before the first page; its only action opens it
         self.state: HostedState | None = None
         stage.users += 1
 
@@ -143,7 +136,7 @@ class HostedGame(AuthoredGame):
 
     def _open(self) -> Observation:
         self.stopped = False
-        return self._arrive(self.opening_by(self._random.getrandbits(32)))
+        return self._arrive(self.after(self.start, 0, self._random.getrandbits(32)))
 
     def _take(self, option: int) -> Observation:
         assert self.state is not None
@@ -161,22 +154,18 @@ class HostedGame(AuthoredGame):
         return Observation(face.text, tuple(face.actions[i] for i in self._options), face.reward)
 
     def opening(self) -> Iterator[tuple[float, HostedState]]:
-        for probability, moment in self.stage.openings():
-            yield probability, HostedState(moment, opening=True)
+        return self.outcomes(self.start, 0)
 
     def outcomes(self, state: HostedState, index: int) -> Iterator[tuple[float, HostedState]]:
         scene = self._scene(state)
         for probability, moment in self.stage.outcomes(state.moment, scene.links[index]):
-            yield probability, HostedState(moment, scene.paid)
-
-    def opening_by(self, key: int) -> HostedState:
-        """Return the first state of an episode, with the random draws of a key."""
-        return HostedState(self.stage.opening(key), opening=True)
+            yield probability, HostedState(moment, scene.paid, opening=state is self.start)
 
     def after(self, state: HostedState, index: int, key: int) -> HostedState:
         """Return the state after the action at `index`, with the random draws of a key."""
         scene = self._scene(state)
-        return HostedState(self.stage.follow(state.moment, scene.links[index], key), scene.paid)
+        moment = self.stage.follow(state.moment, scene.links[index], key)
+        return HostedState(moment, scene.paid, opening=state is self.start)
 
     def look(self, state: HostedState) -> Observation:
         face = self.face_at(state)
@@ -202,13 +191,15 @@ class HostedGame(AuthoredGame):
         return Position(page.passage, (page.passage,), cells, rule, page.errors, page.history)
 
     def _scene(self, state: HostedState) -> Scene:
-        scenes = self._scenes.setdefault(state.moment, {})
         key = (state.paid, state.opening)
-        if key not in scenes:
-            scenes[key] = self._new_scene(state)
-        return scenes[key]
+        scene: Scene | None = state.moment.scenes.get(key)
+        if scene is None:
+            scene = state.moment.scenes[key] = self._new_scene(state)
+        return scene
 
     def _new_scene(self, state: HostedState) -> Scene:
+        if state is self.start:
+            return Scene(Face("", ("",), 0.0), (0,), frozenset())
         hosted = state.moment.page
         passage = hosted.passage
         cells = _cells(hosted.variables) | dict.fromkeys(state.paid, True)
@@ -238,7 +229,7 @@ class HostedGame(AuthoredGame):
         self.stage.until = time.monotonic() + self.search_seconds
         try:
             self._visit_depth_first(limit, progress)
-            states = breadth_first(self, limit, memory, progress)
+            states = BreadthFirst(self, limit, memory).run(progress)
         except UnlistedError as error:
             raise refusal(self, f"{error}; play it uncompiled") from error
         except OutOfTimeError as error:
@@ -264,7 +255,7 @@ class HostedGame(AuthoredGame):
         if any(state.moment.saved is None for _, state in self.opening()):
             return
         visited: set[HostedState] = set()
-        waiting = [self.opening()]
+        waiting = [self._successors(self.start)]
         while waiting and len(visited) <= limit:
             state = next((state for _, state in waiting[-1] if state not in visited), None)
             if state is None:
@@ -282,71 +273,52 @@ class HostedGame(AuthoredGame):
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit states within the limit and `search_seconds`, new pages first."""
-        search = _Exploring(self, limit)
+        result = Exploration(complete=True)
         deadline = time.monotonic() + self.search_seconds
-        search.arrive(self.opening, self.opening_by)
-        while search.waiting and len(search.states) < limit and time.monotonic() < deadline:
-            state = search.waiting.popleft()
-            for index in range(len(self.face_at(state).actions)):
-                outcomes = partial(self.outcomes, state, index)
-                search.arrive(outcomes, partial(self.after, state, index))
-            if progress:
-                progress(len(search.states))
-        search.result.states = len(search.states)
-        search.result.complete &= not search.waiting
-        return search.result
-
-
-class _Exploring:
-    """The state of an exploration: what was reached, and the states to continue from."""
-
-    def __init__(self, game: HostedGame, limit: int) -> None:
-        self.game = game
-        self.limit = limit
-        self.result = Exploration(complete=True)
-        self.states: set[HostedState] = set()
-        self._pages: set[Hashable] = set()
-        self._on_new_pages: deque[HostedState] = deque()
-        self._on_old_pages: deque[HostedState] = deque()
-
-    @property
-    def waiting(self) -> deque[HostedState]:
-        return self._on_new_pages or self._on_old_pages
-
-    def arrive(
-        self,
-        outcomes: Callable[[], Iterable[tuple[float, HostedState]]],
-        sample: Callable[[int], HostedState],
-    ) -> None:
-        """Add the outcomes of a step, or some of them if they cannot be listed."""
-        try:
-            for probability, state in outcomes():
-                self.result.stochastic |= probability < 1
-                self._add(state)
-                if len(self.states) >= self.limit:
+        states = {self.start}
+        pages: set[Hashable] = set()
+        on_new_pages = deque(states)
+        on_old_pages: deque[HostedState] = deque()
+        while len(states) <= limit and time.monotonic() < deadline:
+            waiting = on_new_pages or on_old_pages
+            if not waiting:
+                break
+            for state in self._sampled_successors(waiting.popleft(), result):
+                if state in states:
+                    continue
+                states.add(state)
+                face = self.face_at(state)
+                result.shown.add(face.passage)
+                page = (face.text, face.actions, face.ending)
+                if page in pages:
+                    on_old_pages.append(state)
+                else:
+                    on_new_pages.append(state)
+                    pages.add(page)
+                    result.faces.append(face)
+                if len(states) > limit:
                     break
-        except LostError:
-            self.result.complete = False
-        except UnlistedError:
-            self.result.complete = False
-            self.result.stochastic = True
-            with contextlib.suppress(LostError):
-                for key in range(SAMPLES):
-                    self._add(sample(key))
+            if progress:
+                progress(len(states) - 1)
+        result.states = len(states) - 1
+        result.complete &= not (on_new_pages or on_old_pages)
+        return result
 
-    def _add(self, state: HostedState) -> None:
-        if state in self.states:
-            return
-        self.states.add(state)
-        face = self.game.face_at(state)
-        self.result.shown.add(face.passage)
-        page = (face.text, face.actions, face.ending)
-        if page in self._pages:
-            self._on_old_pages.append(state)
-        else:
-            self._on_new_pages.append(state)
-            self._pages.add(page)
-            self.result.faces.append(face)
+    def _sampled_successors(self, state: HostedState, result: Exploration) -> Iterator[HostedState]:
+        """Yield the states after each action, or some of them if they cannot be listed."""
+        for index in range(len(self.face_at(state).actions)):
+            try:
+                for probability, successor in self.outcomes(state, index):
+                    result.stochastic |= probability < 1
+                    yield successor
+            except LostError:
+                result.complete = False
+            except UnlistedError:
+                result.complete = False
+                result.stochastic = True
+                with contextlib.suppress(LostError):
+                    for key in range(SAMPLES):
+                        yield self.after(state, index, key)
 
 
 def _cells(variables: Mapping[str, Any]) -> dict[str, Value]:

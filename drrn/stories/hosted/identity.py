@@ -14,80 +14,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from drrn.stories.hosted import patterns
 from drrn.stories.hosted.session import HostedPage
-from drrn.stories.hosted.variables import LATER, VARIABLE, WORD, Lookahead, settings_in
+from drrn.stories.hosted.variables import Lookahead, settings_in
 from drrn.stories.twine.page import Link
 from drrn.stories.twine.story import Passage, Story, letters_of, split_link
 
 # Formats whose variables start with a dollar sign wherever they are named.
 DOLLAR_FORMATS = ("harlowe", "sugarcube")
-# Temporary variables and code, which a page may hold without showing them.
-HIDDEN = re.compile(r"(?<![\w$])_[A-Za-z]\w*|<<script|<script|<<run|<<do\b", re.I)
-
-# How often a passage asks for visits: of itself, of named passages, of any.
-OWN_VISITS = re.compile(
-    r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|"
-    r"\bvisited\s*\(\s*(?:passage\s*\(\s*\)\s*)?\)|\bpassage\.visits\b"
-)
-NAMED_VISITS = re.compile(
-    r"\b(?:hasVisited|visited)\s*"
-    r"\(\s*((?:\"[^\"]*\"|'[^']*')(?:\s*,\s*(?:\"[^\"]*\"|'[^']*'))*)\s*\)"
-)
-HARLOWE_VISITS = re.compile(
-    r"(?:\(visited:|\(history:\s*\)\s*contains)\s*(\"[^\"]*\"|'[^']*')\s*\)"
-)
-ANY_VISITS = re.compile(
-    r"\(history:|\(visited:|\b(?:hasVisited|visited|visitedTags?|lastVisited)\s*\("
-)
-QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-WHOLE_HISTORY = re.compile(r"\bstory\.history\b|\bstate\.history\b(?!\s*\[\s*0\s*\])")
-CHAPBOOK_TRAIL = re.compile(r"\btrail\b")
-TURNS = re.compile(r"\([\w-]+:[^\n]*\bturns?\b|\bturns\s*\(|\blastVisited\s*\(|State\s*\.\s*turns")
-PREVIOUS = re.compile(
-    r"\bpassage\.from\b|\{\s*back\s+link|\bprevious\s*\(|<<return|\(history:\s*\)\s*'s"
-)
-UNDO = re.compile(
-    r"<<back\b|\((?:link-|icon-)?undo:|State\s*\.\s*(?:history|peek|index|backward)|"
-    r"Engine\s*\.\s*(?:back|go)\b",
-    re.I,
-)
-VISIT_WORD = re.compile(r"\b(?:visit|exit|visited|visits)\b", re.I)
-SMALL_NUMBER = re.compile(r"\b\d{1,5}\b")
-# A count of visits that is displayed, stored or divided, not only compared with a number.
-VISITS_AS_VALUE = re.compile(
-    r"\((?:print|set|put|text|str)\s*:[^\n]*\bvisit|<<(?:print|=|-|set)\s[^>]*visited\s*\(|"
-    r"visit[^\n]*(?:%|\beven\b|\bodd\b|\$)"
-)
-
-NUMBER = r"-?\d+(?:\.\d+)?"
-SIGN = r"(?:is not|isnot|is|gte|gt|lte|lt|eq|neq|>=|<=|>|<|===?|!==?)"
-# A whole comparison, not the end of a sum as in `10 - $x > 2`.
-COMPARISON = re.compile(
-    rf"(?:(?<=[(:])|(?<=&&)|(?<=\|\|)|\b(?:and|or|not|if|elseif|while)\b)\s*"
-    rf"\$([A-Za-z_]\w*)\s*{SIGN}\s*({NUMBER})(?=\s*(?:\)|>>|\]|and\b|or\b|&&|\|\|))",
-    re.I,
-)
-# Harlowe compares the same variable again without its name: `and it < 6`, `and < 6`, `or 7`.
-CONDITION = re.compile(r"\((?:if|unless|else-?if|cond)\s*:[^\[\]]*", re.I)
-UNNAMED = re.compile(
-    r"\bits?\b|\b(?:and|or)\b(?!(?:\s|\(|!|not\b)*"
-    r"(?:[$_(]|\w+(?:\.\w+)*\(|\w+-?\w*:|(?:visits?|exits?|turns?|true|false)\b))",
-    re.I,
-)
-GROWS = re.compile(
-    r"\s*(?:to\s+(?:it|\$(\w+))\s*\+\s*(\d+(?:\.\d+)?)|\+=\s*(\d+(?:\.\d+)?)|"
-    r"=\s*\$(\w+)\s*\+\s*(\d+(?:\.\d+)?)|\+\+)\s*"
-)
-CONSTANT = re.compile(rf"\s*(?:to|=)\s*({NUMBER})\s*")
-
-SETTER_LINK = re.compile(r"\[\[([^\[\]]*)\](?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?\]")
-# Links with code, whose effect the page does not show.
-LINK_CODE = re.compile(
-    r"<<\s*(?:link|button|click|choice|actions|back|return|textinput|cyclinglink)|"
-    r"<(?:a|area|button|script)\b|\bon\w+\s*=|data-passage|\((?:link|click|mouse|enchant|hook)",
-    re.I,
-)
-COMPUTED = re.compile(r"[<$&]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +46,7 @@ class Identity:
     @cached_property
     def variables(self) -> frozenset[str]:
         """Every name that may be a variable's."""
-        pattern = VARIABLE if self.reads_names else WORD
+        pattern = patterns.VARIABLE if self.reads_names else patterns.WORD
         texts = (passage.text for passage in self.story.passages.values())
         return frozenset(name for text in texts for name in pattern.findall(text))
 
@@ -159,8 +93,8 @@ class Identity:
         passage = self.story.passages.get(passage_name)
         if passage is None or not self.reads_names:
             return tuple(clicks)
-        hidden = HIDDEN.search(passage.text) is not None
-        if not hidden and not LATER.search(passage.text):
+        hidden = patterns.HIDDEN.search(passage.text) is not None
+        if not hidden and not patterns.LATER.search(passage.text):
             return ()
         draws = clicks[0].draws if clicks else ()
         # Without hidden values, only links with the same label, one after the other, look alike.
@@ -189,12 +123,13 @@ class Past:
         self.story = story
         self.ahead = ahead
         texts = [passage.text for passage in story.passages.values()]
-        whole = CHAPBOOK_TRAIL if story.format.startswith("chapbook") else WHOLE_HISTORY
+        is_chapbook = story.format.startswith("chapbook")
+        whole = patterns.CHAPBOOK_TRAIL if is_chapbook else patterns.WHOLE_HISTORY
         by_macros = story.format.startswith(DOLLAR_FORMATS)
         self.reads_all = not by_macros and any(whole.search(text) for text in texts)
-        self.reads_turns = any(TURNS.search(text) for text in texts)
-        self.reads_previous = any(PREVIOUS.search(text) for text in texts)
-        self.has_undo = any(UNDO.search(text) for text in texts)
+        self.reads_turns = any(patterns.TURNS.search(text) for text in texts)
+        self.reads_previous = any(patterns.PREVIOUS.search(text) for text in texts)
+        self.has_undo = any(patterns.UNDO.search(text) for text in texts)
         self._counted_passages = cache(self._counted_from)
 
     def of(self, passage: str, history: tuple[str, ...]) -> Hashable:
@@ -230,21 +165,27 @@ class Past:
     def _max_count(self) -> int:
         """A number of visits that no comparison in the story reaches."""
         texts = (passage.text for passage in self.story.passages.values())
-        lines = [line for text in texts for line in text.splitlines() if VISIT_WORD.search(line)]
-        if any(VISITS_AS_VALUE.search(line) for line in lines):
+        lines = [
+            line for text in texts for line in text.splitlines() if patterns.VISIT_WORD.search(line)
+        ]
+        if any(patterns.VISITS_AS_VALUE.search(line) for line in lines):
             return 10**9
-        numbers = (int(number) for line in lines for number in SMALL_NUMBER.findall(line))
+        numbers = (int(number) for line in lines for number in patterns.SMALL_NUMBER.findall(line))
         return max(numbers, default=1) + 1
 
 
 def _visits_read_by(passage: Passage) -> frozenset[str] | None:
     """Return the passages whose visits a passage asks for; None: it may be any."""
     text = passage.text
-    arguments = [*NAMED_VISITS.findall(text), *HARLOWE_VISITS.findall(text)]
-    names = {quoted[1:-1] for argument in arguments for quoted in QUOTED.findall(argument)}
-    rest = OWN_VISITS.sub("", HARLOWE_VISITS.sub("", NAMED_VISITS.sub("", text)))
-    reads_own = OWN_VISITS.search(text) is not None
-    if ANY_VISITS.search(rest) or (reads_own and not passage.is_page):
+    arguments = [*patterns.NAMED_VISITS.findall(text), *patterns.HARLOWE_VISITS.findall(text)]
+    names = {
+        quoted[1:-1] for argument in arguments for quoted in patterns.QUOTED_NAME.findall(argument)
+    }
+    rest = patterns.OWN_VISITS.sub(
+        "", patterns.HARLOWE_VISITS.sub("", patterns.NAMED_VISITS.sub("", text))
+    )
+    reads_own = patterns.OWN_VISITS.search(text) is not None
+    if patterns.ANY_VISITS.search(rest) or (reads_own and not passage.is_page):
         return None
     return frozenset(names | {passage.name} if reads_own else names)
 
@@ -258,13 +199,15 @@ def counters(texts: Iterable[str]) -> dict[str, float]:
     others: set[str] = set()
     for text in texts:
         rest, settings = settings_in(text)
-        for name, number in COMPARISON.findall(rest):
+        for name, number in patterns.COMPARISON.findall(rest):
             largest[name] = max(largest.get(name, 0.0), float(number))
-        others.update(VARIABLE.findall(COMPARISON.sub("", rest)), _compared_unnamed(rest))
+        others.update(
+            patterns.VARIABLE.findall(patterns.COMPARISON.sub("", rest)), _compared_unnamed(rest)
+        )
         for target, action in settings:
-            names = set(VARIABLE.findall(action))
-            constant = CONSTANT.fullmatch(action)
-            if not constant and not (GROWS.fullmatch(action) and names <= {target}):
+            names = set(patterns.VARIABLE.findall(action))
+            constant = patterns.CONSTANT.fullmatch(action)
+            if not constant and not (patterns.GROWS.fullmatch(action) and names <= {target}):
                 others |= names | {target}
             largest.setdefault(target, 0.0)
             if constant:
@@ -274,13 +217,13 @@ def counters(texts: Iterable[str]) -> dict[str, float]:
 
 def _compared_unnamed(text: str) -> set[str]:
     """Return the variables that may be compared with numbers that are not next to their name."""
-    conditions = CONDITION.findall(text)
+    conditions = patterns.CONDITION.findall(text)
     if any(re.search(r"\bits?\b", condition, re.I) for condition in conditions):
-        return set(VARIABLE.findall(text))
-    starts = (match.start(1) - 1 for match in COMPARISON.finditer(text))
+        return set(patterns.VARIABLE.findall(text))
+    starts = (match.start(1) - 1 for match in patterns.COMPARISON.finditer(text))
     tails = [re.split(r"\[|>>|\n", text[start:], maxsplit=1)[0] for start in starts]
-    unnamed = (piece for piece in (*tails, *conditions) if UNNAMED.search(piece))
-    return {name for piece in unnamed for name in VARIABLE.findall(piece)}
+    unnamed = (piece for piece in (*tails, *conditions) if patterns.UNNAMED.search(piece))
+    return {name for piece in unnamed for name in patterns.VARIABLE.findall(piece)}
 
 
 class RepeatedLinks:
@@ -306,25 +249,27 @@ class RepeatedLinks:
             return False
         links = self._links
         if target:
-            links = [link for link in links if link[1] == target or COMPUTED.search(link[1])]
+            links = [
+                link for link in links if link[1] == target or patterns.COMPUTED.search(link[1])
+            ]
             if len({setter for *_, setter in links}) <= 1:
                 return True
         letters = letters_of(label)
         effects = {(to, setter) for words, to, setter in links if letters_of(words) == letters}
-        computed = any(COMPUTED.search(words + to) for words, to, _ in links)
+        computed = any(patterns.COMPUTED.search(words + to) for words, to, _ in links)
         return len(effects) == 1 and not computed
 
     @cached_property
     def _has_code(self) -> bool:
         passages = self.story.passages.values()
-        return any("script" in p.tags or LINK_CODE.search(p.text) for p in passages)
+        return any("script" in p.tags or patterns.LINK_CODE.search(p.text) for p in passages)
 
     @cached_property
     def _links(self) -> list[tuple[str, str, str]]:
         """Label, target and setter of every link in the story."""
         links = []
         for passage in self.story.passages.values():
-            for body, setter in SETTER_LINK.findall(passage.text):
+            for body, setter in patterns.SETTER_LINK.findall(passage.text):
                 label, target = split_link(body)
                 links.append((target if target == body.strip() else label, target, setter))
         return links

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +25,13 @@ from drrn.stories.hosted.browser import (
 from drrn.stories.twine.layout import lay_out
 from drrn.stories.twine.page import Link
 
-FAILED = '{"failed":'  # start of the driver's answer if it cannot read a page
 PAGE_SECONDS = 10.0  # time limit for one page
 # Half of a character, left by scripts that cut texts; no file can store it.
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-class UnreadableError(Exception):
-    """The driver's answer has the wrong form: a script of the story changed it."""
+class UnreadableError(IsolateError):
+    """The page cannot be read; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -68,31 +68,34 @@ class HostedPage:
         return text, tuple(label for label, _ in links)
 
 
-def read_page(answer: str) -> HostedPage:
+def read_page(answer: Any) -> HostedPage:
     """Read a page from the driver's JSON.
 
     Raises:
         UnreadableError: The JSON is not a page.
     """
+    if not isinstance(answer, str):
+        raise UnreadableError("the page never settles, so it cannot be played")
     try:
-        return _page_from(json.loads(answer))
+        table = json.loads(answer)
+        if "failed" in table:
+            message = str(table["failed"])[:300]
+            raise UnreadableError(f"{message}: the page cannot be read")
+        return HostedPage(
+            passage=_text(table["passage"]),
+            pieces=tuple(map(_piece, table["pieces"])),
+            variables=dict(table["variables"].items()),
+            errors=tuple(map(_text, table["errors"])),
+            beyond=_text(table["beyond"]),
+            history=tuple(map(_text, table["history"])),
+            entered=bool(table["entered"]),
+            unlisted_draws=operator.index(table["draws"]),
+            draws=tuple((operator.index(n), operator.index(draw)) for n, draw in table["lots"]),
+            restarted=bool(table["restarted"]),
+        )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UnreadableError(str(error)) from error
-
-
-def _page_from(table: Any) -> HostedPage:
-    return HostedPage(
-        passage=_text(table["passage"]),
-        pieces=tuple(map(_piece, table["pieces"])),
-        variables=dict(table["variables"].items()),
-        errors=tuple(map(_text, table["errors"])),
-        beyond=_text(table["beyond"]),
-        history=tuple(map(_text, table["history"])),
-        entered=bool(table["entered"]),
-        unlisted_draws=operator.index(table["draws"]),
-        draws=tuple((operator.index(n), operator.index(outcome)) for n, outcome in table["lots"]),
-        restarted=bool(table["restarted"]),
-    )
+        cause = "the story's scripts replace functions that are needed to read its page"
+        raise UnreadableError(f"{cause}, so it cannot be played") from error
 
 
 def _piece(piece: Any) -> str | Link:
@@ -129,34 +132,23 @@ class Session:
     def open(self, key: int, draws: Sequence[int] = (), *, listing: bool = False) -> HostedPage:
         """Start an episode and return its first page."""
         chance = _arguments(key, draws, listing)
-        if self.isolate is not None and (page := self._reopen(chance)):
-            return page
+        if self.isolate is not None:  # without loading the page again, if the engine allows it
+            with contextlib.suppress(IsolateError):
+                return self._page_after(f"__drrn.again({chance})")
         self.close()
         self.isolate = Isolate()
-        try:
+        with self._refused_on_error():
             add_browser(self.isolate)
             self.isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {chance})")
             load(self.isolate, self.html, seconds=self.seconds)
             page = self._page_after(f"__drrn.opened({chance})")
             about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
             self.about = (str(about["name"]), str(about["version"]))
-        except IsolateError as error:
-            raise self._refusal(self._reason(error)) from error
-        if page.restarted:
-            self._page = None
-            raise self._refusal("the page reloads itself at once, so the story never starts")
+            if page.restarted:
+                self._page = None
+                cause = "the page reloads itself at once, so the story never starts"
+                raise UnreadableError(cause)
         return page
-
-    def _reopen(self, chance: str) -> HostedPage | None:
-        """Start an episode in the loaded page; None if the page must be loaded again."""
-        try:
-            self._evaluate(f"void __drrn.again({chance})")
-            answer = self._evaluate("__drrn.result")
-            readable = isinstance(answer, str) and not answer.startswith(FAILED)
-            self._page = read_page(answer) if readable else None
-        except (IsolateError, UnreadableError):
-            return None
-        return self._page
 
     def press(
         self,
@@ -170,7 +162,8 @@ class Session:
         count = len(self._page.links) if self._page else 0
         if not 0 <= index < count:
             raise IndexError(f"action {index}: the page has {count} actions")
-        return self._guarded(f"__drrn.step({index}, {_arguments(key, draws, listing)})")
+        with self._refused_on_error():
+            return self._page_after(f"__drrn.step({index}, {_arguments(key, draws, listing)})")
 
     def save(self) -> str | None:
         """Return the engine's saved state; None if the engine cannot save."""
@@ -181,7 +174,8 @@ class Session:
         """Return to a saved state of this story and read its page."""
         if self.isolate is None:
             self.open(0)
-        return self._guarded(f"__drrn.restore({json.dumps(saved)})")
+        with self._refused_on_error():
+            return self._page_after(f"__drrn.restore({json.dumps(saved)})")
 
     def close(self) -> None:
         if self.isolate is not None:
@@ -194,41 +188,29 @@ class Session:
             raise RuntimeError("the session is not open; call open first")
         return self.isolate.evaluate(script, seconds=self.seconds)
 
-    def _guarded(self, call: str) -> HostedPage:
-        try:
-            return self._page_after(call)
-        except IsolateError as error:
-            raise self._refusal(self._reason(error)) from error
-
     def _page_after(self, call: str) -> HostedPage:
         """Start an action and read its page; timers and promises run before the second call."""
         self._evaluate(f"void {call}")
-        answer = self._evaluate("__drrn.result")
-        if not isinstance(answer, str):
-            raise self._refusal("the page never settles, so it cannot be played")
-        try:
-            if answer.startswith(FAILED):
-                message = str(json.loads(answer)["failed"])[:300]
-                raise self._refusal(f"{message}: the page cannot be read")
-            self._page = read_page(answer)
-        except (UnreadableError, ValueError, RecursionError) as error:
-            cause = "the story's scripts replace functions that are needed to read its page"
-            raise self._refusal(f"{cause}, so it cannot be played") from error
+        self._page = read_page(self._evaluate("__drrn.result"))
         return self._page
 
-    def _reason(self, error: IsolateError) -> str:
-        if isinstance(error, TimedOutError):
-            cause = f"the story runs for more than {self.seconds:g} seconds without showing a page"
-            return f"{cause}; it loops, so it cannot be played"
-        if isinstance(error, OutOfMemoryError):
-            return f"the story needs more than {MEGABYTES} MB of memory, so it cannot be played"
-        return f"the page cannot be played: {str(error)[:300]}"
-
-    def _refusal(self, reason: str) -> InputError:
-        """Close the isolate and return the error."""
-        where = f'after passage "{self._page.passage}"' if self._page else "at its start"
-        self.close()
-        return InputError(f"{where}: {reason}")
+    @contextlib.contextmanager
+    def _refused_on_error(self) -> Iterator[None]:
+        """Close the isolate if it fails, and say after which passage."""
+        try:
+            yield
+        except IsolateError as error:
+            reason = str(error)
+            if isinstance(error, TimedOutError):
+                cause = f"it loops (no page after {self.seconds:g} seconds)"
+                reason = f"the story cannot be played: {cause}"
+            elif isinstance(error, OutOfMemoryError):
+                reason = f"the story cannot be played: it needs more than {MEGABYTES} MB of memory"
+            elif not isinstance(error, UnreadableError):
+                reason = f"the page cannot be played: {reason[:300]}"
+            where = f'after passage "{self._page.passage}"' if self._page else "at its start"
+            self.close()
+            raise InputError(f"{where}: {reason}") from error
 
 
 def _arguments(key: int | None, draws: Sequence[int], listing: bool) -> str:

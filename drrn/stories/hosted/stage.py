@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
@@ -50,14 +50,8 @@ class Arrival:
     draws: tuple[int, ...]
 
 
-class _Referable:
-    """Makes a class with slots weakly referable."""
-
-    __slots__ = ("__weakref__",)
-
-
 @dataclass(eq=False, slots=True)
-class Moment(_Referable):
+class Moment:
     """A state of the story: its page, and how to return to it."""
 
     page: HostedPage
@@ -65,6 +59,7 @@ class Moment(_Referable):
     arrival: Arrival | None = None  # None before the opening
     clicks: tuple[Click, ...] = ()  # the click that entered the passage, and those made in it
     next: dict[int, Branch] = field(default_factory=dict)  # link → the moments after it
+    scenes: dict[Hashable, Any] = field(default_factory=dict)  # a cache of the game
 
 
 @dataclass(eq=False, slots=True)
@@ -131,18 +126,10 @@ class Stage:
         self.users = 0  # games that play here
         self.caches_steps = True
         self.until: float | None = None  # monotonic time at which a search must end
-        self._before = Moment(HostedPage("", (), {}))  # its link 0 leads to the opening
+        self.start = Moment(HostedPage("", (), {}))  # its link 0 leads to the first page
         # Engines with their moments, least recently used first.
         self._sessions: list[tuple[Session, Moment]] = []
         self._saved_characters = 0
-
-    def opening(self, key: int) -> Moment:
-        """Return the first page, with the draws of a key."""
-        return self.follow(self._before, 0, key)
-
-    def openings(self) -> Iterator[tuple[float, Moment]]:
-        """Yield every possible first page with its probability."""
-        return self.outcomes(self._before, 0)
 
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
         """Return the moment after a link, with the draws of a key."""
@@ -188,7 +175,7 @@ class Stage:
         session = self._session_at(moment)
         with self._closed_on_error(session):
             page = self._take(session, Arrival(moment, link, key, tuple(draws)))
-            if moment is self._before:
+            if moment is self.start:
                 _check_opening(page, session.missing)
         self.errors.update(dict.fromkeys(page.errors))
         outcomes = tuple(outcome for _, outcome in page.draws)
@@ -226,7 +213,7 @@ class Stage:
         """Take a step and return its page; without a key, draws that are not given are listed."""
         key = arrival.key or 0
         listing = arrival.key is None
-        if arrival.before is not self._before:
+        if arrival.before is not self.start:
             page = session.press(arrival.link, key, arrival.draws, listing=listing)
             if not page.restarted:
                 return page
@@ -242,7 +229,7 @@ class Stage:
         else:
             session = self._sessions.pop(0)[0]
         with self._closed_on_error(session):
-            if moment is self._before or self._restore(session, moment):
+            if moment is self.start or self._restore(session, moment):
                 return session
         session.close()
         cause = "the same clicks now show a different page"
@@ -260,7 +247,7 @@ class Stage:
                 return False
             replay.append(moment)
             moment = moment.arrival.before
-            if moment is self._before:
+            if moment is self.start:
                 break
         return all(self._replay(session, moment) for moment in reversed(replay))
 
@@ -309,5 +296,5 @@ def _restorable(saved: str | None) -> Iterator[str]:
 
 def _is_equal(one: HostedPage, other: HostedPage) -> bool:
     """Return whether two pages have the same passage, content and state."""
-    state = attrgetter("passage", "parts", "variables", "beyond")
-    return bool(state(one) == state(other))
+    states = [(page.passage, page.parts, page.variables, page.beyond) for page in (one, other)]
+    return states[0] == states[1]

@@ -12,75 +12,16 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
+from drrn.stories.hosted import patterns
 from drrn.stories.twine.story import Passage, Story
 
-VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
-WORD = re.compile(r"[A-Za-z_]\w*")
-HARLOWE_SET = re.compile(r"\((?:set|put)\s*:\s*", re.I)
-SUGARCUBE_SET = re.compile(r"<<set\s+|\]\[(?=[^\[\]]*\]\])")
-TARGET = re.compile(r"\s*\$([A-Za-z_]\w*)\s*(to\b|[-+*/%]?=(?![=>])|\+\+|--)(.*)", re.S)
-INTO = re.compile(r"(.*)\binto\s+\$([A-Za-z_]\w*)\s*", re.S)
-# Macros that have finished once the page is displayed; any other may run on a click.
-AT_ONCE = (
-    r"set|put|if|unless|elseif|else-if|else|print|goto|go-to|link-goto|either|random|display|"
-    r"include|silently|nobr|unset|switch|case|default|for|break|continue|text-style|text-colou?r|"
-    r"colou?r|font|align|transition|t8n|box|css|background|text-rotate|a|array|dm|datamap|ds|"
-    r"dataset|history|visited|num|str|text|round|min|max|script|audio|cacheaudio|playlist|"
-    r"stop-track|track"
-)
-LATER = re.compile(
-    rf"\((?!(?:{AT_ONCE})\s*:)[\w-]+\s*:|<<(?!/|=|-|(?:{AT_ONCE})\b)|\]\[|data-setter|\bon\w+\s*=",
-    re.I,
-)
-BLOCK = re.compile(
-    r"(?<!\[)\[(?!\[)|<<(?!set\b|print\b|=|-|nobr\b|/nobr|silently\b)|"
-    r"\((?:display|go-?to|redirect)\s*:",
-    re.I,
-)
-QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<!\w)'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`", re.S)
-# Values that run when they are used: Harlowe's macros, lambdas and binds, JavaScript functions.
-RUN_LATER = re.compile(
-    r"\bmacro\s*:|\b(?:where|via|making|when|each|2?bind)\b|=>|\bfunction\b", re.I
-)
 # Tags of passages that can be displayed with any page.
 SHARED_TAGS = frozenset(
     "header footer startup debug-header debug-footer debug-startup script widget init".split()
 )
-# Code, which may name a variable without the dollar sign.
-CODE = re.compile(r"<<script|<script|<<run\b|<<do\b|State\s*\.|\bvariables\b|\son\w+\s*=", re.I)
-# Variables by computed names: then any may be read anywhere.
-COMPUTED_NAME = re.compile(
-    r"variables\s*(?:\(\s*\))?\s*\[\s*(?![\"'])|[gs]etVar\s*\(\s*(?![\"'])|"
-    r"[\"'`]\$[\"'`]\s*\+|\$\{\w+\}.{0,9}getVar",
-    re.I,
-)
-# Macros and links that may lead to a passage whose name is computed.
-COMPUTED_LINK = re.compile(
-    r"\((?:go-?to|link-?goto|link-reveal-goto|click-goto|mouseover-goto|mouseout-goto|redirect|"
-    r"display|link-undo|undo|icon-undo|link-storylet|open-storylets)\s*:"
-    r"(?!\s*(?:\"[^\"]*\"|'[^']*')\s*(?:,\s*(?:\"[^\"]*\"|'[^']*')\s*)?\))"
-    r"|<<(?:goto|include|display|actions|return|back|choice)\b(?!\s+(?:\"[^\"]*\"|'[^']*'|\[\[))"
-    r"|<<(?:link|button|click)\b"
-    r"(?!\s+(?:\"[^\"]*\"|'[^']*'|\[\[[^\[\]$_]*\]\])\s*(?:\"[^\"]*\"|'[^']*')?\s*>>)"
-    r"|\[\[(?:[^\[\]]*(?:\||->))?\s*[$_]|\[\[\s*[$_][^\[\]]*<-|Engine\s*\.|"
-    r"data-passage\s*=\s*[\"'][$_]|@data-passage",
-    re.I,
-)
-WIDGET = re.compile(r"<<widget\s+[\"']?([^\s\"'>]+)")
-STORES_ARGUMENTS = re.compile(r"<<set\s+\$[^<>]*[$_](?:args|contents)\b")
-STORYLET = re.compile(r"\(storylet\s*:[^\n]*", re.I)  # its condition runs wherever they are listed
-VARIABLE_CALL = re.compile(r"[gs]etVar\s*\(\s*(?:\"[^\"]*\"|'[^']*')")
-# SugarCube's side bar, and macros that could change the story from there.
+# SugarCube's side bar.
 SIDE_BAR = frozenset(
     "StoryAuthor StoryBanner StoryCaption StoryDisplayTitle StorySubtitle StoryTitle".split()
-)
-CHANGES = re.compile(
-    r"<<(?!/|=|-|print\b|if\b|else\b|elseif\b|nobr\b|for\b|switch\b|case\b|default\b)", re.I
-)
-# Code that moves to a passage.
-MOVES = re.compile(
-    r"Engine\s*\.\s*(?:play|display|go|back)|goToPassage|state\s*\.\s*display|story\s*\.\s*show",
-    re.I,
 )
 
 
@@ -108,16 +49,16 @@ def variable_uses(text: str) -> VariableUses:
     stored: set[str] = set()
     rest = []
     done = 0
-    block = BLOCK.search(text)
+    block = patterns.BLOCK.search(text)
     unconditional = block.start() if block else len(text)
     for start, end, parts in _set_macros(text):
         between = text[done:start]
         rest.append(between)
-        mentioned.update(VARIABLE.findall(between))
+        mentioned.update(patterns.VARIABLE.findall(between))
         for part in parts:
             target, source = _setting(part)
             stored |= named_in_values(source, hooks=text[start] == "(")
-            names = frozenset(VARIABLE.findall(source if target else part))
+            names = frozenset(patterns.VARIABLE.findall(source if target else part))
             if target is None:
                 rest.append(part)
             else:
@@ -129,8 +70,8 @@ def variable_uses(text: str) -> VariableUses:
             mentioned |= names
         done = end
     rest.append(text[done:])
-    read = frozenset(name for piece in rest for name in VARIABLE.findall(piece))
-    later = LATER.search(text) is not None
+    read = frozenset(name for piece in rest for name in patterns.VARIABLE.findall(piece))
+    later = patterns.LATER.search(text) is not None
     return VariableUses(read, tuple(settings), frozenset(overwritten), later, frozenset(stored))
 
 
@@ -139,9 +80,13 @@ def named_in_values(source: str, *, hooks: bool) -> set[str]:
 
     `hooks`: square brackets contain text of the story, as in Harlowe; otherwise they are lists.
     """
-    if RUN_LATER.search(source) or (hooks and "[" in source):
-        return set(VARIABLE.findall(source))
-    return {name for quoted in QUOTED.findall(source) for name in VARIABLE.findall(quoted)}
+    if patterns.RUN_LATER.search(source) or (hooks and "[" in source):
+        return set(patterns.VARIABLE.findall(source))
+    return {
+        name
+        for quoted in patterns.QUOTED.findall(source)
+        for name in patterns.VARIABLE.findall(quoted)
+    }
 
 
 def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -152,7 +97,7 @@ def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
     for start, end, parts in _set_macros(text):
         rest.append(text[done:start])
         for part in parts:
-            setting = TARGET.fullmatch(part)
+            setting = patterns.TARGET.fullmatch(part)
             if setting:
                 settings.append((setting[1], setting[2] + setting[3]))
             else:
@@ -163,16 +108,16 @@ def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 def _is_update(part: str) -> bool:
     """Return whether a setting depends on the old value: `it`, +=, ++."""
-    setting = TARGET.fullmatch(part)
+    setting = patterns.TARGET.fullmatch(part)
     has_operator = setting is not None and setting[2] not in ("to", "=")
     return has_operator or re.search(r"\bit\b", part) is not None
 
 
 def _setting(part: str) -> tuple[str | None, str]:
     """Return the variable that a part of a set macro sets, if that is plain, and the value."""
-    if setting := TARGET.fullmatch(part):
+    if setting := patterns.TARGET.fullmatch(part):
         return setting[1], setting[3]
-    if setting := INTO.fullmatch(part):
+    if setting := patterns.INTO.fullmatch(part):
         return setting[2], setting[1]
     return None, part
 
@@ -180,7 +125,7 @@ def _setting(part: str) -> tuple[str | None, str]:
 def _set_macros(text: str) -> Iterator[tuple[int, int, list[str]]]:
     """Yield the start and end of each set macro, and its parts, one per variable."""
     done = 0
-    matches = [*HARLOWE_SET.finditer(text), *SUGARCUBE_SET.finditer(text)]
+    matches = [*patterns.HARLOWE_SET.finditer(text), *patterns.SUGARCUBE_SET.finditer(text)]
     for opening in sorted(matches, key=lambda match: match.start()):
         if opening.start() < done:
             continue
@@ -260,13 +205,13 @@ class Lookahead:
             return dict.fromkeys(passages, every)
         shared = [passages[name] for name in self._shared]
         for passage in shared:
-            pattern = MOVES if "script" in passage.tags else COMPUTED_LINK
+            pattern = patterns.MOVES if "script" in passage.tags else patterns.COMPUTED_LINK
             if pattern.search(passage.text):
                 return dict.fromkeys(passages, every)
         from_shared = frozenset[str]().union(*(_named(passage, every) for passage in shared))
         leads_to = {}
         for name, passage in passages.items():
-            computed = COMPUTED_LINK.search(passage.text)
+            computed = patterns.COMPUTED_LINK.search(passage.text)
             leads_to[name] = every if computed else _named(passage, every) | from_shared
         return leads_to
 
@@ -277,11 +222,13 @@ class Lookahead:
     @cached_property
     def _words_in_code(self) -> frozenset[str]:
         texts = (passage.text for passage in self.story.passages.values() if _has_code(passage))
-        return frozenset(word for text in texts for word in WORD.findall(text))
+        return frozenset(word for text in texts for word in patterns.WORD.findall(text))
 
     @cached_property
     def _has_computed_names(self) -> bool:
-        return any(COMPUTED_NAME.search(passage.text) for passage in self.story.passages.values())
+        return any(
+            patterns.COMPUTED_NAME.search(passage.text) for passage in self.story.passages.values()
+        )
 
     @cached_property
     def _uses(self) -> dict[str, VariableUses]:
@@ -319,7 +266,7 @@ class Lookahead:
         calls = {}
         for name, passage in self.story.passages.items():
             if "widget" in passage.tags and "script" not in passage.tags:
-                widgets = "|".join(map(re.escape, WIDGET.findall(passage.text)))
+                widgets = "|".join(map(re.escape, patterns.WIDGET.findall(passage.text)))
                 calls[name] = re.compile(rf"<<(?:{widgets})(?![\w-])" if widgets else r"(?!)")
         return calls
 
@@ -334,15 +281,17 @@ class Lookahead:
     def _stored_arguments(self) -> frozenset[str]:
         """The variables named in arguments of widgets, if some widget stores its arguments."""
         texts = [passage.text for passage in self.story.passages.values()]
-        widgets = "|".join(re.escape(name) for text in texts for name in WIDGET.findall(text))
-        if not widgets or not any(STORES_ARGUMENTS.search(text) for text in texts):
+        widgets = "|".join(
+            re.escape(name) for text in texts for name in patterns.WIDGET.findall(text)
+        )
+        if not widgets or not any(patterns.STORES_ARGUMENTS.search(text) for text in texts):
             return frozenset()
         call = re.compile(
             rf"<<({widgets})(?![\w-])(?:(?:(?!>>).)*>>(?:(?!<<\1\b).)*?<</\1>>|(?:(?!>>).)*>>)",
             re.S,
         )
         calls = (match[0] for text in texts for match in call.finditer(text))
-        return frozenset(name for code in calls for name in VARIABLE.findall(code))
+        return frozenset(name for code in calls for name in patterns.VARIABLE.findall(code))
 
     def _is_inert(self, name: str) -> bool:
         """Return whether a passage runs before the story, or in a side bar, and changes nothing."""
@@ -350,7 +299,7 @@ class Lookahead:
             return False
         if name == "StoryInit":
             return True
-        return name in SIDE_BAR and not CHANGES.search(self.story.passages[name].text)
+        return name in SIDE_BAR and not patterns.CHANGES.search(self.story.passages[name].text)
 
     @cached_property
     def _live_before(self) -> dict[str, set[str]]:
@@ -385,17 +334,17 @@ def _uses_of(passage: Passage) -> VariableUses:
     """Return what a passage does; code may omit dollar signs and may run at any time."""
     text = passage.text
     uses = variable_uses(text)
-    conditions = STORYLET.findall(text)
-    stored = uses.stored.union(*(VARIABLE.findall(condition) for condition in conditions))
+    conditions = patterns.STORYLET.findall(text)
+    stored = uses.stored.union(*(patterns.VARIABLE.findall(condition) for condition in conditions))
     if not _has_code(passage):
         return replace(uses, stored=stored)
-    read = uses.read.union(WORD.findall(text), VARIABLE.findall(text))
-    stored |= named_in_values(VARIABLE_CALL.sub("", text), hooks=False)
+    read = uses.read.union(patterns.WORD.findall(text), patterns.VARIABLE.findall(text))
+    stored |= named_in_values(patterns.VARIABLE_CALL.sub("", text), hooks=False)
     return VariableUses(read, (), frozenset(), True, stored)
 
 
 def _has_code(passage: Passage) -> bool:
-    return "script" in passage.tags or CODE.search(passage.text) is not None
+    return "script" in passage.tags or patterns.CODE.search(passage.text) is not None
 
 
 def _named(passage: Passage, names: Iterable[str]) -> frozenset[str]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import Floats, Ints, first_words
+from drrn.compiled.game import Compiled, Floats, Ints
+from drrn.compiled.search import first_words
 from drrn.game.optional import THE_END
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges

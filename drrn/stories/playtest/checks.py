@@ -8,14 +8,13 @@ close to their bound are unsure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import LOOP
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import FAILED, PASSED, UNSURE, Check, Findings, share_of
-from drrn.stories.playtest.solve import Solution, deciding_step, longer_than
+from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, UNSURE, Check, Findings, share_of
+from drrn.stories.playtest.solve import Solution, longer_than
 from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line, percent
 
@@ -25,53 +24,41 @@ NEARBY = "Clicks to the page that names it"
 TOP = "Path to the highest reward"
 CLOSE = 2.0  # an estimate within so many standard errors of its bound is unsure
 
-
-def check_expectation(
-    expected: Expectation, findings: Findings, evidence: Evidence, solution: Solution | None
-) -> Check:
-    """Check one expectation against the findings, and the evidence that they were made from."""
-    return _Checker(expected, findings, evidence, solution).rule()()
+_Verdict = tuple[str, str, ClickPath | None, str]  # status, result, a path, what it shows
 
 
-class _Checker:
-    def __init__(
-        self,
-        expected: Expectation,
-        findings: Findings,
-        evidence: Evidence,
-        solution: Solution | None,
-    ) -> None:
-        self.expected = expected
-        self.findings = findings
-        self.evidence = evidence
-        self.solution = solution
+@dataclass(frozen=True)
+class Checker:
+    """Checks expectations against the findings, and the evidence that they were made from."""
 
-    def verdict(
-        self, status: str, result: str, path: ClickPath | None = None, shows: str = CLICKS
-    ) -> Check:
-        return Check(self.expected.text, status, result, self.expected.line, path, shows)
+    findings: Findings
+    evidence: Evidence
+    solution: Solution | None
 
-    def rule(self) -> Callable[[], Check]:
-        expected = self.expected
+    def check(self, expected: Expectation) -> Check:
+        """Return the verdict on one expectation."""
+        status, result, path, shows = self._verdict(expected)
+        path = None if status == PASSED else path
+        return Check(expected.text, status, result, expected.line, path, shows)
+
+    def _verdict(self, expected: Expectation) -> _Verdict:
+        if expected.ending is not None and expected.odds is not None:
+            return self._odds(self._endings(expected.ending), expected.odds)
         if expected.ending is not None:
-            return self.ending if expected.odds is None else self.odds
+            keys = self._endings(expected.ending)
+            path = self.evidence.endings[keys[0]].path if keys else None
+            return _passed_in(path) if keys else self._not_reached(expected.ending)
         if expected.reachable is not None:
-            return self.reachable
+            path = self.evidence.passages.get(expected.reachable)
+            return self._not_reached(expected.reachable) if path is None else _passed_in(path)
         if expected.never is not None:
-            return self.never
+            return self._never(expected.never)
         if expected.at_most_steps is not None:
-            return self.at_most_steps
-        return self.best if expected.best is not None else self.always_ends
+            return self._at_most(expected.at_most_steps)
+        return self._best(expected.best) if expected.best is not None else self._always_ends()
 
-    def ending(self) -> Check:
-        keys = self._endings()
-        if keys:
-            return self.verdict(PASSED, f"reached in {_steps(self.evidence.endings[keys[0]].path)}")
-        return self._not_reached(self.expected.ending or "")
-
-    def _endings(self) -> list[EndingId]:
+    def _endings(self, name: str) -> list[EndingId]:
         """Return the endings by a name, or with these words on their last page."""
-        name = self.expected.ending or ""
         words = one_line(name).casefold()
         return [
             key
@@ -79,10 +66,7 @@ class _Checker:
             if key.passage == name or words in one_line(ending.text).casefold()
         ]
 
-    def odds(self) -> Check:
-        bound = self.expected.odds
-        assert bound is not None
-        keys = self._endings()
+    def _odds(self, keys: list[EndingId], bound: Bound) -> _Verdict:
         paths = [path for key in keys if (path := self.evidence.endings[key].path) is not None]
         path = min(paths, key=len, default=None)
         if self.solution is not None:
@@ -92,107 +76,82 @@ class _Checker:
             tally = self.evidence.random
             share = share_of(sum(tally.endings[key] for key in keys), tally.games)
             if share is None:
-                return self.verdict(UNSURE, "no random game ended in the time", path, SHORTEST)
+                return UNSURE, "no random game ended in the time", path, SHORTEST
             odds = share.mean
-            result = f"{percent(odds)} ± {percent(share.error)} in {tally.games:,} random games"
+            result = f"{share.percent} in {tally.games:,} random games"
             if abs(odds - bound.number) <= CLOSE * share.error:
                 result += ", too close to tell: it needs more seconds"
-                return self.verdict(UNSURE, result, path, SHORTEST)
+                return UNSURE, result, path, SHORTEST
         if bound.holds(odds):
-            return self.verdict(PASSED, result)
-        return self.verdict(FAILED, result + self._decision(path, keys, bound), path, SHORTEST)
-
-    def _decision(self, path: ClickPath | None, keys: list[EndingId], bound: Bound) -> str:
-        """Explain an ending that is too rare: nothing leads there, or one step decides most."""
+            return PASSED, result, None, CLICKS
         if path is None:
-            return "; no play reaches it" if self.findings.exact else "; no play reached it"
-        if not bound.wants_more or self.solution is None:
-            return ""
-        step = deciding_step(self.solution.compiled, path, keys)
-        if step is None:
-            return ""
-        cause = "chance" if step.by_chance else "choice"
-        odds = f"{percent(step.before)} before and {percent(step.after)} after"
-        where = f'step {step.number}, "{one_line(step.action)}"'
-        return (
-            f"; on the shortest path, {cause} decides most at {where}: "
-            f"random play gets there in {odds}"
-        )
+            result += f"; no play {'reaches' if self.findings.exact else 'reached'} it"
+        return FAILED, result, path, SHORTEST
 
-    def reachable(self) -> Check:
-        path = self.evidence.passages.get(self.expected.reachable or "")
-        if path is not None:
-            return self.verdict(PASSED, f"reached in {_steps(path)}")
-        return self._not_reached(self.expected.reachable or "")
-
-    def _not_reached(self, name: str) -> Check:
+    def _not_reached(self, name: str) -> _Verdict:
         """Report why a passage is not reached, and the clicks to a page that names it."""
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]
         why = "".join(f": {issue.what}" for issue in issues if issue.what)
         path = issues[0].path if issues else None
-        result = f"no play reaches it{why}"
-        if not self.findings.exact:
-            games = counted(self.evidence.random.games, "random game")
-            result = f"not reached in {games} and a search{why}"
-        return self.verdict(FAILED, result, path, NEARBY)
+        if self.findings.exact:
+            return FAILED, f"no play reaches it{why}", path, NEARBY
+        games = counted(self.evidence.random.games, "random game")
+        return FAILED, f"not reached in {games} and a search{why}", path, NEARBY
 
-    def never(self) -> Check:
-        path = self.evidence.violations.get(self.expected.never or "")
+    def _never(self, condition: str) -> _Verdict:
+        path = self.evidence.violations.get(condition)
         if path is not None:
-            return self.verdict(FAILED, f"it held after {_steps(path)}", path)
+            return FAILED, f"it held after {_steps(path)}", path, CLICKS
         where = "" if self.evidence.complete else " that was visited"
-        return self.verdict(PASSED, f"it holds in no state{where}")
+        return PASSED, f"it holds in no state{where}", None, CLICKS
 
-    def always_ends(self) -> Check:
-        loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+    def _always_ends(self) -> _Verdict:
+        loops = self.solution.traps if self.solution else []
+        loops = loops or [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
         if loops:
             result = f'no ending is reachable from "{loops[0].passage}"'
-            return self.verdict(FAILED, result, loops[0].path)
+            return FAILED, result, loops[0].path, CLICKS
         if self.findings.exact:
-            return self.verdict(PASSED, "an ending is reachable from every state")
+            return PASSED, "an ending is reachable from every state", None, CLICKS
         if not self.evidence.endings:
-            return self.verdict(FAILED, "no ending was found", self.evidence.longest)
+            return FAILED, "no ending was found", self.evidence.longest, CLICKS
         result = "no page was found from which it does not end"
         tally = self.evidence.random
         if not tally.truncated:
-            return self.verdict(PASSED, result)
+            return PASSED, result, None, CLICKS
         games = f"{tally.truncated:,} of {tally.games:,} random games"
-        return self.verdict(UNSURE, f"{result}; {games} reached the step limit")
+        return UNSURE, f"{result}; {games} reached the step limit", None, CLICKS
 
-    def at_most_steps(self) -> Check:
-        limit = self.expected.at_most_steps or 1
+    def _at_most(self, limit: int) -> _Verdict:
+        if self.solution is None:
+            longest = self.evidence.longest
+            status = PASSED if len(longest) <= limit else FAILED
+            return status, f"the longest game played took {_steps(longest)}", longest, CLICKS
         steps = counted(limit, "step")
-        if self.solution is not None:
-            path = longer_than(self.solution.compiled, limit)
-            if path is None:
-                return self.verdict(PASSED, f"every game ends within {steps}")
-            return self.verdict(FAILED, f"a game can continue after {steps}", path)
-        longest = self.evidence.longest
-        result = f"the longest game played took {_steps(longest)}"
-        if len(longest) <= limit:
-            return self.verdict(PASSED, result)
-        return self.verdict(FAILED, result, longest)
+        path = longer_than(self.solution.compiled, limit)
+        if path is None:
+            return PASSED, f"every game ends within {steps}", None, CLICKS
+        return FAILED, f"a game can continue after {steps}", path, CLICKS
 
-    def best(self) -> Check:
-        bound = self.expected.best
-        assert bound is not None
+    def _best(self, bound: Bound) -> _Verdict:
         endings = self.evidence.endings.values()
         if not endings:
             result = "no ending is reachable" if self.solution else "no ending was found"
-            return self.verdict(FAILED, result)
+            return FAILED, result, None, CLICKS
         top = max(endings, key=lambda ending: ending.reward)
         score = top.reward
         result = f"the best ending found pays {score:g}"
-        is_sure = bound.wants_more
         if self.solution is not None:
             score = self.solution.best.final_reward.mean
             result = f"best play pays {score:g} on average, exactly"
-            is_sure = True
-        if bound.holds(score):
-            return self.verdict(
-                PASSED, result if is_sure else f"{result}; there may be better ones"
-            )
-        return self.verdict(FAILED, result, top.path, TOP)
+        if not bound.holds(score):
+            return FAILED, result, top.path, TOP
+        is_sure = self.solution is not None or bound.wants_more
+        return PASSED, result if is_sure else f"{result}; there may be better ones", None, CLICKS
+
+
+def _passed_in(path: ClickPath | None) -> _Verdict:
+    return PASSED, f"reached in {_steps(path)}", None, CLICKS
 
 
 def _steps(path: ClickPath | None) -> str:

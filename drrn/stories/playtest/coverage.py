@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
-from drrn.stories.authored import INK, NATIVE
+from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.formats.file import format_key
 from drrn.stories.formats.library import HOW, TITLES
-from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
+from drrn.stories.hosted.patterns import COMPUTED_LINK, MOVES
+from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
-from drrn.stories.playtest.findings import Coverage, Issue, Values
+from drrn.stories.playtest.findings import (
+    BEHIND,
+    ERROR,
+    LOOP,
+    UNWRITTEN,
+    USED_UP,
+    Coverage,
+    Issue,
+    Values,
+)
 from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
-from drrn.writing import percent
+from drrn.writing import one_line, percent
 
 LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
 QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
@@ -53,12 +62,6 @@ ENGINE_ERROR = re.compile(
     r"^.{0,20}\bError: .{0,200}(?:does not exist|not found|cannot|can't|bad )[^\n]*", re.M
 )
 RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
-BEHIND = "behind"  # kind of a passage that only unreached passages lead to
-USED_UP = "choices used up"
-ERROR = "error"
-LOOP = "loop"
-UNWRITTEN = "not written"
-MAX_ADVICE = 3
 MIN_VISITS = 20  # of each page of a loop before it is reported
 MAX_LISTED_VALUES = 8
 MAX_VALUE_LENGTH = 30
@@ -67,28 +70,27 @@ Pair = tuple[str, str]  # a passage, and one that it links to
 
 
 class Source:
-    """The story that a game was read from; empty for other games."""
+    """The story that a game was read from, with its links; empty for other games."""
 
     def __init__(self, game: Game) -> None:
-        story = getattr(game, "story", None)
-        rules = getattr(game, "rules", None)
-        self.story: Story | None = story if isinstance(story, Story) else None
-        self.rules: Rules = rules if isinstance(rules, Rules) else Rules()
-        script_links = getattr(getattr(game, "script", None), "links", {})
-        parsed = getattr(game, "links", None) or script_links  # passages that each leads to
-        engine = getattr(game, "engine", NATIVE if parsed else "")
-        self.is_native = engine == NATIVE
-        self.is_ink = engine == INK
-        self.problems: list[Problem] = list(getattr(game, "problems", ()))
+        self.story = Story("", {})
+        self.rules = Rules()
+        self.engine = ""
+        self.problems: Sequence[Problem] = ()
         # Links that are no actions (they restart the story, or it ends there), and why.
-        self.no_actions: Mapping[Pair, str] = getattr(game, "left_out", {})
-        self.links: dict[str, set[str]] = {name: set(to) for name, to in parsed.items()}
-        if self.story and not self.is_ink:
-            self.links = _links(self.story, self.links)
+        self.no_actions: Mapping[Pair, str] = {}
+        self.links: dict[str, set[str]] = {}
+        if isinstance(game, AuthoredGame):
+            self.story = game.story
+            self.rules = game.rules
+            self.engine = game.engine
+            self.problems = game.problems
+            self.no_actions = game.left_out
+            self.links = _links(game)
 
     def reward(self, key: EndingId) -> float:
         """Return what an ending pays, without payments for events on its page."""
-        if self.story is None:
+        if not self.engine:
             return key.reward
         if key.rule is None:
             return self.rules.default_reward
@@ -97,33 +99,39 @@ class Source:
     @property
     def pages(self) -> dict[str, int]:
         """Passages that can be shown, with their lines."""
-        passages = self.story.pages if self.story else {}
-        return {name: page.line for name, page in passages.items() if not is_shared(page)}
+        passages = self.story.pages.items()
+        return {name: page.line for name, page in passages if not is_shared(page)}
+
+    @property
+    def pairs(self) -> set[Pair]:
+        """All links."""
+        return {(name, target) for name, targets in self.links.items() for target in targets}
 
     @property
     def unsupported(self) -> list[Problem]:
         """Macros that the native interpreter does not support and skipped."""
-        if not self.is_native:
+        if self.engine != NATIVE:
             return []
         return [problem for problem in self.problems if NOWHERE not in problem.what]
 
     @property
     def format(self) -> str:
         """Title of the story's format, if it can be added."""
-        return TITLES.get(format_key(self.story.format), "") if self.story else ""
+        return TITLES.get(format_key(self.story.format), "")
 
 
-def _links(story: Story, parsed: Mapping[str, set[str]]) -> dict[str, set[str]]:
+def _links(game: AuthoredGame) -> dict[str, set[str]]:
     """Return the passages that each passage links to or displays; unparsed, those that it names."""
-    pages = [name for name, passage in story.pages.items() if not is_shared(passage)]
+    parsed = {name: set(targets) for name, targets in game.links.items()}
+    if game.engine == INK:
+        return parsed
+    pages = {name: page for name, page in game.story.pages.items() if not is_shared(page)}
     links = {}
-    for name in pages:
-        targets = set(parsed.get(name, ()))
-        if name not in parsed:
-            text = COMMENT.sub("", story.passages[name].text)
-            targets = {split_link(body)[1] for body in LINK.findall(text)}
-            targets |= {one or other for one, other in QUOTED.findall(text)}
-        links[name] = targets.intersection(pages)
+    for name, page in pages.items():
+        text = COMMENT.sub("", page.text)
+        names = {split_link(body)[1] for body in LINK.findall(text)}
+        names |= {one or other for one, other in QUOTED.findall(text)}
+        links[name] = parsed.get(name, names) & pages.keys()
     return links
 
 
@@ -134,34 +142,30 @@ def passages_covered(source: Source, evidence: Evidence) -> Coverage:
 
 def links_covered(source: Source, evidence: Evidence) -> Coverage:
     """Count the links that led to their target; links that are no actions do not count."""
-    pairs = {(name, target) for name, targets in source.links.items() for target in targets}
-    pairs -= set(source.no_actions) - evidence.links
+    pairs = source.pairs - (set(source.no_actions) - evidence.links)
     return Coverage(len(pairs & evidence.links), len(pairs))
 
 
 def untaken_links(source: Source, evidence: Evidence) -> list[Issue]:
     """List links that were never taken, although both of their passages were reached."""
     issues = []
-    for name, targets in source.links.items():
-        untaken = sorted(
-            target
-            for target in targets & evidence.passages.keys() - {name}
-            if (name, target) not in evidence.links and (name, target) not in source.no_actions
-        )
-        if untaken and name in evidence.passages and source.story:
+    for name, links in source.links.items():
+        targets = links & evidence.passages.keys() - {name}
+        pairs = {(name, target) for target in targets} - evidence.links - set(source.no_actions)
+        untaken = tuple(sorted(target for _, target in pairs))
+        if untaken and name in evidence.passages:
             line = source.story.passages[name].line
-            issues.append(Issue(name, f"to {', '.join(untaken)}", line, targets=tuple(untaken)))
+            issues.append(Issue(name, f"to {', '.join(untaken)}", line, targets=untaken))
     return issues
 
 
 def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
     """List the passages that were never reached, in the story's order, each with the reason."""
-    if source.story is None:
-        return []
-    seldom = _seldom(evidence.random.games)
-    open_pages = {page.passage for page in evidence.pages.values() if page.untried}
     texts = [passage.text for passage in source.story.passages.values()]
     is_computed = any(COMPUTED_LINK.search(text) or MOVES.search(text) for text in texts)
+    unnamed = "no link leads there"
+    if is_computed:
+        unnamed = "no link names it, although code may compute its name"
     issues = []
     for name, line in source.pages.items():
         if name in evidence.passages:
@@ -170,29 +174,32 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
         reached = [origin for origin in origins if origin in evidence.passages]
         actions = [origin for origin in reached if (origin, name) not in source.no_actions]
         via = (actions or reached or [""])[0]
-        kind = ""
-        if not source.links:
-            why = "" if exact else seldom
-        elif not origins:
-            why = "no link leads there"
-            if is_computed:
-                why = "no link names it, although code may compute its name"
-        elif not reached:
+        if reached:
+            blocked = "" if actions else source.no_actions[via, name]
+            why = f'"{via}" names it, but {blocked or _untaken(evidence, via, exact)}'
+        elif origins:
             why = f'only "{origins[0]}" leads there, which is never reached either'
-            kind = BEHIND
-        elif not actions:
-            why = f'"{via}" names it, but {source.no_actions[via, name]}'
-        elif exact:
-            why = f'"{via}" names it, but the condition of that link never holds'
-        elif via in open_pages:
-            why = f'"{via}" names it, but not every link there was tried in the time ({seldom})'
+        elif source.links:
+            why = unnamed
         else:
-            why = f'"{via}" names it, but the condition of that link was never met ({seldom})'
+            why = "" if exact else _seldom(evidence)
+        kind = BEHIND if origins and not reached else ""
         issues.append(Issue(name, why, line, evidence.passages.get(via), kind))
     return issues
 
 
-def _seldom(games: int) -> str:
+def _untaken(evidence: Evidence, passage: str, exact: bool) -> str:
+    """Explain why a link of a passage was never taken."""
+    if exact:
+        return "the condition of that link never holds"
+    pages = evidence.pages.values()
+    if any(page.passage == passage and page.untried for page in pages):
+        return f"not every link there was tried in the time ({_seldom(evidence)})"
+    return f"the condition of that link was never met ({_seldom(evidence)})"
+
+
+def _seldom(evidence: Evidence) -> str:
+    games = evidence.random.games
     if games <= 10:
         return "few games were played"
     return f"in less than {percent(RULE_OF_THREE / games)} of random games"
@@ -200,14 +207,13 @@ def _seldom(games: int) -> str:
 
 def broken_links(source: Source) -> list[Issue]:
     """List links to passages that do not exist; computed targets are not reported."""
-    story = source.story
-    if story is None or source.is_ink:
+    if source.engine == INK:
         return []
-    if source.is_native and not source.unsupported and not source.format:
+    if source.engine == NATIVE and not source.unsupported and not source.format:
         problems = [problem for problem in source.problems if NOWHERE in problem.what]
         return [Issue(problem.passage, problem.what, problem.line) for problem in problems]
-    pages = [passage for passage in story.passages.values() if passage.is_page]
-    return [issue for passage in pages for issue in _broken_in(passage, story)]
+    pages = source.story.pages.values()
+    return [issue for passage in pages for issue in _broken_in(passage, source.story)]
 
 
 def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
@@ -254,7 +260,7 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
 def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
     """Return why a page that ended has choices at other times; "" for an intended ending."""
     is_intended = ENDING_NAME.search(key.passage) or ENDING_TEXT.search(text)
-    if source.story is None or source.rules.ends or is_intended:
+    if not source.engine or source.rules.ends or is_intended:
         return ""
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
         return "at other times it has some"
@@ -294,45 +300,14 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
     if source.format and source.unsupported:
         title = source.format
         lines.append(f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
-    lines += rules_without_effect(source)
-    if source.story is None or evidence.endings or not evidence.pages:
-        return lines
-    lines.append("No page ends the story. If one is an ending, name it in the story's TOML.")
-    labels, last_pages = _ways_back(evidence, source.story.start)
-    for label in labels[:MAX_ADVICE]:
-        pattern = f'restart = ["^{re.escape(label)}$"]'
-        lines.append(f'"{label}" leads back to the start: {pattern} makes it no action')
-    for passage in last_pages[:MAX_ADVICE]:
-        rule = f'ends = {{ passage = "{passage}" }}'
-        lines.append(f'"{passage}" leads nowhere else: {rule} makes it an ending')
-    if not labels and not last_pages:
-        lines.append('Example: ends = { passage = "…" } for its last page, or { tag = "ending" }')
+    if source.engine and evidence.pages and not evidence.endings:
+        lines += [
+            'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
+            "names the pages that end it.",
+            'If a link of an ending leads back to the start, restart = ["^Play again$"] makes it '
+            "no action.",
+        ]
     return lines
-
-
-def _ways_back(evidence: Evidence, start: str) -> tuple[list[str], list[str]]:
-    """Return labels of links to the start, and passages that lead only there or to themselves."""
-    labels: Counter[str] = Counter()
-    targets: dict[str, set[str]] = {}
-    pages = [page for page in evidence.pages.values() if page.passage != start]
-    for page in pages:
-        for index, successors in page.successors.items():
-            names = {evidence.pages[key].passage for key in successors}
-            targets.setdefault(page.passage, set()).update(names)
-            if names == {start}:
-                labels[page.actions[index]] += 1
-    unsure = {page.passage for page in pages if page.untried} | {""}
-    last_pages = [n for n, names in targets.items() if n not in unsure and names <= {start, n}]
-    return [label for label, _ in labels.most_common()], last_pages
-
-
-def rules_without_effect(source: Source) -> list[str]:
-    """List tables of the TOML that do nothing in a story that its own engine plays."""
-    if source.story is None or not source.rules.macros or source.is_native:
-        return []
-    return [
-        "[macros] in the TOML has no effect: the story's own engine knows its macros. Remove it."
-    ]
 
 
 def variable_values(evidence: Evidence) -> list[Values]:
@@ -343,20 +318,19 @@ def variable_values(evidence: Evidence) -> list[Values]:
 
 def _values(values: list[Value]) -> str:
     numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    if len(values) > MAX_LISTED_VALUES and len(numbers) == len(values):
+    rest = len(values) - MAX_LISTED_VALUES
+    if rest > 0 and len(numbers) == len(values):
         return f"{min(numbers):g} to {max(numbers):g}"
-    texts = [_value(value) for value in sorted(values, key=_order)[:MAX_LISTED_VALUES]]
-    more = ""
+    more = f" and {rest:,} more" if rest > 0 else ""
     if len(values) >= MAX_VALUES:
         more = " and many more"
-    elif len(values) > MAX_LISTED_VALUES:
-        more = f" and {len(values) - MAX_LISTED_VALUES:,} more"
-    return ", ".join(texts) + more
+    return ", ".join(map(_value, sorted(values, key=_order)[:MAX_LISTED_VALUES])) + more
 
 
 def _order(value: Value) -> tuple[bool, float, str]:
-    is_number = isinstance(value, (int, float))
-    return not is_number, float(value) if isinstance(value, (int, float)) else 0.0, repr(value)
+    """Sort numbers before other values."""
+    number = float(value) if isinstance(value, (int, float)) else 0.0
+    return not isinstance(value, (int, float)), number, repr(value)
 
 
 def _value(value: Value) -> str:
@@ -364,8 +338,7 @@ def _value(value: Value) -> str:
         return str(value).lower()
     if value is None:
         return "(an object)"
-    text = f'"{value}"' if isinstance(value, str) else str(value)
     if isinstance(value, (int, float)):
-        text = f"{value:g}"
-    text = " ".join(text.split())
+        return f"{value:g}"
+    text = one_line(f'"{value}"' if isinstance(value, str) else str(value))
     return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
-from drrn.game.optional import THE_END
-from drrn.stories.authored import Position
+from drrn.game.optional import THE_END, ending_of
+from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Play, mean_of, share_of
 from drrn.stories.twine.page import Page
@@ -28,9 +29,19 @@ class Arrival:
 
     page: Observation
     position: Position
-    ending: EndingId | None = None
+    name: str | None = None  # of the ending, if the page is one
 
-    @property
+    @cached_property
+    def ending(self) -> EndingId | None:
+        """Identity of the ending; without passages, its text and reward belong to it."""
+        if self.page.actions:
+            return None
+        name = self.name or THE_END
+        if self.position.passage:
+            return EndingId(name, self.position.rule)
+        return EndingId(name, self.position.rule, self.page.text, self.page.reward)
+
+    @cached_property
     def key(self) -> Hashable:
         """Identity of the page for a search: passage and actions; the text in other games."""
         return (self.position.passage or self.page.text, self.page.actions, self.ending)
@@ -80,17 +91,17 @@ class Tally:
     def games(self) -> int:
         return len(self.steps)
 
-    def add(self, arrival: Arrival, total: float, steps: int, *, failed: bool = False) -> None:
-        """Add a game by its last page."""
+    def add(self, last: Arrival | None, total: float, steps: int) -> None:
+        """Add a game by its last page; None if it ended in an error."""
+        ending = last.ending if last else None
         self.steps.append(steps)
         self.returns.append(total)
-        self.rewards.append(arrival.page.reward if arrival.ending else 0.0)
-        if arrival.ending:
-            self.endings[arrival.ending] += 1
-            self.returns_of.setdefault(arrival.ending, []).append(total)
-        elif not failed:
-            self.truncated += 1
-        self.failed += failed
+        self.rewards.append(last.page.reward if last and ending else 0.0)
+        if ending:
+            self.endings[ending] += 1
+            self.returns_of.setdefault(ending, []).append(total)
+        self.failed += last is None
+        self.truncated += last is not None and ending is None
 
     def play(self) -> Play | None:
         """Return the estimates; None if no game was finished."""
@@ -125,6 +136,12 @@ class Evidence:
     states: int = 0
     complete: bool = False
 
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Numbers that grow when something new is seen, apart from pages."""
+        counts = map(len, (self.passages, self.links, self.endings, self.errors))
+        return (*counts, self.value_count)
+
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
         """Record a page reached by an action on the page before; return whether it is new."""
         passages = _passages(before, now)
@@ -138,16 +155,6 @@ class Evidence:
             self.add_error(error, path)
         if now.ending:
             self._record_ending(now.ending, now, path())
-        return self._record_page(before, index, now, path)
-
-    def add_error(self, error: str, path: MakePath) -> None:
-        """Record an error, with the clicks that first led to it."""
-        if error not in self.errors:
-            self.errors[error] = path()
-
-    def _record_page(
-        self, before: Arrival | None, index: int, now: Arrival, path: MakePath
-    ) -> bool:
         is_new = now.key not in self.pages
         if is_new:
             passage = now.position.passage
@@ -157,12 +164,16 @@ class Evidence:
             self.pages[before.key].successors.setdefault(index, set()).add(now.key)
         return is_new
 
+    def add_error(self, error: str, path: MakePath) -> None:
+        """Record an error, with the clicks that first led to it."""
+        if error not in self.errors:
+            self.errors[error] = path()
+
     def _record_ending(self, key: EndingId, now: Arrival, path: ClickPath) -> None:
         record = self.endings.get(key)
-        if record is None:
-            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text)
-        elif record.path is None or len(path) < len(record.path):
-            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text, record.variants)
+        if record is None or record.path is None or len(path) < len(record.path):
+            variants = record.variants if record else {}
+            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text, variants)
         if now.position.errors:
             self.ended_by_error.setdefault(key, path)
 
@@ -194,21 +205,7 @@ def _holds(condition: Condition, now: Arrival) -> bool:
         return False
 
 
-def position_of(game: Game) -> Position:
-    """Return the position of the story that a game plays; an empty one for other games."""
-    position = getattr(game, "position", None)
-    return position if isinstance(position, Position) else Position()
-
-
 def arrival_of(game: Game, page: Observation) -> Arrival:
     """Return the arrival of a game at the page that it shows."""
-    position = position_of(game)
-    ending = None if page.actions else ending_key(getattr(game, "ending", None), position, page)
-    return Arrival(page, position, ending)
-
-
-def ending_key(name: str | None, position: Position, page: Observation) -> EndingId:
-    """Return the identity of an ending; without passages, text and reward belong to it."""
-    if position.passage:
-        return EndingId(name or THE_END, position.rule)
-    return EndingId(name or THE_END, position.rule, page.text, page.reward)
+    position = game.position if isinstance(game, AuthoredGame) else Position()
+    return Arrival(page, position, ending_of(game, page))

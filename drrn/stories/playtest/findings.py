@@ -18,6 +18,13 @@ from drrn.writing import percent
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
 BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
+# Kinds of issues.
+BEHIND = "behind"  # a passage that only unreached passages lead to
+USED_UP = "choices used up"
+ERROR = "error"
+LOOP = "loop"
+UNWRITTEN = "not written"
+# Verdicts.
 PASSED = "passed"
 FAILED = "failed"
 UNSURE = "unsure"

@@ -11,14 +11,15 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable
-from typing import Protocol
+from itertools import pairwise
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import Policy, episode
 from drrn.game.optional import is_stopped, step_limit_of
+from drrn.stories.authored import AuthoredGame
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Arrival, Evidence, Tally, arrival_of, position_of
+from drrn.stories.playtest.evidence import Arrival, Evidence, Tally, arrival_of
 
 RANDOM_GAMES = 200  # at most, of `play_random_games`
 RANDOM_SECONDS = 30.0
@@ -32,21 +33,9 @@ FINISHED = "finished"
 FAILED = "failed"
 CUT_SHORT = "cut short"
 
-
-class Player(Protocol):
-    """A policy with memory, such as an agent's."""
-
-    def begin(self) -> None:
-        """Start a new episode."""
-        ...
-
-    def __call__(self, observation: Observation) -> int:
-        """Return the index of an action."""
-        ...
-
-
-# Trains a player on a game, which raises `OutOfTime` when training must stop; None: no player.
-TrainPlayer = Callable[[Game], Player | None]
+# Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
+# that starts an episode and returns its policy; None: there is no agent.
+TrainPlayer = Callable[[Game], Callable[[], Policy] | None]
 
 
 class OutOfTime(Exception):  # noqa: N818 - not an error
@@ -60,33 +49,30 @@ class Trace:
         self.game = game
         self.evidence = evidence
         self.seed = seed
-        self.before: Arrival | None = None
-        self.arrival = Arrival(Observation(""), position_of(game))
-        self.actions: list[str] = []
-        self.indices: list[int] = []
+        self.arrivals: list[Arrival] = []
+        self.indices: list[int] = []  # of the actions between them
         self.total = 0.0  # return
-
-    def click(self, index: int) -> None:
-        """Add an action of the present page."""
-        self.actions.append(self.arrival.page.actions[index])
-        self.indices.append(index)
 
     def arrive(self, page: Observation) -> bool:
         """Record the page that the last action led to; return whether it is new."""
-        self.before = self.arrival if self.indices else None
-        self.arrival = arrival_of(self.game, page)
-        self.total += page.reward if self.indices else 0.0
-        index = self.indices[-1] if self.indices else 0
-        return self.evidence.arrive(self.before, index, self.arrival, self.path)
+        before = self.arrivals[-1] if self.arrivals else None
+        self.arrivals.append(arrival_of(self.game, page))
+        if before is None:
+            return self.evidence.arrive(None, 0, self.arrivals[-1], self.path)
+        self.total += page.reward
+        return self.evidence.arrive(before, self.indices[-1], self.arrivals[-1], self.path)
 
     def add_error(self, message: str) -> None:
         """Record an error on the present page."""
-        self.evidence.add_error(f"{self.arrival.position.passage}: {message}", self.path)
+        passage = self.arrivals[-1].position.passage if self.arrivals else ""
+        self.evidence.add_error(f"{passage}: {message}", self.path)
 
     def path(self) -> ClickPath:
         """Return the clicks so far."""
-        text = self.arrival.page.text
-        return ClickPath(tuple(self.actions), tuple(self.indices), self.seed, (), text)
+        clicks = zip(self.arrivals, self.indices, strict=False)
+        actions = tuple(arrival.page.actions[index] for arrival, index in clicks)
+        text = self.arrivals[-1].page.text if self.arrivals else ""
+        return ClickPath(actions, tuple(self.indices), self.seed, (), text)
 
 
 class Games:
@@ -107,25 +93,24 @@ class Games:
         self._trials: Counter[tuple[Hashable, int]] = Counter()  # actions of searching games
 
     def play_random(self, until: float) -> None:
-        """Play one random game with the next seed; it does not count if its time is over."""
+        """Play one random game with the next seed."""
         tally = self.evidence.random
         seed = tally.games + tally.failed
         draw = random.Random(seed)
+        trace = self.play(tally, lambda page: draw.randrange(len(page.actions)), seed, until)
+        for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
+            self.evidence.steps[before.key, index, after.key] += 1
+
+    def play(self, tally: Tally, policy: Policy, seed: int, until: float) -> Trace:
+        """Play one game by a policy and count it, unless its time is over before its end."""
         trace = Trace(self.game, self.evidence, seed)
-
-        def count_step(_: bool) -> bool:
-            if trace.before is not None:
-                key = (trace.before.key, trace.indices[-1], trace.arrival.key)
-                self.evidence.steps[key] += 1
-            return True
-
-        result = self._play(
-            trace, lambda page: draw.randrange(len(page.actions)), until, count_step
-        )
+        result = self._play(trace, policy, until, lambda _: True)
         if result == CUT_SHORT:
             tally.cut_short += 1
         else:
-            tally.add(trace.arrival, trace.total, len(trace.indices), failed=result == FAILED)
+            last = trace.arrivals[-1] if result == FINISHED else None
+            tally.add(last, trace.total, len(trace.indices))
+        return trace
 
     def search(self, until: float) -> None:
         """Play one game that searches for new pages."""
@@ -142,7 +127,7 @@ class Games:
             if ahead:
                 index = ahead.pop()
                 return index if index < len(page.actions) else 0
-            key = trace.arrival.key
+            key = trace.arrivals[-1].key
             after = self.evidence.pages[key].successors
             indices = range(len(page.actions))
             counts = [self._trials[key, i] + len(after.get(i, ())) for i in indices]
@@ -177,10 +162,10 @@ class Games:
 
         def choose(page: Observation) -> int:
             index = policy(page)
-            trace.click(index)
+            trace.indices.append(index)
             return index
 
-        old_errors = len(getattr(self.game, "errors", ()))
+        old_errors = len(_errors(self.game))
         try:
             for step in episode(self.game, choose, trace.seed):
                 is_new = trace.arrive(step.page)
@@ -196,11 +181,15 @@ class Games:
             trace.add_error(str(error))
             return FAILED
         finally:
-            for message in list(getattr(self.game, "errors", ()))[old_errors:]:
+            for message in _errors(self.game)[old_errors:]:
                 trace.add_error(message)
             if len(trace.indices) > len(self.evidence.longest):
                 self.evidence.longest = trace.path()
         return FINISHED
+
+
+def _errors(game: Game) -> list[str]:
+    return list(game.errors) if isinstance(game, AuthoredGame) else []
 
 
 def play_random_games(
@@ -222,7 +211,7 @@ def play_random_games(
 
 
 class WatchedGame:
-    """A game whose pages are recorded as evidence, and which stops when its time is over."""
+    """A game to train on: its pages are evidence, and it stops when its time is over."""
 
     def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
         self.game = game
@@ -231,12 +220,10 @@ class WatchedGame:
         self.name = game.name
         self.max_steps = step_limit_of(game)
         self.episodes = 0
-        self.trace = Trace(game, evidence, None)
 
     @property
     def ending(self) -> str | None:
-        place = self.trace.arrival.ending
-        return place.passage if place else None
+        return self._trace.arrivals[-1].name
 
     @property
     def stopped(self) -> bool:
@@ -246,16 +233,16 @@ class WatchedGame:
         self._check_time()
         self.episodes += 1
         seed = self.episodes if seed is None else seed
-        self.trace = Trace(self.game, self.evidence, seed)
-        return self._arrive(self.game.reset(seed))
+        self._trace = Trace(self.game, self.evidence, seed)
+        page = self.game.reset(seed)
+        self._trace.arrive(page)
+        return page
 
     def step(self, index: int) -> Observation:
         self._check_time()
-        self.trace.click(index)
-        return self._arrive(self.game.step(index))
-
-    def _arrive(self, page: Observation) -> Observation:
-        self.trace.arrive(page)
+        self._trace.indices.append(index)
+        page = self.game.step(index)
+        self._trace.arrive(page)
         return page
 
     def _check_time(self) -> None:
@@ -263,27 +250,22 @@ class WatchedGame:
             raise OutOfTime
 
 
-def play_agent(game: Game, evidence: Evidence, train: TrainPlayer, seconds: float) -> None:
-    """Train a player on the game and let it play, for some seconds in all.
+def play_agent(games: Games, train: TrainPlayer, seconds: float) -> None:
+    """Train an agent on the game and let it play, for some seconds in all.
 
     Its score is a lower bound of what can be scored; the pages that it meets count as evidence.
     """
+    evidence = games.evidence
     start = time.monotonic()
-    watched = WatchedGame(game, evidence, start + LEARNING * seconds)
-    tally = evidence.agent
+    watched = WatchedGame(games.game, evidence, start + LEARNING * seconds)
     try:
-        player = train(watched)
-        if player is None:
+        new_policy = train(watched)
+    except (OutOfTime, InputError):  # no time, or settings that do not suit the game
+        return
+    if new_policy is None:
+        return
+    evidence.agent_lessons = watched.episodes
+    for number in range(MAX_AGENT_GAMES):
+        if time.monotonic() > start + seconds:
             return
-        evidence.agent_lessons = watched.episodes
-        watched.until = start + seconds
-        for number in range(MAX_AGENT_GAMES):
-            player.begin()
-            for _ in episode(watched, player, AGENT_SEED + number):
-                pass
-            trace = watched.trace
-            tally.add(trace.arrival, trace.total, len(trace.indices))
-    except OutOfTime:
-        tally.cut_short += 1
-    except InputError:  # the game cannot be played with these settings: there is no agent
-        evidence.agent = Tally()
+        games.play(evidence.agent, new_policy(), AGENT_SEED + number, start + seconds)

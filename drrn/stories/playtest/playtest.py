@@ -14,12 +14,12 @@ from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.optional import step_limit_of, title_of
-from drrn.stories.authored import EXPLORE_LIMIT, Explorable, TimedSearch
+from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable, TimedSearch
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
-from drrn.stories.playtest.checks import check_expectation
+from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import LOOP, Source
+from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
 from drrn.stories.playtest.findings import (
     Ending,
@@ -96,8 +96,7 @@ class StoryTest:
         if can_be_compiled(game):
             self.why_not = "it has too many states for the time"
         self.interrupted = False
-        self._random_seconds = 0.0
-        self._searching_seconds = 0.0
+        self._seconds = {True: 0.0, False: 0.0}  # of random games, and of searching games
 
     @property
     def compiled(self) -> Compiled | None:
@@ -141,28 +140,23 @@ class StoryTest:
             self._search(self._at(SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
                 return
-        will_train = self._can_train() and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS
-        part = PLAYING if will_train else 1.0
+        rewards = {ending.reward for ending in self.evidence.endings.values()}
+        train = self.train if len(rewards) > 1 else None
+        part = 1.0
+        if train and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS:
+            part = PLAYING
         self._play(part, part)
         seconds = self._at(1) - time.monotonic()
-        if self.train and self._can_train() and seconds > MIN_AGENT_SECONDS:
+        if train and seconds > MIN_AGENT_SECONDS:
             self.progress("training an agent, which then plays")
-            play_agent(self.game, self.evidence, self.train, seconds)
-
-    def _can_train(self) -> bool:
-        """Whether there is something to learn: some endings pay more than others."""
-        rewards = {ending.reward for ending in self.evidence.endings.values()}
-        return self.train is not None and len(rewards) > 1
+            play_agent(self.games, train, seconds)
 
     def _search(self, until: float) -> None:
-        search_states(
-            self.game, self.evidence, until, lambda n: self.progress(f"{n:,} states searched")
-        )
+        search_states(self.game, self.evidence, until, _count("states searched", self.progress))
 
     def _seek_links(self, until: float) -> None:
         """Play searching games for links that the search had no time to follow."""
-        links = Source(self.game).links
-        pairs = {(name, target) for name, targets in links.items() for target in targets}
+        pairs = Source(self.game).pairs
         while not self.evidence.complete and not pairs <= self.evidence.links:
             if time.monotonic() >= until:
                 return
@@ -204,12 +198,10 @@ class StoryTest:
             start = time.monotonic()
             if start > self._at(part):
                 return
-            if random_only or self._random_seconds <= self._searching_seconds:
-                self.games.play_random(self._at(last_part))
-                self._random_seconds += time.monotonic() - start
-            else:
-                self.games.search(self._at(last_part))
-                self._searching_seconds += time.monotonic() - start
+            is_random = random_only or self._seconds[True] <= self._seconds[False]
+            play = self.games.play_random if is_random else self.games.search
+            play(self._at(last_part))
+            self._seconds[is_random] += time.monotonic() - start
             games = f"{self.evidence.random.games:,} random games"
             self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
 
@@ -237,7 +229,7 @@ def inspect_game(
         compiled: The compiled game; the findings are then exact.
         why_not: Why the game is not compiled.
         limit: States to visit in a story that is not compiled.
-        seconds: How long to play a game that can only be stepped.
+        seconds: How long to play a game that is not compiled.
         returns: Whether to compute the highest return and the best memoryless policy.
         progress: Called with a description of what is being done.
     """
@@ -251,7 +243,7 @@ def inspect_game(
         statistics = compiled_statistics(game, compiled)
     elif isinstance(game, Explorable):
         statistics = explore(game, evidence, limit, _count("states", progress))
-        play_random_games(Games(game, evidence), progress=count)
+        play_random_games(Games(game, evidence), seconds=seconds, progress=count)
     else:
         pages = PageStatistics()
         games = Games(game, evidence, pages.add, strict=True)
@@ -265,23 +257,6 @@ def inspect_game(
     findings = gather(game, evidence, solution, statistics)
     time_spent = time.monotonic() - start
     return replace(findings, why_not=why_not, seconds=time_spent, interrupted=interrupted)
-
-
-def explore_endings(
-    game: Explorable, limit: int, seconds: float, progress: Progress | None = None
-) -> tuple[Findings, int]:
-    """Explore a story; if not every state was visited, play random games for some seconds.
-
-    Returns:
-        The findings, and the number of endings that only random games reached.
-    """
-    evidence = Evidence()
-    statistics = explore(game, evidence, limit, _count("states", progress))
-    explored = len(evidence.endings)
-    if not evidence.complete:
-        count = _count("random games", progress)
-        play_random_games(Games(game, evidence), seconds=seconds, progress=count)
-    return gather(game, evidence, None, statistics), len(evidence.endings) - explored
 
 
 def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
@@ -298,89 +273,83 @@ def gather(
     source = Source(game)
     if solution is not None:
         _add_solution(evidence, source, solution)
-    rewards = [ending.reward for ending in evidence.endings.values()]
-    findings = Findings(
+    findings = _sampled(game, source, evidence)
+    if solution is not None:
+        findings = _with_exact_scores(findings, solution)
+    loops = solution.traps if solution else coverage.loops(evidence)
+    if evidence.complete or not findings.exact:  # else untried links are not known to be untaken
+        findings = replace(findings, untaken_links=coverage.untaken_links(source, evidence))
+    findings = replace(
+        findings,
+        statistics=statistics,
+        never_reached=coverage.never_reached(source, evidence, exact=findings.exact),
+        endings=_endings(source, evidence, solution),
+        dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
+    )
+    checker = Checker(findings, evidence, solution)
+    return replace(findings, expectations=list(map(checker.check, source.rules.expectations)))
+
+
+def _sampled(game: Game, source: Source, evidence: Evidence) -> Findings:
+    """Return what does not depend on whether the findings are exact."""
+    rules = {key.rule for key in evidence.endings}
+    return Findings(
         game.name,
         title_of(game),
-        source=source.story.source if source.story else "",
+        source=source.story.source,
         complete=evidence.complete,
         games=evidence.random.games,
         cut_short=evidence.random.cut_short,
         searching_games=evidence.searching_games,
         agent_lessons=evidence.agent_lessons if evidence.agent.games else 0,
         max_steps=step_limit_of(game),
-        endings=_endings(source, evidence, solution),
         random=evidence.random.play(),
         agent=evidence.agent.play(),
-        top_reward=max(rewards, default=None),
-        notes=_notes(game, source),
-        statistics=statistics,
-        states=evidence.states,
-        states_complete=evidence.complete,
-    )
-    if solution is not None:
-        findings = replace(
-            findings,
-            exact=True,
-            random=solution.random,
-            best=solution.best,
-            memoryless=solution.memoryless,
-            top_reward=solution.best.final_reward.mean,
-            states=max(evidence.states, solution.compiled.raw_states),
-            states_complete=solution.compiled.raw_complete,
-            live_states=solution.compiled.live_states,
-            merged_states=len(solution.compiled),
-            trap_states=solution.trap_states,
-        )
-    return _check(_cover(findings, source, evidence, solution), source, evidence, solution)
-
-
-def _cover(
-    findings: Findings, source: Source, evidence: Evidence, solution: Solution | None
-) -> Findings:
-    """Add coverage, issues and advice."""
-    rules = {key.rule for key in evidence.endings}
-    findings = replace(
-        findings,
+        top_reward=max((ending.reward for ending in evidence.endings.values()), default=None),
         passages=coverage.passages_covered(source, evidence),
         links=coverage.links_covered(source, evidence),
-        never_reached=coverage.never_reached(source, evidence, exact=findings.exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
-        dead_ends=[*coverage.dead_ends(source, evidence), *_loops(evidence, solution)],
         broken_links=coverage.broken_links(source),
         errors=_errors(source, evidence),
         problems=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
+        notes=_notes(game),
         variables=coverage.variable_values(evidence),
+        states=evidence.states,
+        states_complete=evidence.complete,
     )
-    if findings.exact and not evidence.complete:  # untried links are not known to be untaken
-        return findings
-    return replace(findings, untaken_links=coverage.untaken_links(source, evidence))
 
 
-def _check(
-    findings: Findings, source: Source, evidence: Evidence, solution: Solution | None
-) -> Findings:
-    """Add the verdicts on expectations; then drop loops if there is no ending to reach."""
-    expected = source.rules.expectations
-    checks = [check_expectation(one, findings, evidence, solution) for one in expected]
-    dead_ends = [i for i in findings.dead_ends if evidence.endings or i.kind != LOOP]
-    return replace(findings, expectations=checks, dead_ends=dead_ends)
+def _with_exact_scores(findings: Findings, solution: Solution) -> Findings:
+    compiled = solution.compiled
+    return replace(
+        findings,
+        exact=True,
+        random=solution.random,
+        best=solution.best,
+        memoryless=solution.memoryless,
+        top_reward=solution.best.final_reward.mean,
+        states=max(findings.states, compiled.raw_states),
+        states_complete=compiled.raw_complete,
+        live_states=compiled.live_states,
+        merged_states=len(compiled),
+        trap_states=solution.trap_states,
+    )
 
 
 def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:
     """Add everything that a compiled game reaches to the evidence."""
     compiled = solution.compiled
     paths = ShortestPaths(compiled)
-    for key, ending in paths.to_endings().items():
-        evidence.endings[key] = EndingRecord(ending, source.reward(key), ending.comes_to)
-    if source.story is None or source.is_ink:
+    for key, path in paths.to_endings().items():
+        evidence.endings[key] = EndingRecord(path, source.reward(key), path.comes_to)
+    if source.engine in ("", INK):
         return
     passages = paths.to_passages()
     for name in source.story.pages.keys() - set(compiled.unreached):
-        path = passages.get(name) or evidence.passages.get(name)
-        evidence.passages[name] = path or ClickPath()
+        path = passages.get(name) or evidence.passages.get(name) or ClickPath()
+        evidence.passages[name] = path
     evidence.links |= link_pairs(compiled)
 
 
@@ -397,7 +366,7 @@ def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> l
         endings.append(
             Ending(
                 name=key.passage,
-                reward=record.reward if source.story is None else source.reward(key),
+                reward=source.reward(key) if source.engine else record.reward,
                 rule=None if key.rule is None else key.rule + 1,
                 last_words=last_words(record.text),
                 path=record.path,
@@ -408,32 +377,27 @@ def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> l
                 variants=tuple(record.variants),
             )
         )
-    odds = {
-        id(ending): ending.probability.mean if ending.probability else 0.0 for ending in endings
-    }
-    return sorted(endings, key=lambda ending: (-ending.reward, -odds[id(ending)], ending.name))
 
+    def order(ending: Ending) -> tuple[float, float, str]:
+        odds = ending.probability.mean if ending.probability else 0.0
+        return -ending.reward, -odds, ending.name
 
-def _loops(evidence: Evidence, solution: Solution | None) -> list[Issue]:
-    if solution is None:
-        return coverage.loops(evidence)
-    what = "a loop without a way out: no ending is reachable from here"
-    return [Issue(name, what, path=path, kind=LOOP) for name, path in solution.traps.items()]
+    return sorted(endings, key=order)
 
 
 def _errors(source: Source, evidence: Evidence) -> list[Issue]:
     issues = []
     for error, path in evidence.errors.items():
         name, _, what = error.partition(": ")
-        passage = source.story.passages.get(name) if source.story else None
+        passage = source.story.passages.get(name)
         issues.append(Issue(name, what, passage.line if passage else 1, path))
     return issues
 
 
-def _notes(game: Game, source: Source) -> list[str]:
-    if not isinstance(game, Explorable):
+def _notes(game: Game) -> list[str]:
+    if not isinstance(game, AuthoredGame):
         note = getattr(game, "note", "")
         return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
     inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
-    return [*game.story.notes, *inputs, *coverage.rules_without_effect(source)]
+    return [*game.story.notes, *inputs]

@@ -23,8 +23,17 @@ from drrn.document import (
     to_html,
 )
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import BEHIND, LOOP, RULE_OF_THREE
-from drrn.stories.playtest.findings import FAILED, PASSED, UNSURE, Ending, Findings, Issue
+from drrn.stories.playtest.coverage import RULE_OF_THREE
+from drrn.stories.playtest.findings import (
+    BEHIND,
+    FAILED,
+    LOOP,
+    PASSED,
+    UNSURE,
+    Ending,
+    Findings,
+    Issue,
+)
 from drrn.writing import counted, one_line, percent
 
 MAX_STEPS = 40  # of a path that are printed

@@ -8,12 +8,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game
 from drrn.game.enumerable import Enumerable
-from drrn.stories.authored import Position
+from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Arrival, Evidence, ending_key
+from drrn.stories.playtest.evidence import Arrival, Evidence
 
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
@@ -21,19 +21,18 @@ OUTCOME_SECONDS = 1.0  # for the outcomes of one action
 SAMPLES = 3  # of an action's outcomes, if they cannot be listed
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
-Progress = Callable[[int], None]
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
 
 
 def search_states(
-    game: Game, evidence: Evidence, until: float, progress: Progress | None = None
+    game: Game, evidence: Evidence, until: float, progress: Callable[[int], None] | None = None
 ) -> None:
     """Visit every state while there is time; set `evidence.complete` if all were visited."""
     if not isinstance(game, Enumerable):
         return
     search = _Search(game, evidence, until)
     try:
-        evidence.complete = search.run(progress)
+        evidence.complete = search.run(progress or (lambda _: None))
     except (InputError, LostError, UnlistedError):  # a page could not be shown a second time
         evidence.complete = False
     finally:
@@ -56,7 +55,7 @@ class _Search:
         self.is_listed = True  # whether all outcomes could be listed
         self.last_news = 0  # number of states when something new was last seen
 
-    def run(self, progress: Progress | None) -> bool:
+    def run(self, progress: Callable[[int], None]) -> bool:
         """Return whether every state was visited."""
         for chance, state in self._bounded(self.game.opening()):
             self._visit(None, 0, chance, state)
@@ -67,9 +66,14 @@ class _Search:
             for index in range(len(self.arrivals[state].page.actions)):
                 if not self._follow(state, index):
                     return False
-            if progress:
-                progress(len(self.origins))
+            progress(len(self.origins))
         return self.is_listed
+
+    def _is_worthwhile(self) -> bool:
+        """Stop if most states brought nothing new, unless a condition must be checked in all."""
+        if self.evidence.forbidden:
+            return True
+        return len(self.origins) < max(ENOUGH, 2 * self.last_news)
 
     def _follow(self, state: Hashable, index: int) -> bool:
         """Visit the outcomes of an action; return False if time or states have run out."""
@@ -114,34 +118,22 @@ class _Search:
             self.origins[state] = None if before is None else (before, index, chance)
             self.arrivals[state] = self._arrival(state)
         origin = self.arrivals[before] if before is not None else None
-        size = self._evidence_size()
+        size = self.evidence.size
         now = self.arrivals[state]
         is_new_page = self.evidence.arrive(origin, index, now, lambda: self._path(state))
         if is_new_state:
             (self.new_pages if is_new_page else self.old_pages).append(state)
         if before is not None and chance < 1:
             self.outcomes.setdefault((before, index), {})[state] = chance
-        if size != self._evidence_size():
+        if size != self.evidence.size:
             self.last_news = len(self.origins)
 
-    def _evidence_size(self) -> tuple[int, ...]:
-        seen = self.evidence
-        counts = map(len, (seen.passages, seen.links, seen.endings, seen.errors))
-        return (*counts, seen.value_count)
-
-    def _is_worthwhile(self) -> bool:
-        """Stop if most states brought nothing new, unless a condition must be checked in all."""
-        if self.evidence.forbidden:
-            return True
-        return len(self.origins) < max(ENOUGH, 2 * self.last_news)
-
     def _arrival(self, state: Hashable) -> Arrival:
-        page: Observation = self.game.look(state)
-        position = self.game.position_at(state) if hasattr(self.game, "position_at") else Position()
-        if page.actions:
-            return Arrival(page, position)
-        name = self.game.ending_at(state) if hasattr(self.game, "ending_at") else None
-        return Arrival(page, position, ending_key(name, position, page))
+        page = self.game.look(state)
+        is_story = isinstance(self.game, AuthoredGame)
+        position = self.game.position_at(state) if is_story else Position()
+        ending_at = None if page.actions else getattr(self.game, "ending_at", None)
+        return Arrival(page, position, ending_at(state) if ending_at else None)
 
     def _path(self, state: Hashable) -> ClickPath:
         """Return the clicks by which a state was first reached."""
@@ -154,14 +146,9 @@ class _Search:
             state, index, _ = origin
             actions.append(self.arrivals[state].page.actions[index])
             choices.append(index)
-        reverse = slice(None, None, -1)
-        return ClickPath(
-            tuple(actions[reverse]),
-            tuple(choices[reverse]),
-            None,
-            tuple(chances[reverse]),
-            last.page.text,
-        )
+        for steps in (actions, choices, chances):
+            steps.reverse()
+        return ClickPath(tuple(actions), tuple(choices), None, tuple(chances), last.page.text)
 
     def _chance(self, origin: Origin, action: str | None, last: Arrival) -> float:
         """Return how likely a step leads to where the next action, or the last page, follows."""

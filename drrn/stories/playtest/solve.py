@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId, Flags, Ints
+from drrn.compiled.game import Compiled, Flags
 from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import Estimate, Play
-from drrn.text import ranges
+from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
 
-MIN_RISE = 1.5  # a step that makes its goal less than 1.5 times as likely is not decisive
-
-Outcome = tuple[float, int]  # probability, state
+Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
 T = TypeVar("T")
 
 
@@ -37,7 +35,7 @@ class Solution:
     memoryless: Play | None
     random_endings: dict[EndingId, float]  # probabilities
     best_endings: dict[EndingId, float]
-    traps: dict[str, ClickPath]  # passages, or first words, of states that reach no ending
+    traps: list[Issue]  # pages that reach no ending
     trap_states: int
 
 
@@ -88,22 +86,56 @@ def _by_ending(compiled: Compiled, score: Score) -> dict[EndingId, float]:
     return dict(total)
 
 
+def _states(
+    compiled: Compiled, slots: Callable[[int], Iterable[int]], cost: Callable[[float], float]
+) -> dict[int, Step | None]:
+    """Search the states, cheapest first, each with the step to it (None at a start).
+
+    Args:
+        compiled: The game.
+        slots: Returns the slots of a state that are followed.
+        cost: Returns the cost of an outcome by its probability.
+    """
+    order = itertools.count()  # of two states with equal costs, the first one found comes first
+    heap: list[tuple[float, int, int, Step | None]] = []
+    for start in np.flatnonzero(compiled.start):
+        heapq.heappush(heap, (cost(compiled.start[start]), next(order), int(start), None))
+    steps: dict[int, Step | None] = {}
+    while heap:
+        total, _, state, step = heapq.heappop(heap)
+        if state in steps:
+            continue
+        steps[state] = step
+        for slot in slots(state):
+            for chance, after in _outcomes(compiled, slot):
+                if after not in steps:
+                    entry = (total + cost(chance), next(order), after, (slot, chance))
+                    heapq.heappush(heap, entry)
+    return steps
+
+
+def _slots(compiled: Compiled, state: int) -> range:
+    return range(int(compiled.first[state]), int(compiled.first[state + 1]))
+
+
+def _outcomes(compiled: Compiled, slot: int) -> list[tuple[float, int]]:
+    """Return the probability and the state of each outcome of a slot."""
+    outcomes = compiled.outcomes(slot)
+    chances = compiled.probability[outcomes].tolist()
+    return list(zip(chances, compiled.successor[outcomes].tolist(), strict=True))
+
+
+def _path(compiled: Compiled, steps: list[Step], text: str) -> ClickPath:
+    actions = tuple(compiled.actions[compiled.action[slot]] for slot, _ in steps)
+    return ClickPath(actions, (), None, tuple(chance for _, chance in steps), text)
+
+
 class ShortestPaths:
     """Shortest paths from the start to every state, assuming favourable draws."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
-        # Nearest states first, each with the slot and the probability by which it is reached.
-        self.states: dict[int, tuple[int, float] | None] = {
-            int(state): None for state in np.flatnonzero(compiled.start)
-        }
-        queue = list(self.states)
-        for state in queue:
-            for slot in range(int(compiled.first[state]), int(compiled.first[state + 1])):
-                for chance, successor in _outcomes(compiled, slot):
-                    if successor not in self.states:
-                        self.states[successor] = (slot, chance)
-                        queue.append(successor)
+        self.states = _states(compiled, lambda state: _slots(compiled, state), lambda _: 1.0)
 
     def path(self, state: int) -> ClickPath:
         """Return the path to a state, with the probability of each step."""
@@ -127,7 +159,7 @@ class ShortestPaths:
         """Return the path to each ending."""
         endings = [*self.compiled.endings, None]  # -1, a state that has not ended, is the last
         paths = self.to_first(lambda state: endings[self.compiled.ending_at[state]])
-        return {key: with_deciding_chances(self.compiled, path) for key, path in paths.items()}
+        return {key: _with_deciding_chances(self.compiled, path) for key, path in paths.items()}
 
     def to_passages(self) -> dict[str, ClickPath]:
         """Return the path to each passage."""
@@ -139,68 +171,76 @@ class ShortestPaths:
         nearest = next((state for state in self.states if state in states), None)
         if nearest is None:
             return None
-        return with_deciding_chances(self.compiled, self.path(nearest))
+        return _with_deciding_chances(self.compiled, self.path(nearest))
 
 
-def _traps(compiled: Compiled, is_trap: Flags) -> dict[str, ClickPath]:
+def _with_deciding_chances(compiled: Compiled, path: ClickPath) -> ClickPath:
+    """Return the path with chances below 1 only where a draw decides if the path can continue."""
+    cache: dict[tuple[int, int], bool] = {}
+
+    def outcomes_of(state: int, number: int) -> list[tuple[float, int]]:
+        for slot in _slots(compiled, state):
+            if compiled.actions[compiled.action[slot]] == path.actions[number]:
+                return _outcomes(compiled, slot)
+        return []
+
+    def is_possible(state: int, number: int) -> bool:
+        if number == len(path):
+            return bool(compiled.texts[compiled.text[state]] == path.comes_to)
+        key = (state, number)
+        if key not in cache:
+            outcomes = outcomes_of(state, number)
+            cache[key] = any(is_possible(after, number + 1) for _, after in outcomes)
+        return cache[key]
+
+    starts = map(int, np.flatnonzero(compiled.start))
+    state = next((start for start in starts if is_possible(start, 0)), None)
+    if state is None:  # two actions of a page have the same words
+        return path
+    chances = []
+    for number in range(len(path)):
+        outcomes = [o for o in outcomes_of(state, number) if is_possible(o[1], number + 1)]
+        chances.append(min(1.0, sum(chance for chance, _ in outcomes)))
+        state = outcomes[0][1]
+    return replace(path, chances=tuple(chances))
+
+
+def _traps(compiled: Compiled, is_trap: Flags) -> list[Issue]:
     if not is_trap.any():
-        return {}
+        return []
     label = compiled.label
-    return ShortestPaths(compiled).to_first(lambda state: label(state) if is_trap[state] else None)
-
-
-def _outcomes(compiled: Compiled, slot: int) -> Iterator[Outcome]:
-    outcomes = compiled.outcomes(slot)
-    chances = compiled.probability[outcomes].tolist()
-    yield from zip(chances, compiled.successor[outcomes].tolist(), strict=True)
-
-
-def _path(compiled: Compiled, steps: list[tuple[int, float]], text: str) -> ClickPath:
-    """Return the path of slots, each with its probability."""
-    actions = tuple(compiled.actions[compiled.action[slot]] for slot, _ in steps)
-    return ClickPath(actions, (), None, tuple(chance for _, chance in steps), text)
+    paths = ShortestPaths(compiled).to_first(lambda s: label(s) if is_trap[s] else None)
+    what = "a loop without a way out: no ending is reachable from here"
+    return [Issue(name, what, path=path, kind=LOOP) for name, path in paths.items()]
 
 
 def link_pairs(compiled: Compiled) -> set[tuple[str, str]]:
     """Return the passages of all pairs of consecutive pages."""
-    counts = np.diff(compiled.row_first)[compiled.row]
-    outcomes = ranges(compiled.row_first[compiled.row], counts)
-    origins = np.repeat(compiled.passage[compiled.slot_state], counts)
-    targets = compiled.passage[compiled.successor[outcomes]]
-    pairs = np.unique(np.column_stack([origins, targets]), axis=0)
+    chain = Chain(compiled, uniform(compiled))
+    passages = [compiled.passage[chain.origin], compiled.passage[chain.successor]]
+    pairs = np.unique(np.column_stack(passages), axis=0)
     return {(compiled.passages[one], compiled.passages[other]) for one, other in pairs}
 
 
 def longer_than(compiled: Compiled, steps: int) -> ClickPath | None:
     """Return the path of a game that has not ended after `steps`; None if every game has."""
-    layers = [np.flatnonzero((compiled.start > 0) & ~compiled.ended)]
+    chain = Chain(compiled, uniform(compiled))
+    continuing = [~compiled.ended]  # states that have not ended after 0, 1, … more steps
     for _ in range(steps):
-        is_reached = np.zeros(len(compiled), bool)
-        for state in layers[-1]:
-            for row in np.unique(compiled.row[compiled.first[state] : compiled.first[state + 1]]):
-                outcomes = slice(compiled.row_first[row], compiled.row_first[row + 1])
-                is_reached[compiled.successor[outcomes]] = True
-        layers.append(np.flatnonzero(is_reached & ~compiled.ended))
-        if not len(layers[-1]):
-            return None
-    last = int(layers[-1][0])
-    text = compiled.texts[compiled.text[last]]
-    path: list[tuple[int, float]] = []
-    for layer in layers[-2::-1]:
-        slot, chance = _step_to(compiled, layer, last)
+        states = np.zeros(len(compiled), bool)
+        states[chain.origin[continuing[-1][chain.successor]]] = True
+        continuing.append(states)
+    starts = np.flatnonzero((compiled.start > 0) & continuing.pop())
+    if not len(starts):
+        return None
+    state = int(starts[0])
+    path: list[Step] = []
+    for states in reversed(continuing):
+        slots = _slots(compiled, state)
+        outcomes = ((slot, *outcome) for slot in slots for outcome in _outcomes(compiled, slot))
+        slot, chance, state = next(outcome for outcome in outcomes if states[outcome[2]])
         path.append((slot, chance))
-        last = int(compiled.slot_state[slot])
-    return _path(compiled, path[::-1], text)
-
-
-def _step_to(compiled: Compiled, states: Ints, target: int) -> tuple[int, float]:
-    """Return the first slot of some states that can lead to a target, with its probability."""
-    for state in states:
-        for slot in range(int(compiled.first[state]), int(compiled.first[state + 1])):
-            for chance, successor in _outcomes(compiled, slot):
-                if successor == target:
-                    return slot, chance
-    raise AssertionError("every state of a layer has a predecessor in the layer before")
+    return _path(compiled, path, compiled.texts[compiled.text[state]])
 
 
 @dataclass(frozen=True)
@@ -216,111 +256,22 @@ class WalkthroughStep:
 
 def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
     """Return the most likely course of best play; it stops early if the best is never to end."""
-    slots = best(compiled).slot
-    origins = _likeliest(compiled, slots)
-    ends = [state for state in origins if compiled.ended[state]]
-    state = ends[0] if ends else next(reversed(origins))
+    best_slot = best(compiled).slot
+    ended = compiled.ended
+    origins = _states(
+        compiled,
+        lambda state: [] if ended[state] else [int(best_slot[state])],
+        lambda chance: -math.log(chance),
+    )
+    state = next((state for state in origins if ended[state]), next(reversed(origins)))
     steps = []
     chance = 1.0
     while True:
         text = compiled.texts[compiled.text[state]]
-        action = None
-        if not compiled.ended[state]:
-            action = compiled.actions[compiled.action[slots[state]]]
+        action = None if ended[state] else compiled.actions[compiled.action[best_slot[state]]]
         steps.append(WalkthroughStep(state, compiled.label(state), text, action, chance))
-        origin = origins[state]
-        if origin is None:
+        step = origins[state]
+        if step is None:
             return steps[::-1]
-        state, chance = origin
-
-
-def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, tuple[int, float] | None]:
-    """Return the states of a policy, likeliest first, with the state before and the probability."""
-    origins: dict[int, tuple[int, float] | None] = {}
-    heap: list[tuple[float, int, tuple[int, float] | None]] = [
-        (-math.log(compiled.start[state]), int(state), None)
-        for state in np.flatnonzero(compiled.start)
-    ]
-    while heap:
-        cost, state, origin = heapq.heappop(heap)
-        if state in origins:
-            continue
-        origins[state] = origin
-        if compiled.ended[state]:
-            continue
-        for chance, successor in _outcomes(compiled, int(slots[state])):
-            if successor not in origins:
-                heapq.heappush(heap, (cost - math.log(chance), successor, (state, chance)))
-    return origins
-
-
-@dataclass(frozen=True)
-class DecidingStep:
-    """The step of a path that raises the probability of its goal in random play most."""
-
-    number: int  # from 1
-    action: str
-    by_chance: bool  # by the outcome of the action; else by its choice
-    before: float
-    after: float
-
-    @property
-    def rise(self) -> float:
-        return self.after / self.before if self.before > 0 else 0.0
-
-
-def deciding_step(
-    compiled: Compiled, path: ClickPath, endings: Collection[EndingId]
-) -> DecidingStep | None:
-    """Return the step that decides most on the path to some endings; None if no step stands out."""
-    is_goal = np.array([place in endings for place in compiled.endings] + [False])
-    goal = is_goal[compiled.ending_at]  # -1, a state that has not ended, is the last
-    odds = Chain(compiled, uniform(compiled)).value(goal.astype(float))
-    odds[goal] = 1.0
-    steps = []
-    for number, (state, outcomes, favourable) in enumerate(_along(compiled, path), 1):
-        chosen = float(sum(chance * odds[after] for chance, after in outcomes))
-        action = path.actions[number - 1]
-        steps.append(DecidingStep(number, action, False, float(odds[state]), chosen))
-        steps.append(DecidingStep(number, action, True, chosen, float(odds[favourable[0][1]])))
-    top = max(steps, key=lambda step: step.rise, default=None)
-    return top if top is not None and top.rise >= MIN_RISE else None
-
-
-def with_deciding_chances(compiled: Compiled, path: ClickPath) -> ClickPath:
-    """Return the path with chances below 1 only where a draw decides if the path can continue."""
-    chances = []
-    for _, _, favourable in _along(compiled, path):
-        chances.append(min(1.0, sum(chance for chance, _ in favourable)))
-    return replace(path, chances=tuple(chances)) if len(chances) == len(path) else path
-
-
-def _along(
-    compiled: Compiled, path: ClickPath
-) -> Iterator[tuple[int, list[Outcome], list[Outcome]]]:
-    """Yield each state of a path, the outcomes of its action, and those that allow the rest."""
-    cache: dict[tuple[int, int], bool] = {}
-
-    def outcomes_of(state: int, number: int) -> list[Outcome]:
-        for slot in range(int(compiled.first[state]), int(compiled.first[state + 1])):
-            if compiled.actions[compiled.action[slot]] == path.actions[number]:
-                return list(_outcomes(compiled, slot))
-        return []
-
-    def is_possible(state: int, number: int) -> bool:
-        if number == len(path):
-            return bool(compiled.texts[compiled.text[state]] == path.comes_to)
-        key = (state, number)
-        if key not in cache:
-            outcomes = outcomes_of(state, number)
-            cache[key] = any(is_possible(after, number + 1) for _, after in outcomes)
-        return cache[key]
-
-    starts = map(int, np.flatnonzero(compiled.start))
-    state = next((start for start in starts if is_possible(start, 0)), None)
-    for number in range(len(path)) if state is not None else ():
-        assert state is not None
-        outcomes = outcomes_of(state, number)
-        favourable = [(chance, s) for chance, s in outcomes if is_possible(s, number + 1)]
-        yield state, outcomes, favourable
-        state = favourable[0][1]
+        chance = step[1]
+        state = int(compiled.slot_state[step[0]])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import Face
+from drrn.compiled.search import Face
 from drrn.game.contract import Game, Observation
 from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
 from drrn.stories.authored import Explorable, explorable, paraphrases_of

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from drrn.errors import InputError
 from drrn.stories.twine.script import Problem, Script, summarise
 from drrn.stories.twine.story import Story
-from drrn.stories.twine.twine1.macros import read_passage
+from drrn.stories.twine.twine1.macros import Reader
 
 VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
 # Code of the formats of Twine 2 that Twine 1 would display as text.
@@ -65,15 +65,13 @@ def format_of(script: Script) -> str:
     return "SugarCube" if by_macros else twine_2_format(script.story)
 
 
-def read_script(
-    story: Story, answers: dict[str, str], macros: Mapping[str, str] | None = None
-) -> Script:
+def read_script(story: Story, answers: dict[str, str]) -> Script:
     """Parse a story; its script's `problems` are what cannot be played.
 
     Raises:
         ForeignError: Most of the story would be missing: only its own engine can play it.
     """
-    script = Script(story, answers, macros=macros or {})
+    script = Script(story, answers)
     names = frozenset(story.pages)
     if story.start not in names:
         raise ForeignError(
@@ -88,8 +86,9 @@ def read_script(
     gc.disable()  # a big story makes a million closures and no garbage
     try:
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
-            script.tags[name] = story.passages[name].tags
-            script.nodes[name] = read_passage(script, story.passages[name], names)
+            passage = story.passages[name]
+            script.tags[name] = passage.tags
+            script.nodes[name] = Reader(script, passage, names).read(passage.text)
     finally:
         if collecting:
             gc.enable()
@@ -112,10 +111,8 @@ def complaint(script: Script) -> str:
     """Return one line for each cause of problems, under a sentence that names the remedy."""
     count = len(script.problems)
     things = f"{count} thing{'s' * (count > 1)} in this {format_of(script)} story"
-    remedy = "lenient play leaves them out"
-    if script.unknown:
-        remedy += "; [macros] in a TOML can define an unknown macro"
-    head = f"{script.story.source}: {' '.join(things.split())} cannot be played ({remedy}):"
+    things = things.replace("  ", " ")
+    head = f"{script.story.source}: {things} cannot be played (lenient play leaves them out):"
     return "\n  ".join([head, *summarise(script.problems)])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Union
@@ -84,14 +83,6 @@ def _count(chances: Chances) -> int:
     return chances if isinstance(chances, int) else len(chances)
 
 
-def unit_shares(low: float, high: float) -> tuple[int, tuple[float, ...]]:
-    """Return the floor of `low` and the share of the interval in each unit from there on."""
-    first = math.floor(low)
-    last = math.ceil(high)
-    parts = (min(k + 1, high) - max(k, low) for k in range(first, max(last, first + 1)))
-    return first, tuple(part / (high - low) for part in parts)
-
-
 # --- links
 
 
@@ -128,6 +119,7 @@ class Page:
     pieces: list[str | Link] = field(default_factory=list)
     passages: list[str] = field(default_factory=list)  # on this page, displayed ones included
     parameters: tuple[Value, ...] = ()
+    uniform: int = 0  # the end of Math.random()'s range that is being evaluated
     depth: int = 0
     length: int = 0
     _cache: dict[str, Value] = field(default_factory=dict)

@@ -10,22 +10,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
-from dataclasses import dataclass
 
 # Limits of a pattern that `re` may search:
-MOST_REPEATS = 2  # open-ended repeats
-MOST_TIMES = 20  # a repeat up to a larger number counts as open-ended
-MOST_PATHS = 1_000  # combinations of alternatives
-TOKEN = re.compile(
-    r"""(?P<escape>\\.)
-    | (?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])
-    | (?P<open>\((?:\?[:=!]|\?<[=!]|\?P?<\w+>|\?[\w-]*:)?)
-    | (?P<close>\))
-    | (?P<repeat>[*+?]|\{(?P<least>\d*)(?P<comma>,?)(?P<most>\d*)\})[?+]?
-    | (?P<bar>\|)
-    | (?P<other>.)""",
-    re.X | re.S,
-)
+MOST_REPEATS = 2  # open-ended ones and those with a number
+MOST_CHOICES = 10  # alternatives and optional parts
+ESCAPE = re.compile(r"\\.", re.S)
+CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.S)
+BACK_REFERENCE = re.compile(r"\\\d|\(\?P=")
+GROUP_OPENING = re.compile(r"\(\?(?:P?<\w+>|<?[=!]|[\w-]*:)?")
+REPEATED_GROUP = re.compile(r"\)[*+{]")
 GLOBAL_FLAGS = re.compile(r"^\(\?[a-zA-Z]+\)")
 WORD = r"\p{L}\p{N}_"
 SPACE = r"\s\v\x1c-\x1f\x85\p{Z}"
@@ -66,51 +59,21 @@ class Pattern:
         return self._by_re2.search(valid) is not None
 
 
-@dataclass
-class _Group:
-    """A group of a pattern during the check."""
-
-    branches: int = 1
-    has_choice: bool = False  # it contains a repeat or an alternative
-
-
 def _is_safe(source: str) -> bool:
-    """Return whether no repeat contains a repeat or an alternative, and backtracking is limited."""
-    groups = [_Group()]
-    closed = _Group()  # the group that ends before this token
-    open_ended = 0
-    paths = 1
-    for token in TOKEN.finditer(source):
-        kind = token.lastgroup
-        if kind == "open":
-            groups.append(_Group())
-        elif kind == "close" and len(groups) > 1:
-            closed = groups.pop()
-            paths *= closed.branches
-            groups[-1].has_choice |= closed.has_choice
-            continue
-        elif kind == "bar":
-            groups[-1].branches += 1
-            groups[-1].has_choice = True
-        elif kind == "repeat":
-            if closed.has_choice and token["repeat"] != "?":
-                return False
-            groups[-1].has_choice = True
-            least = int(token["least"] or 0)
-            most = int(token["most"] or (0 if token["comma"] else least) or 1)
-            is_open = token["repeat"] in ("*", "+") or (token["comma"] and not token["most"])
-            open_ended += bool(is_open) or most > MOST_TIMES
-            paths *= max(1, min(most, MOST_TIMES) - least + 1) if not is_open else 1
-        elif kind == "escape" and token.group()[1].isdecimal():  # a back-reference
-            open_ended += 1
-        closed = _Group()
-    return open_ended <= MOST_REPEATS and paths * groups[0].branches <= MOST_PATHS
+    """Return whether no group is repeated, and there are few repeats and choices."""
+    if BACK_REFERENCE.search(source):
+        return False
+    signs = GROUP_OPENING.sub("(", ESCAPE.sub("x", CLASS.sub("x", source)))
+    repeats = sum(map(signs.count, "*+{"))
+    choices = sum(map(signs.count, "|?"))
+    is_repeated = REPEATED_GROUP.search(signs) is not None
+    return not is_repeated and repeats <= MOST_REPEATS and choices <= MOST_CHOICES
 
 
 def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
     if importlib.util.find_spec("re2") is None:
         raise re.error(
-            "its repeats are nested and could take forever: simplify them, "
+            "its repeats may be nested and could take forever: simplify them, "
             "or pip install 'drrn[twine]'"
         )
     re2 = importlib.import_module("re2")
@@ -133,12 +96,11 @@ def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
 
 def _translate(source: str) -> str:
     """Replace Python's Unicode classes by their notation in RE2."""
-    parts = []
-    for token in TOKEN.finditer(source):
-        text = token.group()
-        if token.lastgroup == "escape":
-            text = OUTSIDE.get(text, text)
-        elif token.lastgroup == "class":
-            text = re.sub(r"\\.", lambda escape: INSIDE.get(escape.group(), escape.group()), text)
-        parts.append(text)
-    return "".join(parts)
+
+    def replacement(match: re.Match[str]) -> str:
+        text = match.group()
+        if text.startswith("["):
+            return ESCAPE.sub(lambda escape: INSIDE.get(escape.group(), escape.group()), text)
+        return OUTSIDE.get(text, text)
+
+    return re.sub(f"{ESCAPE.pattern}|{CLASS.pattern}", replacement, source, flags=re.S)

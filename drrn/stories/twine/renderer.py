@@ -15,7 +15,7 @@ from drrn.stories.twine.layout import RestartLinks, verdict
 from drrn.stories.twine.page import Chances, Draw, EveryDraw, Expression, Link, Page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Script
-from drrn.stories.twine.values import Value
+from drrn.stories.twine.values import GrowthError, Value
 
 MOST_CACHED = 200_000  # scenes and questions; beyond that, pages are rendered each time
 
@@ -124,10 +124,10 @@ class Renderer:
             page.display(move.target)
             scene = self._scene(page, move.opening)
         except InputError as error:
-            source = self.script.story.source
-            if str(error).startswith(source):
-                raise
-            raise InputError(f"{source}, {error}") from error
+            what = str(error)
+            if isinstance(error, GrowthError):
+                what = f'passage "{(page.passages or [page.passage])[-1]}" makes {error}: limit it'
+            raise InputError(f"{self.script.story.source}, {what}") from error
         self._store(move, page, scene)
         return scene
 

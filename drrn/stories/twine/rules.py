@@ -14,7 +14,7 @@ from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_text, read_toml
 from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.patterns import Pattern
-from drrn.stories.twine.script import MEANINGS, ExpressionError, Facts, Script
+from drrn.stories.twine.script import ExpressionError, Facts, Script
 from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
@@ -136,7 +136,6 @@ class Rules:
     drop: tuple[str, ...] = ()  # patterns of links that are not actions
     restart: tuple[str, ...] | None = None  # patterns of restart links; None: recognise them
     inputs: Mapping[str, str] = field(default_factory=dict)
-    macros: Mapping[str, str] = field(default_factory=dict)  # meanings, by lower-case name
     training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
     endings: tuple[Payment, ...] = ()
     events: tuple[Payment, ...] = ()
@@ -289,23 +288,6 @@ def _inputs(value: Any) -> dict[str, str]:
     return {name.lstrip("$"): str(answer) for name, answer in _table(value).items()}
 
 
-def _macros(value: Any) -> dict[str, str]:
-    """Return the meanings by lower-case name; `loadJS` and `<<loadjs>>` are the same name."""
-    meanings: dict[str, str] = {}
-    for key, meaning in _table(value).items():
-        name = key.strip("<> ").lower()
-        if len(name.split()) != 1:
-            raise InputError(f'"{key}" is not the name of a macro: use one word, such as loadJS')
-        if name in meanings:
-            raise InputError(f"{key} occurs twice (case is ignored): remove one")
-        meanings[name] = str(meaning).lower()
-        if meanings[name] not in MEANINGS:
-            near = did_you_mean(meanings[name], MEANINGS)
-            known = f"{near} Known: {', '.join(MEANINGS)}"
-            raise InputError(f"{key} = {meaning!r} is not a known meaning.{known}")
-    return meanings
-
-
 def _paraphrase_files(value: Any) -> dict[str, str]:
     sets = {DEFAULT_SET: value} if isinstance(value, str) else _table(value)
     return _read(sets, dict.fromkeys(sets, _text))
@@ -322,7 +304,6 @@ READERS: dict[str, Reader] = {
     "drop": _patterns,
     "restart": _patterns,
     "inputs": _inputs,
-    "macros": _macros,
     "training": _table,
     "ending": _tables,
     "event": _tables,

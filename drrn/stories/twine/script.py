@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from drrn.stories.twine.page import Expression, Node
@@ -10,9 +10,6 @@ from drrn.stories.twine.story import Story
 
 DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
 
-IGNORE = "ignore"
-# The meanings that rules may give to an unknown macro: nothing, or those of a known macro.
-MEANINGS = (IGNORE, *"display print set choice button textinput back return".split())
 FIRST_LOCATIONS = 3  # listed for problems of one cause
 
 
@@ -74,7 +71,6 @@ class Script:
     story: Story
     answers: dict[str, str]  # to the story's questions to the player
     lenient: bool = False  # skip what fails during play as well
-    macros: Mapping[str, str] = field(default_factory=dict)  # meanings, by lower-case name
     nodes: dict[str, Node] = field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
     links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages it names

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from drrn.compiled.graph import (
+from drrn.compiled.search import (
     CELL_BYTES,
     OUTCOME_BYTES,
     ROW_BYTES,

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.graph import EndingId, Face, States, refusal
+from drrn.compiled.search import EndingId, Face, States, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.authored import (

@@ -14,7 +14,7 @@ from drrn.stories.twine.twine1.functions import (
     FUNCTIONS,
     INEXACT,
     METHODS,
-    ROUNDED,
+    ROUNDING,
     TRACKED,
     Uniform,
     apply,
@@ -27,19 +27,21 @@ DEEPEST = 25  # nested brackets
 MOST_IN_A_ROW = 10  # signs before a value, members after it
 
 TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)
+    r"""(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)
       | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<variable>\$[A-Za-z_\u00c0-\u0171][\w\u00c0-\u0171]*|\$\d+[A-Za-z_]\w*)
       | (?P<name>Math\.\w+|[A-Za-z_]\w*)
       | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|[-+*/%<>=!?:;,.()\[\]])
-    )""",
+      | (?P<unknown>\S)""",
     re.X,
 )
 # Operators in words, as the classic formats replace them.
 WORD_PAIRS = "eq == is == neq != gt > gte >= lt < lte <= and && or || not ! to =".split()
 WORDS = dict(zip(WORD_PAIRS[::2], WORD_PAIRS[1::2], strict=True))
-LEVELS = {sign: level for level, operators in enumerate(BINARY) for sign in operators}
+OPERATORS = {sign: operator for row in BINARY for sign, operator in row.items()}
+# From the loosest binding to the tightest.
+LEVELS = {sign: level for level, row in enumerate([["||"], ["&&"], *BINARY]) for sign in row}
+LOGICAL = 2  # levels of || and &&, which stop early
 CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None, "undefined": None}
 CONSTANTS["NaN"] = js.NAN
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
@@ -64,7 +66,7 @@ def parse_parameters(source: str, facts: Facts) -> list[Expression]:
     """Parse expressions separated by blanks, as in the short form of <<display>>."""
     parser = _Parser(source, facts, {})
     expressions = []
-    while parser.sign is not None:
+    while parser.sign:
         expressions.append(parser.unary())
     parser.check_uniforms()
     return expressions
@@ -77,60 +79,52 @@ def _tokens(source: str) -> list[tuple[str, str]]:
             f"an expression of {len(source):,} characters; the limit is {LONGEST:,}"
         )
     tokens: list[tuple[str, str]] = []
-    position = 0
-    end = len(source.rstrip())
-    while position < end:
-        match = TOKEN.match(source, position)
-        if match is None:
-            raise ExpressionError(f"cannot read {source[position : position + 20].strip()!r}")
+    for match in TOKEN.finditer(source):
         kind = match.lastgroup or ""
-        text = match.group(kind)
-        if kind == "name" and text.lower() in WORDS:
-            kind = "sign"
-            text = WORDS[text.lower()]
-        tokens.append((kind, text))
-        position = match.end()
+        text = match.group()
+        if kind == "unknown":
+            raise ExpressionError(f"cannot read {source[match.start() :][:20].rstrip()!r}")
+        sign = WORDS.get(text.lower()) if kind == "name" else None
+        tokens.append(("sign", sign) if sign else (kind, text))
     return tokens
 
 
 class _Parser:
-    """Recursive descent, one method for each level of precedence."""
+    """Recursive descent; a table has the precedence of the binary operators."""
 
     def __init__(self, source: str, facts: Facts, answers: dict[str, str]) -> None:
-        self.tokens = _tokens(source)
+        self.tokens = [*_tokens(source), ("end", ""), ("end", "")]
+        self.position = 0
         self.facts = facts
         self.answers = answers
         self.depth = 0
         self.target = ""  # the variable being set, for prompt()
         self.uniforms = 0  # Math.random()s that are neither rounded nor compared yet
-        self.kind: str
-        self.sign: str | None
-        self.go_to(0)
 
     # --- the token stream
 
-    def go_to(self, position: int) -> None:
-        self.position = position
-        at_end = position >= len(self.tokens)
-        self.kind, self.sign = ("end", None) if at_end else self.tokens[position]
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.position][0]
+
+    @property
+    def sign(self) -> str:
+        """The text of the next token; '' at the end."""
+        return self.tokens[self.position][1]
 
     def next(self) -> str:
         text = self.sign
-        if text is None:
+        if not text:
             raise ExpressionError("it stops in the middle")
-        self.go_to(self.position + 1)
+        self.position += 1
         return text
 
-    def accept(self, *signs: str) -> str | None:
-        return self.next() if self.kind == "sign" and self.sign in signs else None
+    def accept(self, *signs: str) -> str:
+        return self.next() if self.sign in signs else ""
 
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
             raise ExpressionError(f"expected {sign!r} before {self.sign or 'the end'!r}")
-
-    def peek(self) -> str | None:
-        position = self.position + 1
-        return self.tokens[position][1] if position < len(self.tokens) else None
 
     def check_uniforms(self) -> None:
         if self.uniforms:
@@ -140,10 +134,10 @@ class _Parser:
 
     def statements(self) -> Expression:
         steps = []
-        while self.sign is not None:
+        while self.sign:
             if not self.accept(";", ","):
                 steps.append(self.assignment())
-                if self.sign not in (";", ",", None):
+                if self.sign not in (";", ",", ""):
                     raise ExpressionError(f"did not expect {self.sign!r}")
         if not steps:
             raise ExpressionError("nothing to evaluate")
@@ -154,10 +148,11 @@ class _Parser:
         self.depth += 1
         if self.depth > DEEPEST:
             raise ExpressionError(f"more than {DEEPEST} nested brackets")
-        if self.kind == "variable" and self.peek() in ASSIGNMENTS:
+        is_variable = self.kind == "variable"
+        if is_variable and self.tokens[self.position + 1][1] in ASSIGNMENTS:
             expression = self._assign(self.next(), self.next())
         else:
-            expression = self.conditional()
+            expression = self._conditional()
         self.depth -= 1
         return expression
 
@@ -169,8 +164,7 @@ class _Parser:
         self.facts.written.add(variable[1:])
         # A plain assignment must not read the old value: it would split the story's states.
         if sign != "=":
-            self.facts.read.add(variable[1:])
-            value = apply(ASSIGNMENTS[sign], lambda page: page.read(variable), value)
+            value = apply(ASSIGNMENTS[sign], self._variable(variable), value)
 
         def write(page: Page) -> Value:
             result = value(page)
@@ -179,8 +173,8 @@ class _Parser:
 
         return write
 
-    def conditional(self) -> Expression:
-        test = self._logical("||")
+    def _conditional(self) -> Expression:
+        test = self._operation()
         if not self.accept("?"):
             return test
         yes = self.assignment()
@@ -188,52 +182,36 @@ class _Parser:
         no = self.assignment()
         return lambda page: yes(page) if js.truth(test(page)) else no(page)
 
-    def _logical(self, sign: str) -> Expression:
-        """`||`: the first true operand, or the last; `&&`: the first false one, or the last."""
-        operands: list[Expression] = []
-        while not operands or self.accept(sign):
-            operands.append(self._logical("&&") if sign == "||" else self.binary(0))
-        if len(operands) == 1:
-            return operands[0]
-        stop = sign == "||"
-
-        def run(page: Page) -> Value:
-            value: Value = 0
-            for expression in operands:
-                value = expression(page)
-                if js.truth(value) is stop:
-                    break
-            return value
-
-        return run
-
-    def binary(self, loosest: int) -> Expression:
+    def _operation(self, loosest: int = 0) -> Expression:
         """Parse operators that bind no looser than a level."""
         left = self.unary()
-        while (level := LEVELS.get(self.sign or "", -1)) >= loosest:
-            rest = []
-            while self.sign in BINARY[level]:
-                rest.append((self.next(), self.binary(level + 1)))
-            left = self._row(left, BINARY[level], rest)
+        while (level := LEVELS.get(self.sign, -1)) >= loosest:
+            signs = []
+            operands = [left]
+            while LEVELS.get(self.sign) == level:
+                signs.append(self.next())
+                operands.append(self._operation(level + 1))
+            if level < LOGICAL:
+                left = _first(operands, stop=signs[0] == "||")
+            elif any(isinstance(operand, Uniform) for operand in operands):
+                left = self._random_operation(operands, signs)
+            else:
+                left = _fold([OPERATORS[sign] for sign in signs], operands)
         return left
 
-    def _row(
-        self, left: Expression, operators: dict[str, js.Binary], rest: list[tuple[str, Expression]]
-    ) -> Expression:
-        """Combine operands of one level, from left to right."""
-        operands = (left, *(right for _, right in rest))
-        if not any(isinstance(operand, Uniform) for operand in operands):
-            return _chain(left, [(operators[sign], right) for sign, right in rest])
-        if len(rest) > MOST_IN_A_ROW:
+    def _random_operation(self, operands: list[Expression], signs: list[str]) -> Expression:
+        """Combine operands with a Math.random() among them, from left to right."""
+        if len(signs) > MOST_IN_A_ROW:
             raise ExpressionError(
                 f"more than {MOST_IN_A_ROW} operators in a row with Math.random() among them"
             )
-        for sign, right in rest:
+        left = operands[0]
+        for sign, right in zip(signs, operands[1:], strict=True):
             if isinstance(left, Uniform) or isinstance(right, Uniform):
-                left = operate(left, sign, right)
+                left = operate(left, sign, OPERATORS[sign], right)
                 self.uniforms -= not isinstance(left, Uniform)
             else:
-                left = apply(operators[sign], left, right)
+                left = apply(OPERATORS[sign], left, right)
         return left
 
     def unary(self) -> Expression:
@@ -245,21 +223,20 @@ class _Parser:
         if signs and signs[-1] in ("++", "--"):
             expression = self._step(signs.pop(), self.next(), before=True)
         else:
-            expression = self.postfix()
+            expression = self._postfix()
         for sign in reversed(signs):
             if sign in ("++", "--"):
                 raise ExpressionError(f"{sign} needs a variable")
-            if isinstance(expression, Uniform) and sign != "!":
-                expression = expression.negative() if sign == "-" else expression
-            else:
-                expression = _signed(sign, expression)
+            is_uniform = isinstance(expression, Uniform) and sign != "!"
+            expression = _signed(sign, expression)
+            expression = Uniform(expression) if is_uniform else expression
         return expression
 
-    def postfix(self) -> Expression:
-        variable = self.sign if self.kind == "variable" else None
-        if variable and self.peek() in ("++", "--"):
-            return self._step(name=self.next(), sign=self.next(), before=False)
-        expression = self.primary()
+    def _postfix(self) -> Expression:
+        variable = self.sign if self.kind == "variable" else ""
+        expression = self._primary()
+        if variable and (sign := self.accept("++", "--")):
+            return self._step(sign, variable, before=False)
         members = 0
         while sign := self.accept(".", "["):
             members += 1
@@ -267,10 +244,10 @@ class _Parser:
                 raise ExpressionError(f"more than {MOST_IN_A_ROW} members in a row")
             is_index = sign == "["
             expression = self._index(expression) if is_index else self._member(expression, variable)
-            variable = None
+            variable = ""
         return expression
 
-    def primary(self) -> Expression:
+    def _primary(self) -> Expression:
         kind = self.kind
         text = self.next()
         if kind == "number":
@@ -278,8 +255,7 @@ class _Parser:
         if kind == "string":
             return _constant(ESCAPE.sub(_character, text[1:-1]))
         if kind == "variable":
-            self.facts.read.add(text[1:])
-            return lambda page: page.read(text)
+            return self._variable(text)
         if kind == "name":
             return self._name(text)
         if text == "(":
@@ -293,6 +269,10 @@ class _Parser:
 
     # --- names and members
 
+    def _variable(self, variable: str) -> Expression:
+        self.facts.read.add(variable[1:])
+        return lambda page: page.read(variable)
+
     def _name(self, name: str) -> Expression:
         if not self.accept("("):
             if name in CONSTANTS:
@@ -303,7 +283,7 @@ class _Parser:
             self.facts.chance = True
             self.uniforms += 1
             return Uniform()
-        if name in ROUNDED and arguments and isinstance(arguments[0], Uniform):
+        if name in ROUNDING and arguments and isinstance(arguments[0], Uniform):
             self.uniforms -= 1
             return arguments[0].round(name)
         if name == "prompt":
@@ -324,7 +304,7 @@ class _Parser:
             return _constant(self.answers[self.target])
         return arguments[1] if len(arguments) > 1 else _constant(DEFAULT_ANSWER)
 
-    def _member(self, owner: Expression, variable: str | None) -> Expression:
+    def _member(self, owner: Expression, variable: str) -> Expression:
         name = self.next()
         if name == "length":
             return lambda page: _length(owner(page))
@@ -332,7 +312,7 @@ class _Parser:
             raise ExpressionError(f"the member .{name} is not supported")
         arguments = self._arguments(")")
         if name == "push":
-            if variable is None:
+            if not variable:
                 raise ExpressionError(".push() needs a variable")
             self.facts.written.add(variable[1:])
             return _push(variable, arguments)
@@ -385,18 +365,34 @@ def _constant(value: Value) -> Expression:
     return lambda page: value
 
 
-def _chain(first: Expression, rest: list[tuple[js.Binary, Expression]]) -> Expression:
-    """Return a loop over operators, since a thousand nested closures overflow the stack."""
-    if len(rest) == 1:
-        return apply(rest[0][0], first, rest[0][1])
+def _first(operands: list[Expression], *, stop: bool) -> Expression:
+    """`||`: the first true operand, or the last; `&&`: the first false one, or the last."""
 
-    def fold(page: Page) -> Value:
+    def run(page: Page) -> Value:
+        value: Value = 0
+        for operand in operands:
+            value = operand(page)
+            if js.truth(value) is stop:
+                break
+        return value
+
+    return run
+
+
+def _fold(operators: list[js.Binary], operands: list[Expression]) -> Expression:
+    """Return a loop over operators, since a thousand nested closures overflow the stack."""
+    first, *others = operands
+    if len(operators) == 1:
+        return apply(operators[0], first, others[0])
+    rest = list(zip(operators, others, strict=True))
+
+    def run(page: Page) -> Value:
         value = first(page)
         for operator, operand in rest:
             value = operator(value, operand(page))
         return value
 
-    return fold
+    return run
 
 
 def _signed(sign: str, operand: Expression) -> Expression:

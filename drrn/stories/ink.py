@@ -1,4 +1,4 @@
-"""A compiled Ink story as a game, played by the runtime in PyPI's `bink`.
+"""Compiled Ink (the JSON that inklecate and Inky write) as a game, played by PyPI's `bink`.
 
 Ink has its own random generator, whose seed is part of the state; each episode gets a seed from the
 game's generator. A story without chance can be compiled, because saved states can be loaded again.
@@ -17,20 +17,190 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, require
+from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position, fingerprint_of_story
-from drrn.stories.ink.file import OPENING, InkFile, read_ink
 from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules, check_rules
 from drrn.stories.twine.script import Facts, Script
-from drrn.stories.twine.story import Story, unescape_html
+from drrn.stories.twine.story import Passage, Story, unescape_html
 from drrn.stories.twine.values import Value
 
+SOURCE_SUFFIXES = (".ink", ".ink2")
+OPENING = "(opening)"  # the name of the content before the first knot
+RANDOM_COMMANDS = frozenset(("rnd", "lrnd", "seq"))  # RANDOM, LIST_RANDOM, shuffles
+TURN_COMMANDS = frozenset(("turn", "turns", "readc"))
+COUNT_VISITS = 1  # the bit of "#f" that makes the runtime count a container's visits
+COMPILE = "compile it first: inklecate -o '{out}' '{source}', or in Inky: File, Export to JSON"
 MAX_LINE_MILLISECONDS = 2_000.0
 MAX_PAGE_LINES = 5_000
 SEEDS = 10**6
 HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+
+
+# --- the file
+
+
+@dataclass(frozen=True)
+class InkFile:
+    """A compiled story."""
+
+    text: str  # its JSON, changed so that visits of all knots are counted and tags are modern
+    story: Story  # each knot and stitch as a passage
+    variables: tuple[str, ...]
+    uncounted: frozenset[str]  # knots whose visits the story itself never reads
+    has_chance: bool
+    reads_turns: bool  # whether the story reads the number of turns
+    links: Mapping[str, frozenset[str]]  # knots and stitches that each one diverts to
+
+
+def read_ink(path: Path, encoding: str | None = None) -> InkFile:
+    """Read a compiled story.
+
+    Raises:
+        InputError: The file is Ink source, not compiled Ink, or damaged.
+    """
+    if path.suffix.lower() in SOURCE_SUFFIXES:
+        cure = COMPILE.format(out=path.with_suffix(".json").name, source=path.name)
+        raise InputError(f"{path}: this is Ink source; {cure}")
+    text = decode(read_bytes(path), str(path), encoding)
+    try:
+        table = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not compiled Ink: it is not valid JSON: {error}") from error
+    is_ink = (
+        isinstance(table, dict)
+        and isinstance(table.get("inkVersion"), int)
+        and isinstance(table.get("root"), list)
+    )
+    if not is_ink:
+        raise InputError(f'{path}: not compiled Ink: it has no "inkVersion" with a "root"')
+    try:
+        return _ink_file(table, str(path))
+    except RecursionError as error:
+        cause = "damaged Ink: its containers are nested without end"
+        raise InputError(f"{path}: {cause}; compile it again") from error
+
+
+def _ink_file(table: dict[str, Any], source: str) -> InkFile:
+    root = table["root"]
+    for container in _containers(root):
+        if not container or not isinstance(container[-1], (dict, type(None))):
+            raise InputError(f"{source}: damaged Ink: a container has no end; compile it again")
+    sections_of_root = _named(root)
+    functions = {part["f()"] for part in _parts(root) if isinstance(part, dict) and "f()" in part}
+    knots = {}
+    for name, knot in sections_of_root.items():
+        if name != "global decl" and name not in functions:
+            knots[name] = knot
+    for name, knot in tuple(knots.items()):
+        knots |= {f"{name}.{inner}": stitch for inner, stitch in _named(knot).items()}
+    sections = {OPENING: root[:-1], **knots}
+    passages = {
+        name: Passage(name, _texts_in(part), _tags(part)) for name, part in sections.items()
+    }
+    titles = [tag[6:].strip() for tag in passages[OPENING].tags if tag.lower().startswith("title:")]
+    commands = {part for part in _parts(root) if isinstance(part, str)}
+    declarations = (
+        part for part in sections_of_root.get("global decl", []) if isinstance(part, dict)
+    )
+    variables = tuple(part["VAR="] for part in declarations if "VAR=" in part)
+    uncounted = frozenset(name for name, knot in knots.items() if _count_visits(knot))
+    _modernise_tags(root)
+    return InkFile(
+        text=json.dumps(table),
+        story=Story(source, passages, title=titles[0] if titles else "", start=OPENING),
+        variables=variables,
+        uncounted=uncounted,
+        has_chance=not RANDOM_COMMANDS.isdisjoint(commands),
+        reads_turns=not TURN_COMMANDS.isdisjoint(commands),
+        links=_links(sections),
+    )
+
+
+def _links(sections: Mapping[str, list[Any]]) -> dict[str, frozenset[str]]:
+    """Return what each knot and stitch diverts to; the links of a stitch are not its knot's."""
+    ids = {id(part) for part in sections.values()}
+
+    def own_parts(container: list[Any]) -> Iterator[Any]:
+        for part in (*container, *(_named(container).values() if container else ())):
+            if not isinstance(part, list):
+                yield part
+            elif id(part) not in ids:
+                yield from own_parts(part)
+
+    links = {}
+    for name, container in sections.items():
+        parts = (part for part in own_parts(container) if isinstance(part, dict))
+        targets = {_section_of(path, sections) for part in parts for path in _paths(part)}
+        links[name] = frozenset(target for target in targets if target and target != name)
+    return links
+
+
+def _paths(part: dict[str, Any]) -> list[str]:
+    """Return the absolute paths that a part diverts to, or stores for a divert."""
+    paths = [part[key] for key in ("->", "->t->", "^->") if isinstance(part.get(key), str)]
+    return [] if part.get("var") else [path for path in paths if not path.startswith(".")]
+
+
+def _section_of(path: str, sections: Mapping[str, Any]) -> str | None:
+    parts = path.split(".")
+    return next((name for name in (".".join(parts[:2]), parts[0]) if name in sections), None)
+
+
+def _named(container: list[Any]) -> dict[str, list[Any]]:
+    """Return the named containers inside one: knots of the root, stitches of a knot."""
+    last = container[-1]
+    items = last.items() if isinstance(last, dict) else ()
+    return {name: part for name, part in items if isinstance(part, list)}
+
+
+def _containers(container: list[Any]) -> Iterator[list[Any]]:
+    """Yield a container and all containers inside it."""
+    yield container
+    unnamed = (part for part in container if isinstance(part, list))
+    for inner in (*unnamed, *(_named(container).values() if container else ())):
+        yield from _containers(inner)
+
+
+def _parts(node: list[Any]) -> Iterator[Any]:
+    for container in _containers(node):
+        yield from container
+
+
+def _texts_in(node: list[Any]) -> str:
+    strings = (part for part in _parts(node) if isinstance(part, str))
+    return "\n".join(part[1:] for part in strings if part.startswith("^"))
+
+
+def _tags(node: list[Any]) -> tuple[str, ...]:
+    """Return the tags in both notations: an object, or text between two marks."""
+    objects = (part for part in _parts(node) if isinstance(part, dict))
+    tags = [str(part["#"]).strip() for part in objects if "#" in part]
+    for inner in _containers(node):
+        marks = [index for index, part in enumerate(inner) if part == "#"]
+        tags += [str(inner[index + 1])[1:].strip() for index in marks if index + 1 < len(inner)]
+    return tuple(tags)
+
+
+def _count_visits(container: list[Any]) -> bool:
+    """Make the runtime count a container's visits; return whether it did not before."""
+    details = container[-1] if isinstance(container[-1], dict) else {}
+    flags = details.get("#f", 0)
+    container[-1] = {**details, "#f": flags | COUNT_VISITS}
+    return not flags & COUNT_VISITS
+
+
+def _modernise_tags(root: list[Any]) -> None:
+    """Rewrite tags as Ink 21 does; one part stays one part, because paths count parts."""
+    for container in list(_containers(root)):
+        for index, part in enumerate(container):
+            if isinstance(part, dict) and set(part) == {"#"}:
+                container[index] = ["#", f"^{part['#']}", "/#", None]
+
+
+# --- the game
 
 
 def open_ink(
@@ -85,16 +255,9 @@ class InkGame(AuthoredGame):
     engine = INK
     most_copies = 32  # one runtime each
 
-    def __init__(
-        self,
-        name: str,
-        ink: InkFile,
-        rules: Rules,
-        *,
-        shuffle: bool = True,
-        paraphrases: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(name, rules, shuffle=shuffle, paraphrases=paraphrases)
+    def __init__(self, name: str, ink: InkFile, rules: Rules, **options: Any) -> None:
+        """`options` are those of AuthoredGame."""
+        super().__init__(name, rules, **options)
         self.ink = ink
         self._forget_episode()
 
@@ -105,15 +268,13 @@ class InkGame(AuthoredGame):
 
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "ink")
-        try:
+        with self._checked_runtime():
             with _silent_stderr():
                 self._runtime: Any = runtime.Story(self.ink.text)
             self._runtime.set_allow_external_function_fallbacks(True)
             self._runtime.set_error_handler(self._record_error)
             self._first_state: dict[str, Any] = json.loads(self._runtime.save_state())
             self._defaults = {f"${name}": self._variable(name) for name in self.ink.variables}
-        except RuntimeError as error:
-            raise self._runtime_error(error) from error
 
     @property
     def story(self) -> Story:
@@ -173,32 +334,26 @@ class InkGame(AuthoredGame):
     def _first_page(self, seed: int) -> InkPage:
         """Return the first page of an episode that has the given random seed."""
         state = {**self._first_state, "storySeed": seed, "previousRandom": 0}
-        try:
+        with self._checked_runtime():
             self._runtime.load_state(json.dumps(state))
             page = self._read_page(None)
-        except RuntimeError as error:
-            raise self._runtime_error(error) from error
         if not page.choices:
             cause = f" ({self._errors[-1]})" if self._errors else ""
-            source = self.ink.story.source
-            raise InputError(f"{source}: the story offers no choice on its first page{cause}")
+            raise self._refusal(f"the story offers no choice on its first page{cause}")
         return page
 
     def _next_page(self, page: InkPage, choice: int) -> InkPage:
         """Return the page after a choice; the runtime must be in the state of `page`."""
-        try:
+        with self._checked_runtime():
             self._runtime.choose_choice_index(page.choices[choice][1])
             return self._read_page(page)
-        except RuntimeError as error:
-            raise self._runtime_error(error) from error
 
     def _read_page(self, before: InkPage | None) -> InkPage:
         """Read up to the next choice and apply the rules; `before` is None on the first page."""
         text, tags = self._read_lines()
+        rules = self.rules
         labels = [_plain(label) or "…" for label in self._runtime.get_current_choices()]
-        choices = tuple(
-            (label, index) for index, label in enumerate(labels) if self.rules.is_action(label)
-        )
+        choices = tuple((label, i) for i, label in enumerate(labels) if rules.is_action(label))
         saved = self._runtime.save_state()
         state = json.loads(saved)
         shown = self._entered_knots(before, state["visitCounts"])
@@ -208,10 +363,13 @@ class InkGame(AuthoredGame):
         cells = self._cells(state) | dict.fromkeys(paid, True)
         page = Page(knot, {}, dict.fromkeys(shown, tags), cells, lambda _: 0)
         page.passages.extend(shown)
-        if choices and self.rules.stops(page, text):
+        if choices and rules.stops(page, text):
             choices = ()
-        rule = None if choices else self.rules.ending(page, text)
-        reward = self._reward(page, text, rule, ended=not choices) if before else 0.0
+        rule = None if choices else rules.ending(page, text)
+        reward = rules.step_reward
+        if not choices:
+            reward = rules.default_reward if rule is None else rules.endings[rule].reward
+        reward = reward + rules.event_reward(page, text) if before else 0.0
         ending = self._ending_name(rule, knot)
         paid |= page.writes.keys()
         return InkPage(text, choices, reward, knot, ending, saved, paid, entered)
@@ -223,11 +381,6 @@ class InkGame(AuthoredGame):
         entered = [name for name in names if counts.get(name, 0) > visits.get(name, 0)]
         return entered or [before.knot if before else OPENING]
 
-    def _reward(self, page: Page, text: str, rule: int | None, *, ended: bool) -> float:
-        rules = self.rules
-        ending_reward = rules.default_reward if rule is None else rules.endings[rule].reward
-        return (ending_reward if ended else rules.step_reward) + rules.event_reward(page, text)
-
     def _read_lines(self) -> tuple[str, tuple[str, ...]]:
         """Return the text and tags up to the next choice."""
         lines: list[str] = []
@@ -238,7 +391,7 @@ class InkGame(AuthoredGame):
                 self._start_runtime()  # this one is in the middle of a line
                 where = f"after {self._page.text[-60:]!r}" if self._page else "on its first page"
                 cause = f"the story reaches no choice and no end {where}"
-                raise InputError(f"{self.ink.story.source}: {cause}; correct the loop in it")
+                raise self._refusal(f"{cause}; correct the loop in it")
             lines.append(_plain(self._runtime.get_current_text()))
             tags += self._runtime.get_current_tags()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), tuple(tags)
@@ -260,11 +413,16 @@ class InkGame(AuthoredGame):
         if is_error and message not in self._errors:
             self._errors.append(message)
 
-    def _runtime_error(self, error: Exception) -> InputError:
-        cause = " ".join(str(error).split())
-        source = self.ink.story.source
-        cure = "correct the story and compile it again"
-        return InputError(f"{source}: the Ink runtime cannot play it: {cause}; {cure}")
+    def _refusal(self, cause: str) -> InputError:
+        return InputError(f"{self.ink.story.source}: {cause}")
+
+    @contextlib.contextmanager
+    def _checked_runtime(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            cause = f"the Ink runtime cannot play it: {' '.join(str(error).split())}"
+            raise self._refusal(f"{cause}; correct the story and compile it again") from error
 
 
 class EnumerableInkGame(InkGame):

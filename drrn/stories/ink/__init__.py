@@ -1,1 +1,0 @@
-"""Compiled Ink stories as games."""
