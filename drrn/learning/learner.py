@@ -192,16 +192,16 @@ class Learner:
         """
         model = self.optimiser.model
         learned = list(model.weights.values())
-        leaves = Leaves()
+        leaves: Leaves = []
         with differentiable(learned):
             q = model.forward(reading, leaves)  # [R, B, A]
             if index is not None:
                 q = q.gather(2, index.unsqueeze(2))
             error = targets() - q.squeeze(2)
             loss = (squared(error) * weights).sum()
-            inputs = [*learned, *leaves.vectors]
+            inputs = [*learned, *(vectors for _, vectors in leaves)]
             gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
-        batches = [batch for batch, _ in leaves.entries]
+        batches = [batch for batch, _ in leaves]
         rows = list(zip(batches, gradients[len(learned) :], strict=True))
         self.optimiser.step(gradients[: len(learned)], rows, weights.any(dim=1))
         return error.detach()

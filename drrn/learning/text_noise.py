@@ -13,7 +13,7 @@ import numpy as np
 from drrn.learning.learner import Generators
 from drrn.models.base import Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Ids, Lexicon, Store, gathered
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _noisy(
     distinct = keys % count
     no_text = distinct == count - 1
     distinct[no_text] = -1
-    words, _, lengths = texts.bags().gathered(distinct)
+    words, _, lengths = gathered(texts.bags(), distinct)
     ends = np.searchsorted(keys // count, np.arange(len(generators) + 1))  # of each replica
     remaining = []
     owners = []

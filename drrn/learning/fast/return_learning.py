@@ -73,8 +73,8 @@ class Tower:
         self.extra: tuple[Tensor, Tensor] | None = None  # rows of texts, and words added to them
         self.table = model.tables.get(name)
         if self.table is not None:
-            bags = texts.bags()
-            self._lay_out(bags.starts, bags.word_ids.astype(np.int64), bags.counts)
+            starts, words, counts = texts.bags()
+            self._lay_out(starts, words.astype(np.int64), counts)
 
     def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
         """Lay out the words of the selected texts for each replica, also in the order of words."""
