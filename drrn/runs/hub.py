@@ -151,29 +151,27 @@ def _remove_folders(config: dict[str, Any]) -> None:
             table[name] = Path(path).name
 
 
+@contextlib.contextmanager
+def _hub_errors(repository: str) -> Iterator[None]:
+    """Turn errors of the Hub, and of the network libraries below it, into an `InputError`."""
+    errors = require("huggingface_hub.errors", "hub")
+    offline = errors.LocalEntryNotFoundError
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        if isinstance(error, errors.LocalTokenNotFoundError):
+            reason = "you are not logged in to the Hub; run hf auth login, or set HF_TOKEN"
+        elif isinstance(error, errors.RepositoryNotFoundError):
+            reason = "no such repository, or it is private"
+        elif isinstance(error, errors.HfHubHTTPError):
+            reason = f"the Hub refused: {reason}"
+        elif isinstance(error, offline) or not isinstance(error, (OSError, ValueError)):
+            reason = f"cannot reach the Hub: {_root_cause(error)}"
+        raise InputError(f"{repository}: {reason}") from error
+
+
 def _root_cause(error: BaseException) -> str:
     while cause := error.__cause__ or error.__context__:
         error = cause
     return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-@contextlib.contextmanager
-def _hub_errors(repository: str) -> Iterator[None]:
-    """Turn errors of the Hub into an `InputError`."""
-    errors = require("huggingface_hub.errors", "hub")
-    try:
-        yield
-    except errors.LocalTokenNotFoundError as error:
-        message = "you are not logged in to the Hub; run hf auth login, or set HF_TOKEN"
-        raise InputError(f"{repository}: {message}") from error
-    except errors.RepositoryNotFoundError as error:
-        raise InputError(f"{repository}: no such repository, or it is private") from error
-    except errors.LocalEntryNotFoundError as error:
-        raise InputError(f"{repository}: cannot reach the Hub: {_root_cause(error)}") from error
-    except errors.HfHubHTTPError as error:
-        message = " ".join(str(error).split())[:200]
-        raise InputError(f"{repository}: the Hub refused: {message}") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{repository}: {' '.join(str(error).split())[:200]}") from error
-    except Exception as error:  # network libraries raise many kinds of errors
-        raise InputError(f"{repository}: cannot reach the Hub: {_root_cause(error)}") from error

@@ -30,7 +30,7 @@ from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.runs.agent import Agent, shape_of, torch_device
-from drrn.runs.config import check_vectors, config_of, spec_from
+from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows
@@ -362,15 +362,15 @@ class Trainer:
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         vectors = self.model.shape.vectors
-        return config_of(
-            self.game,
-            self.spec,
-            self.settings,
-            recipe_name=self.recipe,
-            folder=self.home,
-            most_actions=self.model.shape.most_actions,
-            vectors=vectors.words.digest if vectors else None,
-        )
+        return {
+            "game": game_entry(self.game, self.spec),
+            **({"recipe": self.recipe} if self.recipe else {}),
+            "settings": self.settings.flat(),
+            "folder": self.home,
+            "most_actions": self.model.shape.most_actions,
+            **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
+            "versions": versions(),
+        }
 
     def agent_files(self) -> dict[str, bytes]:
         """Return the files that the agent is loaded from."""

@@ -12,7 +12,6 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -35,6 +34,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 MAX_JSON = 64 * 2**10  # bytes of a request
 MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files
@@ -250,14 +250,14 @@ def _limited(receive: Receive, path: str) -> Receive:
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    caching = "no-cache" if path.startswith("/static/") else "no-store"
+    caching = b"no-cache" if path.startswith("/static/") else b"no-store"
+    added = [*RAW_HEADERS, (b"cache-control", caching)]
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.setdefault("Cache-Control", caching)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+            names = {name for name, _ in message["headers"]}
+            missing = [pair for pair in added if pair[0] not in names]
+            message["headers"] = [*message["headers"], *missing]
         await send(message)
 
     return sending

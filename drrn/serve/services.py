@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ class Session:
     def as_json(self) -> dict[str, Any]:
         names = ("stopped", "seed", "player", "undone", "recorded")
         own = {name: getattr(self, name) for name in names}
-        return {**asdict(self.page), **own, "session": self.id, "steps": len(self.choices)}
+        return {**vars(self.page), **own, "session": self.id, "steps": len(self.choices)}
 
     def with_history(self) -> dict[str, Any]:
         return {**self.as_json(), "history": self.past}

@@ -18,17 +18,9 @@ from drrn.game.make import make
 from drrn.game.optional import close, fingerprint_of, sources_of
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
-from drrn.lab.experiments.results import (
-    FACTS,
-    GAME,
-    KINDS,
-    Results,
-    difference,
-    to_csv,
-    versions,
-    write_json,
-)
+from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
 from drrn.runs import storage
+from drrn.runs.config import versions
 from drrn.runs.run import Run
 from drrn.runs.scores import Round
 from drrn.runs.storage import CHECKPOINT, CONFIG

@@ -59,19 +59,16 @@ class ResultSet:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
         self.fact_records: dict[str, dict[str, Any]] = {}  # how the facts were computed
-        for game in folder.games():
-            for name in folder.names(game):
-                if name not in (GAME, *VARIANTS):
-                    path = folder.path(game, f"{name}.json")
-                    raise InputError(f"{path}: no job has this name; remove it and its rows")
-                stored = folder.load(game, name)
-                if stored is None:
-                    continue
-                if name == GAME:
-                    self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
-                    self.fact_records[game] = stored.record
-                else:
-                    self.jobs[game, name] = stored
+        for game, name in folder.jobs():
+            if name not in (GAME, *VARIANTS):
+                path = folder.path(game, f"{name}.json")
+                raise InputError(f"{path}: no job has this name; remove it and its rows")
+            stored = folder.load(game, name)
+            if stored is not None and name == GAME:
+                self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
+                self.fact_records[game] = stored.record
+            elif stored is not None:
+                self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
         self.known = [game for game in self.games if game in self.facts]
 

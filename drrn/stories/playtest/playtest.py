@@ -126,7 +126,7 @@ class StoryTest:
         if self.solution is not None:
             return story_map(self.solution.compiled)
         traps = [issue.passage for issue in coverage.loops(self.evidence)]
-        return seen_map(title_of(self.game), self.evidence, self.evidence.random.games, traps)
+        return seen_map(title_of(self.game), self.evidence, traps)
 
     def _run_passes(self) -> None:
         """Play random games first, so that there is always a result; then search all states."""
