@@ -116,7 +116,7 @@ PLAYED = "played.json"  # in the run's folder: steps of each seed, by round
 def save_step_counts(run: Run, trainer: Trainer) -> None:
     """Add the steps that each seed has played to the run's folder, if the learner counts them."""
     if isinstance(trainer.learner, QLearning) and trainer.settings.learner.keep:
-        counts = [buffer.count for buffer in trainer.learner.buffers]
+        counts = [buffer.count for buffer in trainer.learner.memories]
         run.write(PLAYED, json.dumps({**_step_counts(run), str(trainer.round): counts}))
 
 
