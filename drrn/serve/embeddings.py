@@ -94,9 +94,7 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     pages = read_json(folder / PAGES)
     files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
-        raise HTTPException(
-            404, "This run has no embeddings; only runs of the model drrn that start here have."
-        )
+        raise HTTPException(404, "Only runs of the model drrn that start here have embeddings.")
     if page >= len(pages):
         raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []

@@ -22,7 +22,6 @@ from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
-
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
 COMMON = (

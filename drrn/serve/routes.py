@@ -25,6 +25,7 @@ from drrn.writing import visible
 
 MAX_SEED = 2**31 - 1
 ADVICE_SECONDS = 60
+MAP_SECONDS = 60
 TEST_SECONDS = 30
 MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
@@ -245,9 +246,10 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     if page >= len(test.part("map")["pages"]):
         raise HTTPException(404, "There is no such page on the map.")
     if test.part("paths") is None:
-        return await test.ask("page", page, folder)
+        return await test.service.ask("page", page, folder, timeout=MAP_SECONDS)
     path = test.part("paths")[page]
-    findings = await test.ask("sampled_page", path["actions"], folder)
+    question = ("sampled_page", path["actions"], folder)
+    findings = await test.service.ask(*question, timeout=MAP_SECONDS)
     return {"texts": [path["comes_to"]], "path": path, "findings": findings}
 
 

@@ -35,7 +35,6 @@ MAX_HISTORY = 200_000  # characters of the previous pages of a session; the olde
 MAX_TESTS = 2  # that run at once
 MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their maps
 EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
-QUESTION_SECONDS = 60
 INSPECT_SECONDS = 15
 MAX_INSPECTIONS = 2  # processes at once
 TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; the play-test has longer."
@@ -115,9 +114,7 @@ class Sessions:
     def __getitem__(self, id: str) -> Session:  # noqa: A002
         session = self.by_id.get(id)
         if session is None:
-            raise HTTPException(
-                404, "This game is over: it was idle for too long, or the server was restarted."
-            )
+            raise HTTPException(404, "This game is over: it was idle, or the server was restarted.")
         session.used = time.monotonic()
         return session
 
@@ -135,9 +132,9 @@ class Sessions:
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.entry.id != entry.id}
 
 
-def results_folder() -> Path:
-    """Return the folder with the last result of each game."""
-    return home() / "serve" / "tests"
+def result_file(entry: GameEntry) -> Path:
+    """Return the file with the last result of a game."""
+    return home() / "serve" / "tests" / f"{entry.id}.json"
 
 
 @dataclass
@@ -167,10 +164,6 @@ class PlayTest:
             "report": self.result["report"] if self.result else None,
         }
 
-    async def ask(self, method: str, *arguments: Any) -> Any:
-        """Ask the process about the story, after the test."""
-        return await self.service.ask(method, *arguments, timeout=QUESTION_SECONDS)
-
     def part(self, name: str) -> Any:
         """Return a part of the result."""
         if self.result is None:
@@ -195,12 +188,11 @@ class PlayTest:
             self.service.interrupt()
 
     def _save(self) -> None:
-        path = results_folder() / f"{self.entry.id}.json"
         data = {"source": self.entry.spec.source, "result": self.result}
         try:
-            write_json(path, data)
+            write_json(result_file(self.entry), data)
         except (OSError, InputError) as error:
-            log.error("%s: the result was not saved: %s", path, error)
+            log.error("the result of a play-test was not saved: %s", error)
 
     def stop(self) -> None:
         """Interrupt the test, which then returns what it has found."""
@@ -255,7 +247,7 @@ class PlayTests:
 
 def _saved_test(entry: GameEntry) -> PlayTest | None:
     """Return the saved test of a game; None if there is none, or it belongs to another story."""
-    data = read_json(results_folder() / f"{entry.id}.json")
+    data = read_json(result_file(entry))
     try:
         if data is None or data["source"] != entry.spec.source:
             return None
