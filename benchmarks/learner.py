@@ -128,7 +128,7 @@ def operations(
                     batches.next_pages.actions[k, r].ravel(),
                 ),
             ):
-                lengths = np.diff(texts.bags().starts)
+                lengths = np.diff(texts.bags()[0])
                 forwards = distinct(np.concatenate([now, then]))
                 backwards = distinct(now)
                 total += 2 * h * lengths[forwards].sum() + 2 * h * h * len(forwards)

@@ -29,10 +29,11 @@ import drrn
 from drrn.files import write_atomically
 from drrn.lab.experiments.cluster import LOCAL, RayCluster, run_job
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.results import GAME, versions
+from drrn.lab.experiments.results import GAME
 from drrn.lab.experiments.sweep import Seeds, Sweep, read_grid
 from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
 from drrn.lab.reports.claims import with_block
+from drrn.runs.config import versions
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
 SMALL_JOBS = 16

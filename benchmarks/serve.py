@@ -80,7 +80,6 @@ async def play(
         else:
             choice = {"action": choose.randrange(len(page["actions"])), "steps": page["steps"]}
             page = await browser.ask("POST", f"{path}/step", choice)
-    await browser.ask("DELETE", path)
 
 
 async def together(

@@ -62,7 +62,7 @@ def operations(trainer: Trainer, fits: Fits) -> float:
 def _encoding(texts: Lexicon, ids: Any, hidden: int) -> float:
     """Return the operations of two layers over each distinct text, forwards and backwards."""
     distinct = np.unique(ids)
-    lengths = np.diff(texts.bags().starts)[distinct]
+    lengths = np.diff(texts.bags()[0])[distinct]
     return float(4 * hidden * lengths.sum() + 6 * hidden * hidden * len(distinct))
 
 

@@ -35,6 +35,14 @@ def home() -> Path:
     return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn")
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be created: {error.strerror}") from error
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: if the disk fills, the old file stays."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
@@ -98,7 +106,7 @@ def read_text(path: Path) -> str:
     return decode(read_bytes(path), str(path), "utf-8-sig")
 
 
-def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
     """Return the bytes of a file that is not too large."""
     try:
         if path.stat().st_size > largest:

@@ -52,6 +52,11 @@ class Vocabulary:
         return [self.numbers[word] for word in words if word in self.numbers]
 
 
+# Bags of words: where each text starts, its words (ascending), and how often each occurs.
+Bags = tuple[Ids, NDArray[np.int32], NDArray[np.float32]]
+NO_BAGS = (0, np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+
+
 class Lexicon:
     """A vocabulary, and texts as the numbers of their words; each distinct text has an id.
 
@@ -102,7 +107,7 @@ class Lexicon:
             stays: for each word of each text's bag, end to end, whether the text keeps that word.
             put_in: indices of `texts`, ascending, and a word that is appended to each.
         """
-        word_ids, _, lengths = self.bags().gathered(texts)
+        word_ids, _, lengths = gathered(self.bags(), texts)
         size = len(self.vocabulary) + 1
         # ascending, as the words of a bag are
         keys = np.repeat(np.arange(len(texts)), lengths) * size + word_ids
@@ -147,12 +152,34 @@ class Lexicon:
         return self._sequence[ranges(first, self._starts[texts + 1] - first)].astype(np.int64)
 
     def bags(self, norm: float | None = None) -> Bags:
-        """Return the bag of words of every text: counts, scaled to the Euclidean length `norm`."""
-        bags = self._bags.get(norm)
-        if bags is None:
-            bags = self._bags[norm] = Bags(norm)
-        bags.follow(self)
-        return bags
+        """Return the bag of words of every text; counts are scaled to the Euclidean length `norm`.
+
+        Only texts that were added since the last call are counted.
+        """
+        done, starts, words, counts = self._bags.get(norm, NO_BAGS)
+        total = len(self)
+        if done < total:
+            first = self.starts[done:]
+            owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
+            size = len(self.vocabulary.spelled) or 1
+            keys, new = np.unique(owner * size + self.sequence[first[0] :], return_counts=True)
+            begin = int(starts[done])
+            end = begin + len(keys)
+            starts = room(starts, total + 1)
+            words = room(words, end)
+            counts = room(counts, end)
+            lengths = np.bincount(keys // size, minlength=len(first) - 1)
+            starts[done + 1 : total + 1] = begin + np.cumsum(lengths)
+            words[begin:end] = keys % size
+            counts[begin:end] = new
+            if norm is not None:
+                for text in range(done, total):
+                    bag = counts[starts[text] : starts[text + 1]]
+                    if len(bag):
+                        bag *= norm / np.linalg.norm(bag)
+            self._bags[norm] = (total, starts, words, counts)
+        end = starts[total]
+        return starts[: total + 1], words[:end], counts[:end]
 
     def forget(self) -> None:
         """Forget all texts; the vocabulary stays."""
@@ -161,7 +188,7 @@ class Lexicon:
         self._recent: dict[str, int] = {}
         self._starts = np.zeros(256, np.int64)
         self._sequence = np.zeros(4096, np.int32)
-        self._bags: dict[float | None, Bags] = {}
+        self._bags: dict[float | None, tuple[int, Any, Any, Any]] = {}
         self.spoken: list[str] = []  # the texts themselves, with `keeps_texts`
         # of a scratch lexicon, with `keeps_unknown`: words of a text outside the vocabulary
         self.unknown: dict[int, list[str]] = {}
@@ -223,66 +250,6 @@ class Lexicon:
         self._starts[number + 1] = start + len(read)
         self._sequence[start : start + len(read)] = read
         return number
-
-
-class Bags:
-    """Sparse bags of words: `word_ids` (ascending within a text) and `counts`, cut by `starts`."""
-
-    def __init__(self, norm: float | None) -> None:
-        self.norm = norm
-        self.count = 0
-        self._starts = np.zeros(256, np.int64)
-        self._words = np.zeros(4096, np.int32)
-        self._counts = np.zeros(4096, np.float32)
-
-    @property
-    def starts(self) -> Ids:
-        return self._starts[: self.count + 1]
-
-    @property
-    def word_ids(self) -> NDArray[np.int32]:
-        return self._words[: self._starts[self.count]]
-
-    @property
-    def counts(self) -> NDArray[np.float32]:
-        return self._counts[: self._starts[self.count]]
-
-    def of(self, text: int) -> dict[int, float]:
-        """Return the counts of one text by word id."""
-        span = slice(self._starts[text], self._starts[text + 1])
-        return dict(zip(self._words[span].tolist(), self._counts[span].tolist(), strict=True))
-
-    def gathered(self, texts: Ids) -> tuple[Ids, NDArray[np.float32], Ids]:
-        """Return the word ids and counts of bags end to end, and the size of each; -1 is empty."""
-        first = self._starts[texts]
-        lengths = self._starts[texts + 1] - first
-        lengths[texts < 0] = 0
-        at = ranges(first, lengths)
-        return self._words[at].astype(np.int64), self._counts[at], lengths
-
-    def follow(self, texts: Lexicon) -> None:
-        """Add the bags of texts that were added since the last call."""
-        if self.count == len(texts):
-            return
-        starts = texts.starts[self.count :]
-        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        size = len(texts.vocabulary) or 1
-        keys, counts = np.unique(owner * size + texts.sequence[starts[0] :], return_counts=True)
-        lengths = np.bincount(keys // size, minlength=len(starts) - 1)
-        begin = int(self._starts[self.count])
-        end = begin + len(keys)
-        self._starts = room(self._starts, len(texts) + 1)
-        self._words = room(self._words, end)
-        self._counts = room(self._counts, end)
-        self._starts[self.count + 1 : len(texts) + 1] = begin + np.cumsum(lengths)
-        self._words[begin:end] = keys % size
-        self._counts[begin:end] = counts
-        if self.norm is not None:
-            for text in range(self.count, len(texts)):
-                bag = self._counts[self._starts[text] : self._starts[text + 1]]
-                if len(bag):
-                    bag *= self.norm / np.linalg.norm(bag)
-        self.count = len(texts)
 
 
 @dataclass(frozen=True)
@@ -365,6 +332,15 @@ def texts_of_all(users: Sequence[Texts]) -> tuple[Ids, Ids]:
     used = [user.texts_in_use() for user in users]
     states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
     return states, actions
+
+
+def gathered(bags: Bags, texts: Ids) -> tuple[Ids, NDArray[np.float32], Ids]:
+    """Return the words and counts of some bags end to end, and the size of each; -1 is empty."""
+    starts, words, counts = bags
+    first = starts[texts]
+    lengths = np.where(texts < 0, 0, starts[texts + 1] - first)
+    at = ranges(first, lengths)
+    return words[at].astype(np.int64), counts[at], lengths
 
 
 def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:

@@ -1,4 +1,4 @@
-"""A server of the page and the system's Chromium, for the tests that look at it as people do."""
+"""A server of the page and the system's Chromium, for tests in a real browser."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ best = ">= 20"
 
 
 def chromium_path() -> str | None:
-    """The system's Chromium; None where Playwright has its own, which it finds by itself."""
+    """Return the path of the system's Chromium; None: Playwright uses its own."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser; where there is none the test is skipped."""
+    """Yield a browser; skip the test if there is none."""
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         try:
@@ -47,10 +47,11 @@ def chromium() -> Iterator[Any]:
 
 
 class PageServer:
-    """`drrn serve` in a process of its own, in an empty folder."""
+    """`drrn serve` in a separate process and an empty folder."""
 
     def __init__(self, folder: Path, *more: str) -> None:
-        self.folder, self.more = folder, more
+        self.folder = folder
+        self.more = more
         self.port = "0"
         self.link = self.start()
 
@@ -99,24 +100,24 @@ class PageServer:
 
 
 def small_story() -> list[dict[str, Any]]:
-    """A story and its TOML as files to be dropped."""
+    """Return a story and its TOML as files to drop on the page."""
     toml = f'story = "sea.twee"\ntitle = "The Grey Sea"\n{REWARDS}{EXPECTED}'
-    told = ":: StoryTitle\nThe Grey Sea\n\n" + FORK
+    story = ":: StoryTitle\nThe Grey Sea\n\n" + FORK
     return [
-        {"name": "sea.twee", "mimeType": "text/plain", "text": told},
+        {"name": "sea.twee", "mimeType": "text/plain", "text": story},
         {"name": "sea.toml", "mimeType": "text/plain", "text": toml},
     ]
 
 
 DROP = """files => {
-  const carried = new DataTransfer();
-  for (const file of files) carried.items.add(new File([file.text], file.name, { type: file.mimeType }));
+  const transfer = new DataTransfer();
+  for (const file of files) transfer.items.add(new File([file.text], file.name, { type: file.mimeType }));
   for (const name of ["dragover", "drop"]) {
-    document.body.dispatchEvent(new DragEvent(name, { dataTransfer: carried, bubbles: true, cancelable: true }));
+    document.body.dispatchEvent(new DragEvent(name, { dataTransfer: transfer, bubbles: true, cancelable: true }));
   }
 }"""
 
-# Texts whose contrast with what is behind them is below 4.5, or 3 where they are large (WCAG, AA).
+# Texts whose contrast with their background is below 4.5, or 3 if they are large (WCAG, AA).
 FAINT = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {
@@ -151,7 +152,7 @@ FAINT = """() => {
   return found;
 }"""
 
-# Controls that a screen reader could not name.
+# Controls without a name for screen readers.
 NAMELESS = """() => [...document.querySelectorAll("a[href], button, input, select, summary")].filter((element) => {
   if (!element.checkVisibility() || element.closest("svg")) return false;
   const labels = [...(element.labels || [])].map((label) => label.textContent).join("");

@@ -56,7 +56,7 @@ def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
 def jobs_here() -> Iterator[None]:
     """The jobs of a command are done in this process, not in ones of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.cli.jobs.Processes", JobsHere)
+        patch.setattr("drrn.lab.experiments.workers.Processes", JobsHere)
         yield
 
 

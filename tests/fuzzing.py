@@ -164,7 +164,7 @@ def a_run_folder(folder, chance):
         ["ask", str(run), "--state", "The sea", "--action", "Go out.", "--action", "x"],
         ["evaluate", str(run), "--episodes", "1"],
         ["runs", str(folder)],
-        ["compare", str(run), str(run), "--no-plot"],
+        ["compare", str(run), str(run)],
         ["watch", str(run), "--seconds", "0", "--seed", "1", "--episodes", "1"],
         ["train", "--resume", str(run), "--rounds", "2"],
     ]

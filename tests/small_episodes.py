@@ -16,6 +16,12 @@ RETURNS = {
 }
 
 
+def bytes_of(buffer):
+    """Return the size of a replay buffer's arrays."""
+    arrays = (*buffer.columns.values(), buffer.first, buffer.actions)
+    return sum(array.nbytes for array in arrays)
+
+
 def single_steps(states, menus, taken, rewards, next_states, next_menus):
     """Return episodes of one step each; rewards are numbers, menus are `Menus`."""
     count = len(states)

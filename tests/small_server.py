@@ -1,4 +1,4 @@
-"""The server of the page with a home and runs of its own, asked as a browser on this machine asks."""
+"""A server of the page in this process, with a client that acts like a local browser."""
 
 from contextlib import contextmanager
 
@@ -15,7 +15,7 @@ BASE = f"http://127.0.0.1:{PORT}"
 
 @contextmanager
 def client_of(runs, access: Access | None = None, base: str = BASE):
-    """A client of a server of its own; `client.services` is what that has."""
+    """Yield a client of a new server; `client.services` are the services of the server."""
     services = Services(Library(), runs)
     app = application(services, access or local_access(PORT))
     with TestClient(app, base_url=base, raise_server_exceptions=False) as client:
@@ -23,22 +23,23 @@ def client_of(runs, access: Access | None = None, base: str = BASE):
         yield client
 
 
-def uploaded(client, name, text, *others):
-    """Upload a story, and whatever else."""
+def upload(client, name, text, *others):
+    """Upload a story with other files."""
     files = [(name, text), *others]
     parts = [
-        ("file", (one, data.encode() if isinstance(data, str) else data)) for one, data in files
+        ("file", (each, data.encode() if isinstance(data, str) else data)) for each, data in files
     ]
     return client.post("/api/games", files=parts)
 
 
-def begun(client, game, **more):
+def start_game(client, game, **more):
+    """Start a session; return its first page."""
     answer = client.post("/api/sessions", json={"game": game, "seed": 1, **more})
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
-def stepped(client, page, action):
-    """Take the action with these words."""
+def take(client, page, action):
+    """Take the action with this text; return the next page."""
     body = {"action": page["actions"].index(action), "steps": page["steps"]}
     return client.post(f"/api/sessions/{page['session']}/step", json=body).json()

@@ -425,5 +425,5 @@ def test_one_changed_byte_of_a_published_file_is_noticed(text_games, tmp_path):
         target.write_bytes((text_games / name).read_bytes())
     path = tmp_path / "copy" / SIMULATOR
     path.write_bytes(path.read_bytes().replace(b"return(-20)", b"return(-21)", 1))
-    with pytest.raises(InputError, match="differs from the file published"):
+    with pytest.raises(InputError, match="differs from the published file"):
         add_games(tmp_path / "copy")

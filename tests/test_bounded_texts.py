@@ -51,7 +51,7 @@ def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch
     )
     for _ in trainer.train():
         assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
-    buffer = trainer.learner.buffers[0]
+    buffer = trainer.learner.memories[0]
     used = buffer.texts_in_use()
     assert np.array_equal(used[0], np.arange(len(trainer.store.states)))
 

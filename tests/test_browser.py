@@ -1,4 +1,4 @@
-"""The page of `drrn serve` in a real browser: a story dropped, played, tested, learned; by keyboard, phone, dark."""
+"""The page of `drrn serve` in a real browser: upload, play, test, train; keyboard, phone, dark."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.browser import DROP, FAINT, NAMELESS, PageServer, chromium, small_sto
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
+pytestmark = pytest.mark.slow
 
 TINY = {"Rounds": 3, "Episodes per round": 60, "Replicas": 2, "Hidden": 8}
 VIEWS = (
@@ -37,8 +38,9 @@ def server(tmp_path_factory, browser):
 
 @pytest.fixture
 def open_page(browser, server):
-    """Open the page in a window of its own; whatever a script throws or the policy refuses is a failure."""
-    contexts, wrong = [], []
+    """Open the page in a new window; errors of scripts and violations of the policy fail the test."""
+    contexts = []
+    errors = []
 
     def opened(address="", width=1280, height=900, scheme="light"):
         context = browser.new_context(
@@ -47,10 +49,10 @@ def open_page(browser, server):
         contexts.append(context)
         context.set_default_timeout(60_000)
         page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("pageerror", lambda error: errors.append(str(error)))
         page.on(
             "console",
-            lambda said: "Content Security Policy" in said.text and wrong.append(said.text),
+            lambda line: "Content Security Policy" in line.text and errors.append(line.text),
         )
         page.goto(server.link + address)
         return page
@@ -58,7 +60,7 @@ def open_page(browser, server):
     yield opened
     for context in contexts:
         context.close()
-    assert wrong == []
+    assert errors == []
 
 
 @pytest.fixture(scope="module")
@@ -70,21 +72,21 @@ def game(browser, server):
     page.evaluate(DROP, small_story())
     card = page.locator(".card", has_text="The Grey Sea")
     card.wait_for()
-    found = card.get_attribute("data-game")
+    id_ = card.get_attribute("data-game")
     page.close()
-    return found
+    return id_
 
 
 @pytest.fixture(scope="module")
 def learned(browser, server, game):
-    """The story, learned for three rounds from the page: stopped, the server killed and started again, gone on with."""
+    """The story, with a run of three rounds: stopped, resumed after the server was killed."""
     page = browser.new_page()
     page.goto(f"{server.link}#/game/{game}/learn")
     for label, value in TINY.items():
         page.get_by_label(label, exact=True).fill(str(value))
     page.get_by_role("button", name="Start training").click()
     page.locator(".curve circle").first.wait_for(timeout=60_000)
-    if (stop := page.get_by_role("button", name="Stop")).count():  # else it was quick
+    if (stop := page.get_by_role("button", name="Stop")).count():  # unless it has finished
         stop.click()
     server.kill()
     server.start()
@@ -100,7 +102,7 @@ def learned(browser, server, game):
     return game
 
 
-def test_a_dropped_story_is_played_to_its_end_by_keys_and_taken_back(open_page, game):
+def test_a_dropped_story_is_played_and_undone_by_keys(open_page, game):
     page = open_page(f"#/game/{game}/play")
     page.locator("button.action").first.wait_for()
     page.keyboard.press(key_of(page, "Go out."))
@@ -117,11 +119,11 @@ def test_a_dropped_story_is_played_to_its_end_by_keys_and_taken_back(open_page, 
 
 
 def key_of(page, words):
-    """The key beside an action; actions stand in any order."""
+    """Return the key of an action; actions are shuffled."""
     return page.locator("button.action", has_text=words).locator(".key").inner_text()
 
 
-def test_a_touch_plays_and_two_windows_do_not_disturb_each_other(open_page, game):
+def test_two_windows_on_a_phone_play_independently(open_page, game):
     one, other = (open_page(f"#/game/{game}/play", width=390, height=844) for _ in range(2))
     other.locator("button.action").first.wait_for()
     one.locator("button.action", has_text="Stay in.").click()
@@ -131,7 +133,7 @@ def test_a_touch_plays_and_two_windows_do_not_disturb_each_other(open_page, game
     one.locator("button.action", has_text="Stay in.").wait_for()
 
 
-def test_beside_each_action_stands_what_the_agent_thinks_and_it_plays_the_rest(open_page, learned):
+def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_page, learned):
     page = open_page(f"#/game/{learned}/play")
     page.locator(".thought .q").first.wait_for()
     actions = page.locator("button.action")
@@ -149,7 +151,7 @@ def test_beside_each_action_stands_what_the_agent_thinks_and_it_plays_the_rest(o
     assert "The agent:" in page.locator(".past").text_content()
 
 
-def test_a_play_test_tells_what_fails_and_its_map_can_be_searched_and_clicked(open_page, learned):
+def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(open_page, learned):
     page = open_page(f"#/game/{learned}/test")
     page.get_by_role("button", name="Run the play-test").click()
     page.locator(".tiles").wait_for()
@@ -157,8 +159,8 @@ def test_a_play_test_tells_what_fails_and_its_map_can_be_searched_and_clicked(op
     page.locator(".map-view svg").wait_for()
     page.locator("[data-page=Grey]").click()
     page.locator(".page-details h3", has_text="Grey").wait_for()
-    told = page.locator(".page-details").inner_text()
-    assert "You are out on the water." in told and "agent" in told and "Island" in told
+    details = page.locator(".page-details").inner_text()
+    assert all(words in details for words in ("You are out on the water.", "agent", "Island"))
     page.get_by_label("Find a passage").fill("with figs")  # words of a page
     assert "Island" in page.locator(".map-results").inner_text()
     page.get_by_label("Find a passage").fill("isl")
@@ -177,7 +179,7 @@ def test_embeddings_of_each_round_are_drawn(open_page, learned):
     assert "round 1" in page.locator(".embeddings").inner_text()
 
 
-def test_by_keyboard_alone_a_game_is_found_named_and_kept_among_the_scores(open_page, game):
+def test_a_game_is_played_and_scored_by_keyboard_alone(open_page, game):
     page = open_page("", width=390, height=844)
     page.locator(".card", has_text="The Grey Sea").wait_for()
     tab_to(page, "Play: The Grey Sea")
@@ -196,20 +198,20 @@ def test_by_keyboard_alone_a_game_is_found_named_and_kept_among_the_scores(open_
 
 
 def tab_to(page, name):
-    """Press Tab until what has this name is focused."""
+    """Press Tab until the element with this name has the focus."""
     for _ in range(60):
         page.keyboard.press("Tab")
-        found = page.evaluate(
+        words = page.evaluate(
             "(e => (e.getAttribute('aria-label') || [...(e.labels || [])].map(l => l.textContent).join('') "
             "|| e.textContent).trim())(document.activeElement)"
         )
-        if name.search(found) if isinstance(name, re.Pattern) else found == name:
+        if name.search(words) if isinstance(name, re.Pattern) else words == name:
             return
     raise AssertionError(f"{name} cannot be reached by Tab")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1500, "light")])
-def test_every_view_fits_has_contrast_and_names_its_controls(
+def test_every_view_fits_and_has_contrast_and_names_of_controls(
     open_page, server, learned, width, scheme
 ):
     page = open_page("", width=width, height=844, scheme=scheme)
@@ -222,9 +224,7 @@ def test_every_view_fits_has_contrast_and_names_its_controls(
         assert page.evaluate(NAMELESS) == [], view
 
 
-def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_words(
-    open_page, server
-):
+def test_a_bad_story_and_a_stopped_server_are_explained(open_page, server):
     page = open_page()
     page.locator(".card").first.wait_for()
     page.evaluate(
@@ -240,9 +240,7 @@ def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_wor
     page.locator(".body table, .body .empty").first.wait_for()
 
 
-def test_from_the_network_the_link_opens_the_page_for_all_it_can_do_and_nothing_else_does(
-    browser, tmp_path
-):
+def test_a_shared_page_opens_only_with_its_link(browser, tmp_path):
     shared = PageServer(tmp_path, "--host", "0.0.0.0")
     door, token = f"http://127.0.0.1:{shared.port}/", shared.link.partition("?")[2]
     known, unknown = browser.new_context(), browser.new_context()
@@ -265,7 +263,7 @@ def test_from_the_network_the_link_opens_the_page_for_all_it_can_do_and_nothing_
             "data-game", timeout=60_000
         )
         other = known.new_page()
-        other.goto(f"{door}?{token}#/game/{game}/test")  # the link again, where the cookie is there
+        other.goto(f"{door}?{token}#/game/{game}/test")  # the link again, with the cookie
         assert "token" not in other.url
         other.get_by_role("button", name="Run the play-test").click()
         other.get_by_text("1 of 2 expectations failed").wait_for(timeout=60_000)

@@ -13,7 +13,6 @@ import pytest
 import drrn.cli
 from drrn.cli import main
 from drrn.compiled.compile import LIMIT, MEMORY
-from drrn.errors import InputError
 from drrn.files import read_toml
 from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from drrn.serve import scores
@@ -270,26 +269,6 @@ def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
     say(monkeypatch, "q")
     assert main(["play", str(tale)]) == 0
     assert "nothing is recorded" in capsys.readouterr().out and not home.exists()
-
-
-def test_scores_separate_first_games_from_later_ones(home):
-    home.mkdir()
-    rows = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
-    text = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
-    for player, undone, reward in rows:
-        text += f"2026-01-01,tale,{player},1,{undone},3,{reward},0,Up\n"
-    (home / "scores.csv").write_text(text + "2026-01-01,other,cy,1,0,3,5,0,Up\n")
-    result = scores.averages(scores.read(scores.scores_file()), "tale")
-    assert (result["players"], result["novice_games"], result["novice"]) == (2, 2, -5.0)
-    assert (result["experienced_games"], result["experienced"]) == (2, 15.0)
-
-
-def test_a_broken_row_of_scores_is_named_by_its_line(home):
-    home.mkdir()
-    header = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
-    (home / "scores.csv").write_text(f"{header}x,y\n")
-    with pytest.raises(InputError, match=r"scores\.csv, line 2"):
-        scores.read(scores.scores_file())
 
 
 @pytest.mark.parametrize(

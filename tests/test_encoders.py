@@ -170,17 +170,6 @@ def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, 
     alone = after_reading(encoder, vectors, {4: read[4]}, name=name)
     question = ("light is the grey lamp", ["row home", "the boat"])
     assert np.allclose(both.ask(*question)[1], alone.ask(*question)[0], atol=1e-6)
-    if encoder == "attention" and name == "drrn":
-        found, own = (agent.attention(*question)[0].state for agent in (both, alone))
-        assert [word for word, _ in found] == question[0].split() and [word for word, _ in own] == [
-            "is",
-            "the",
-            "grey",
-        ]
-        assert sum(share for _, share in found) == pytest.approx(1, abs=1e-5)
-        assert both.attention("light lamp", ["go"])[0].state[1][1] == pytest.approx(
-            0.5, abs=0.2
-        )  # of one replica alone
 
 
 def test_the_encoder_of_the_docs_trains_by_the_command(tale, own_modules):

@@ -25,7 +25,7 @@ def by_pair(memory):
     """(state, action) → how often it was taken, and the mean of its returns."""
     states, places = memory.examples_of_pairs()
     names = zip(
-        memory.states[states].tolist(), memory.menus[states].at(places).tolist(), strict=True
+        memory.states[states].tolist(), memory.menus(states).at(places).tolist(), strict=True
     )
     return dict(
         zip(names, zip(memory.counts.tolist(), memory.means.tolist(), strict=True), strict=True)

@@ -182,7 +182,9 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     )
     evidence = Evidence()
     play_random_games(Games(game, evidence), 40, 600.0)
-    shares = {key.passage: share_of(n, 40) for key, n in evidence.random.endings.items()}
+    shares = {
+        key.passage: share_of(len(games), 40) for key, games in evidence.random.endings.items()
+    }
     assert evidence.random.games == 40 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 

@@ -16,7 +16,7 @@ from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.small_episodes import single_steps, steps_of
+from tests.small_episodes import bytes_of, single_steps, steps_of
 
 
 def test_an_ending_bootstraps_nothing():
@@ -52,9 +52,9 @@ def test_a_draw_falls_into_the_share_of_its_number():
 def transitions(rewards, ended, n_steps, count=None):
     """Return the rows of a buffer that was given one episode; its pages are 0, 1, 2 …"""
     pages = [(state, [0, 1], 1, reward) for state, reward in enumerate(rewards)]
-    buffer = ReplayBuffer(capacity=9)
+    buffer = ReplayBuffer(9, 0.5, n_steps)
     end = (len(rewards), [] if ended else [0, 1])
-    buffer.add(steps_of((pages, end)), 0.5, n_steps, count)
+    buffer.add(steps_of((pages, end)), count)
     return buffer.at(np.arange(len(buffer)))
 
 
@@ -87,7 +87,7 @@ def some(count, width=2, start=0):
 def filled(*episodes, capacity=9):
     buffer = ReplayBuffer(capacity)
     for steps in episodes:
-        buffer.add(steps, 1.0, 1)
+        buffer.add(steps)
     return buffer
 
 
@@ -102,8 +102,8 @@ def test_a_full_replay_buffer_overwrites_the_oldest():
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     buffer = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):
-        buffer.add(some(250_000, width=5, start=start), 1.0, 1)
-    assert len(buffer) == 1_000_000 and buffer.nbytes < 64e6
+        buffer.add(some(250_000, width=5, start=start))
+    assert len(buffer) == 1_000_000 and bytes_of(buffer) < 64e6
 
 
 def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(story):

@@ -11,7 +11,7 @@ from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.models import Pages, base
-from tests.small_episodes import single_steps, steps_of
+from tests.small_episodes import bytes_of, single_steps, steps_of
 from tests.small_models import learner, model
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
@@ -82,7 +82,7 @@ def added(buffer, *menus):
     lists = Menus.of(menus)
     count = len(menus) - 1
     ids = np.zeros(count, np.int64)
-    buffer.add(single_steps(ids, lists[:count], ids, ids, ids, lists[1:]), 0.9, 1)
+    buffer.add(single_steps(ids, lists[:count], ids, ids, ids, lists[1:]))
     rows = np.arange(len(buffer) - count, len(buffer))
     return [*buffer.columns["menus"][rows], buffer.columns["next_menus"][len(buffer) - 1]]
 
@@ -114,15 +114,15 @@ def transitions(count, wide, start=0):
 
 def test_memory_grows_with_the_links_not_with_the_widest_menu():
     buffer = ReplayBuffer(capacity=10_000)
-    buffer.add(transitions(10_000, 3000), 0.9, 1)
-    assert buffer.nbytes < 1e6  # padded, it would be 240 MB
+    buffer.add(transitions(10_000, 3000))
+    assert bytes_of(buffer) < 1e6  # padded, it would be 240 MB
 
 
 def test_a_full_buffer_drops_the_menus_of_overwritten_transitions():
     buffer = ReplayBuffer(capacity=50)
     for start in range(0, 20_000, 40):
-        buffer.add(transitions(40, 100, start), 0.9, 1)
-    assert buffer.menu_count < 5000 and buffer.nbytes < 200_000
+        buffer.add(transitions(40, 100, start))
+    assert buffer.menu_count < 5000 and bytes_of(buffer) < 200_000
     rows = buffer.at(np.arange(50))
     expected = [list(range(100)) if n % 10 == 0 else [n % 50, 1] for n in rows["states"].tolist()]
     assert [row[row >= 0].tolist() for row in rows["menus"].padded(100)] == expected
@@ -154,7 +154,7 @@ def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, na
         built = model(name, seeds=(0, 1))
         learning = learner(built, batch_size=8, **settings)
         chance = np.random.default_rng(3)
-        for buffer in learning.buffers:
+        for buffer in learning.memories:
             lists = [chance.permutation(4)[: chance.integers(0, 5)].tolist() for _ in range(60)]
             shown = [menu or [0] for menu in lists]
             menus = Menus.of([*shown, *lists])
@@ -163,7 +163,7 @@ def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, na
             states = chance.integers(3, size=60)
             after = chance.integers(3, size=60)
             steps = single_steps(states, menus[:60], taken, rewards, after, menus[60:])
-            buffer.add(steps, 0.9, 1)
+            buffer.add(steps)
         learning.learn([np.random.default_rng(r) for r in range(2)])
         return built.state()
 
@@ -222,7 +222,7 @@ def test_groups_of_pages_waste_less_than_they_hold():
 
 def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():
     buffer = ReplayBuffer(capacity=99)
-    buffer.add(transitions(30, 20), 0.9, 1)
+    buffer.add(transitions(30, 20))
     whole, alone = (
         batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False)
     )

@@ -10,12 +10,13 @@ from drrn.errors import InputError
 from drrn.learning.q_learning import Batches
 from drrn.models import MODELS, Pages
 from drrn.models.word_table import distinct, small_random
+from tests.bags import bag_of
 from tests.small_models import ACTIONS, STATES, learner, model, pages, random_batches, shown
 
 
 def bag(texts, text):
     vector, number = np.zeros(len(texts.vocabulary)), texts.id(text)
-    for word, count in texts.bags().of(number).items():
+    for word, count in bag_of(texts, number).items():
         vector[word] = count
     return vector
 

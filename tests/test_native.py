@@ -11,7 +11,6 @@ from drrn.stories.authored import NATIVE
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.twine.native import engine_differences, twine_2_format
 from drrn.stories.twine.story import Passage, Story
-from drrn.stories.twine.story_game import StoryGame
 from drrn.stories.twine.twine1.functions import FUNCTIONS
 from tests.tiny_engine import tiny_story
 
@@ -57,29 +56,19 @@ def test_a_story_that_names_no_format_is_recognised_by_unmistakable_code(text, t
     assert twine_2_format(story_of(text)) == title
 
 
-def test_plain_sugarcube_without_its_engine_is_played_and_other_code_is_listed(tmp_path):
-    head = ':: StoryData\n{"format": "SugarCube"}\n\n:: Start\n'
-    path = tmp_path / "tale.twee"
-    path.write_text(head + "<<set $x to 2>>Here: <<print $x>>.\n")
-    assert drrn.make(path).reset(0).text == "Here: 2."
-    path.write_text(head + "Hello $name and $other.\n")
-    with pytest.raises(InputError, match="2 things in this SugarCube story cannot be played"):
-        drrn.make(path, engine=NATIVE)
-
-
 def test_a_plain_story_of_twine_2_is_left_to_its_engine(tmp_path):
     page = tmp_path / "tale.html"
     page.write_text(tiny_story({"Start": "Here."}), encoding="utf-8")
     game = drrn.make(page)
     assert isinstance(game, HostedGame)
     game.close()
-    assert isinstance(drrn.make(page, engine=NATIVE), StoryGame)
 
 
-def test_a_story_without_an_engine_is_played_by_our_interpreter(tmp_path):
+def test_a_story_of_twine_2_without_its_engine_is_refused(tmp_path, home):
     path = tmp_path / "tale.twee"
-    path.write_text(':: StoryData\n{"format": "Chapbook"}\n\n:: Start\nOne line\nand another.\n')
-    assert isinstance(drrn.make(path), StoryGame)
+    path.write_text(':: StoryData\n{"format": "SugarCube"}\n\n:: Start\nHere.\n')
+    with pytest.raises(InputError, match="SugarCube, is not installed"):
+        drrn.make(path, lenient=True)
 
 
 def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_left_to_its_engine(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.lab.experiments.games import SuiteFiles, experiment_games, suite_games
+from drrn.lab.experiments.games import experiment_games, suite_games
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
 from drrn.lab.experiments.plan import (
@@ -94,10 +94,7 @@ def section(results, title):
 
 def opened(only, tmp_path, asked=()):
     said = []
-    found = [
-        one.source
-        for one in experiment_games(asked, only, SuiteFiles(folder=tmp_path), said.append)
-    ]
+    found = [one.source for one in experiment_games(asked, only, {}, said.append)]
     return found, said
 
 
@@ -358,13 +355,13 @@ def test_suites_are_played_and_a_failing_one_does_not_stop_the_others(stand_ins,
 def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
     messages = []
-    assert list(suite_games(SuiteFiles(folder=tmp_path), messages.append)) == []
+    assert list(suite_games({}, messages.append)) == []
     assert len(messages) == 6
     text = "\n".join(messages)
     assert "twx:coin" in text
     assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
-    assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in text
-    assert "Jericho is left out: name the file" in text and "--jericho FILE" in text
+    assert "textworld is left out: name the file" in text
+    assert "--jericho FILE" in text
 
 
 def test_games_of_suites_are_played_for_few_episodes(stand_ins):

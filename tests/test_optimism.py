@@ -163,7 +163,7 @@ def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_explori
             and len(trainer.store.states) < 700
         )
     memory = trainer.learner.memories[0]
-    doors = memory.menus[memory.steps["page"]].at(memory.steps["taken"])
+    doors = memory.menus(memory.steps["page"]).at(memory.steps["taken"])
     assert len(memory) <= 100 and set(doors.tolist()) == {0, 1, 2}
 
 

@@ -21,7 +21,7 @@ class RewardLearner(Learner):
     """Fits Q to the reward that followed each action."""
 
     def learn(self, generators):
-        (steps,) = self.episodes[0]
+        (steps,) = self.memories[0].episodes
         pages = Pages(steps.states[None, None], steps.actions.padded()[None, None])
         targets = steps.rewards[None].astype(np.float32)
         for _ in range(30):

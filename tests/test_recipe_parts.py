@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.learning import episode_memory, return_learning
+from drrn.learning import equations, return_learning
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.exploration import Optimism
 from drrn.learning.return_learning import Average
@@ -56,13 +56,11 @@ def test_the_recipe_learns_the_small_games(check):
 
 
 def returns_ignore_the_future(patch):
-    patch.setattr(episode_memory, "retrace", lambda steps, rewards, *others: rewards.copy())
+    patch.setattr(equations, "retrace", lambda steps, rewards, *others: rewards.copy())
 
 
 def the_cut_is_always_zero(patch):
-    patch.setattr(
-        episode_memory, "trace_coefficients", lambda policy, *others: np.zeros(len(policy))
-    )
+    patch.setattr(equations, "trace_coefficients", lambda policy, *others: np.zeros(len(policy)))
 
 
 def a_stopped_episode_does_not_bootstrap(patch):
@@ -71,8 +69,8 @@ def a_stopped_episode_does_not_bootstrap(patch):
         value[steps.ends] = 0.0
         return retrace(steps, rewards, value, *others)
 
-    retrace = episode_memory.retrace
-    patch.setattr(episode_memory, "retrace", broken)
+    retrace = equations.retrace
+    patch.setattr(equations, "retrace", broken)
 
 
 def optimism_hopes_for_nothing(patch):

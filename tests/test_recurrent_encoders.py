@@ -10,7 +10,7 @@ from torch import nn
 from drrn.learning.learner import differentiable
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, pick
-from drrn.models.encoders.base import Leaves
+from drrn.models.encoders.recurrent import RecurrentEncoder
 from drrn.models.encodings import EncodingCache
 from drrn.settings import Settings
 from tests.small_models import random_batches
@@ -62,14 +62,16 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
     model = reader(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
     ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)], list(model.weights.values())
     direction = torch.randn(len(seeds), 4, 5, generator=torch.Generator().manual_seed(1))
-    leaves = Leaves()
+    leaves = []
     with differentiable(weights):
         found = vectors(model, ids, leaves)
         ours = torch.autograd.grad(
-            (found * direction).sum(), [*weights, *leaves.vectors], allow_unused=True
+            (found * direction).sum(),
+            [*weights, *[vectors for _, vectors in leaves]],
+            allow_unused=True,
         )
     ours = dict(zip([*model.weights, "words"], ours, strict=True))
-    table, rows, values = leaves.entries[0][0].gradient(model, ours["words"])
+    table, rows, values = leaves[0][0].gradient(model, ours["words"])
     to_words = (
         torch.zeros_like(table.weight)
         .view(-1, table.width)
@@ -123,11 +125,11 @@ def test_first_weights_depend_on_the_replicas_own_seed(encoder):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_a_pass_is_differentiated_once(encoder):
-    model, leaves = reader(encoder), Leaves()
+    model, leaves = reader(encoder), []
     found = vectors(model, [[0, 2]], leaves).sum()
-    torch.autograd.grad(found, leaves.vectors, retain_graph=True)
+    torch.autograd.grad(found, [vectors for _, vectors in leaves], retain_graph=True)
     with pytest.raises(RuntimeError, match="once"):
-        torch.autograd.grad(found, leaves.vectors)
+        torch.autograd.grad(found, [vectors for _, vectors in leaves])
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru", "attention", "bag"])
@@ -157,10 +159,8 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
 def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
     at_once, apart = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(5, 6), **shape)
     batches = random_batches(at_once, 3)
-    learner = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2))
-    assert learner.reads_at_once
-    errors = learner.update(batches)
-    monkeypatch.setattr(QLearning, "reads_at_once", False)
+    errors = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
+    monkeypatch.setattr(RecurrentEncoder, "reads_at_once", False)
     other = QLearning(apart, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
     assert np.allclose(errors, other, atol=1e-5)
     for name, weight in at_once.weights.items():

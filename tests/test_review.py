@@ -1,6 +1,5 @@
 """Slips that a reader found, each mended and kept from coming back."""
 
-import csv
 import gc
 import os
 import subprocess
@@ -11,7 +10,6 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.serve import scores
 from drrn.stories.twine.states import explore
 
 
@@ -150,24 +148,6 @@ def test_numbers_that_are_none_and_tables_too_deep_are_one_sentence(story, toml)
         story(":: Start\nHi.\n", toml)
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00bad", b"a,b\n1,2\n", b'when,"' + b"x" * 140_000])
-def test_a_scores_file_that_is_something_else_is_left_alone(tmp_path, content):
-    path = tmp_path / "scores.csv"
-    path.write_bytes(content)
-    for each in (path, tmp_path):
-        with pytest.raises(InputError):
-            scores.read(each)
-    assert path.read_bytes() == content
-
-
-def test_a_first_game_with_an_undo_is_still_the_first(tmp_path):
-    path = tmp_path / "scores.csv"
-    columns = "when,game,player,seed,undone,steps,final_reward,total,ending"
-    path.write_text(f"{columns}\nx,long-watch,ada,1,2,3,20,0,E\nx,long-watch,ada,1,0,3,10,0,E\n")
-    result = scores.averages(scores.read(path), "long-watch")
-    assert (result["novice_games"], result["experienced"]) == (0, 10.0)
-
-
 @pytest.mark.parametrize(
     "arguments",
     [["play", "a" * 5000], ["play", ""], ["play", "long-watch", "--json"], ["play", "x\0y"]],
@@ -246,16 +226,3 @@ def drrn_root():
     from pathlib import Path
 
     return Path(drrn.__file__).parent.parent
-
-
-def test_csv_of_scores_has_the_columns_it_says(tmp_path):
-    from drrn.serve import scores
-
-    path = tmp_path / "deep" / "scores.csv"
-    for seed in (1, 2):
-        scores.append(
-            path, scores.FinishedGame("now", "tale", 'a "b", c', seed, 0, 3, 1.5, 1.0, "End")
-        )
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["player"] for row in rows] == ['a "b", c'] * 2 and len(scores.read(path)) == 2

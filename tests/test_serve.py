@@ -1,4 +1,4 @@
-"""The server of the page: who gets in, what is refused, games that are dropped on it and played."""
+"""The server of the page: access, refused requests, uploaded stories and play."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from drrn.serve import http, library, services
 from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder
 from drrn.serve.scores import read, scores_file
-from tests.small_server import PORT, begun, client_of, stepped, uploaded
+from tests.small_server import PORT, client_of, start_game, take, upload
 from tests.small_stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
@@ -39,19 +39,19 @@ def client(home, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fork_id(client):
-    """The small story, dropped on the page with its TOML."""
-    answer = uploaded(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
+    """The small story, uploaded with its TOML."""
+    answer = upload(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
     assert answer.status_code == 201, answer.text
     return answer.json()["game"]["id"]
 
 
-# --- who gets in
+# --- access
 
 
 @pytest.mark.parametrize(
     "headers",
     [
-        {"host": "evil.example"},  # a name that leads here (DNS rebinding)
+        {"host": "evil.example"},  # DNS rebinding
         {"host": f"127.0.0.1.evil.example:{PORT}"},
         {"origin": "http://evil.example"},
         {"origin": "null"},
@@ -61,12 +61,12 @@ def fork_id(client):
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_another_sites_page_is_refused(client, headers):
+def test_requests_from_other_sites_are_refused(client, headers):
     answer = client.post("/api/sessions", json={"game": "long-watch"}, headers=headers)
     assert answer.status_code == 403
 
 
-def test_every_answer_binds_the_browser(client):
+def test_every_answer_has_security_headers(client):
     for path in ("/", "/api/games", "/nowhere", "/static/app.css"):
         headers = client.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -75,28 +75,22 @@ def test_every_answer_binds_the_browser(client):
         assert "access-control-allow-origin" not in headers
 
 
-def test_from_the_network_only_the_whole_link_opens_the_page(home, tmp_path):
+def test_a_shared_page_opens_only_with_its_token(home, tmp_path):
     access = shared_access(PORT)
     with client_of(tmp_path, access, f"http://192.168.0.7:{PORT}") as client:
         for path in ("/", "/api/games", "/static/app.css", "/?token=guess", "/?token="):
             assert client.get(path).status_code == 403
-        assert (
-            client.get("/api/games", headers={"cookie": f"{access.cookie}=guess"}).status_code
-            == 403
-        )
+        for headers in ({"cookie": f"{access.cookie}=guess"}, {"host": "x/?token=guess"}):
+            assert client.get("/api/games", headers=headers).status_code == 403
         opened = client.get(f"/?token={access.token}", follow_redirects=False)
         assert opened.headers["location"] == "/"  # the token leaves the address bar
         assert "HttpOnly" in opened.headers["set-cookie"]
         assert client.get("/api/games").status_code == 200  # by the cookie
-        assert (
-            client.post(
-                "/api/sessions", json={}, headers={"origin": "http://evil.example"}
-            ).status_code
-            == 403
-        )
+        foreign = {"origin": "http://evil.example"}
+        assert client.post("/api/sessions", json={}, headers=foreign).status_code == 403
 
 
-# --- what is refused
+# --- refused requests
 
 
 @pytest.mark.parametrize(
@@ -118,13 +112,13 @@ def test_from_the_network_only_the_whole_link_opens_the_page(home, tmp_path):
         (b"x" * (http.MAX_JSON + 1), "application/json", 413),
     ],
 )
-def test_a_malformed_request_is_a_sentence(client, body, kind, status):
+def test_a_malformed_request_is_refused_with_a_sentence(client, body, kind, status):
     answer = client.post("/api/sessions", content=body, headers={"content-type": kind})
     assert answer.status_code == status
     assert answer.json()["error"].endswith(".")
 
 
-def test_a_body_without_a_length_is_cut_off(client):
+def test_a_body_without_a_length_is_limited(client):
     chunks = (b"x" * 10_000 for _ in range(20))
     answer = client.post(
         "/api/sessions", content=chunks, headers={"content-type": "application/json"}
@@ -150,7 +144,7 @@ def test_a_body_without_a_length_is_cut_off(client):
         "/etc/passwd",
     ],
 )
-def test_no_path_leads_into_the_file_system(client, path):
+def test_no_path_reaches_the_file_system(client, path):
     answer = client.get(path)
     assert answer.status_code in (400, 404)
     assert "root:" not in answer.text
@@ -161,7 +155,7 @@ def test_a_request_of_another_method_is_refused(client):
         assert (answer.status_code, answer.json()) == (405, {"error": "Method Not Allowed."})
 
 
-# --- stories that are dropped on the page
+# --- uploaded stories
 
 
 @pytest.mark.parametrize(
@@ -175,82 +169,71 @@ def test_a_request_of_another_method_is_refused(client):
         ("broken.json", "{", 400),
     ],
 )
-def test_what_is_no_story_is_refused_with_a_sentence(client, name, text, status):
-    answer = uploaded(client, name, text)
+def test_a_file_that_is_not_a_story_is_refused_with_a_sentence(client, name, text, status):
+    answer = upload(client, name, text)
     assert answer.status_code == status
     assert str(uploads_folder()) not in answer.json()["error"]
     assert not list(uploads_folder().glob(".new-*"))
 
 
-def test_a_toml_reaches_nothing_outside_its_folder(client, tmp_path):
+def test_an_uploaded_toml_cannot_name_files_outside_its_folder(client, tmp_path):
     (tmp_path / "other.twee").write_text(FORK, encoding="utf-8")
     elsewhere = f'story = "{tmp_path / "other.twee"}"'
     for toml in (elsewhere, 'story = "../../scores.csv"', 'suite = "jericho"\ngame = "/x"'):
-        answer = uploaded(client, "in.twee", FORK.replace("grey", "green"), ("in.toml", toml))
+        answer = upload(client, "in.twee", FORK.replace("grey", "green"), ("in.toml", toml))
         assert answer.status_code == 400, answer.text
 
 
 @pytest.mark.parametrize(
     "name", ["../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee"]
 )
-def test_a_files_name_stays_in_its_folder(name):
+def test_the_name_of_an_uploaded_file_stays_in_its_folder(name):
     safe = library.safe_name(name)
-    assert (
-        safe.endswith("evil.twee")
-        and not {"/", "\\", "\0"} & set(safe)
-        and not safe.startswith(".")
-    )
+    assert safe.endswith("evil.twee") and not safe.startswith(".")
+    assert not {"/", "\\", "\0"} & set(safe)
 
 
-def test_a_story_that_is_named_like_what_is_kept_beside_it_gets_another_name():
-    assert (
-        library.safe_name("about.json")
-        == library.safe_name("../About.json").lower()
-        == "story-about.json"
-    )
+def test_a_story_named_like_our_own_file_is_renamed():
+    assert library.safe_name("about.json") == "story-about.json"
+    assert library.safe_name("../About.json").lower() == "story-about.json"
 
 
-def test_too_large_an_upload_is_refused(client, monkeypatch):
+def test_an_upload_that_is_too_large_is_refused(client, monkeypatch):
     monkeypatch.setattr(http, "MAX_UPLOAD", 1000)
     monkeypatch.setattr(http, "FORM_BYTES", 500)
-    assert uploaded(client, "large.twee", FORK + "x" * 5000).status_code == 413
+    assert upload(client, "large.twee", FORK + "x" * 5000).status_code == 413
 
 
-def test_an_uploaded_story_is_there_after_a_restart(client, fork_id, tmp_path):
-    again = uploaded(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
+def test_an_uploaded_story_survives_a_restart(client, fork_id, tmp_path):
+    again = upload(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
     assert (again.status_code, again.json()["game"]["id"]) == (200, fork_id)
     with client_of(tmp_path) as other:
         assert fork_id in [game["id"] for game in other.get("/api/games").json()["games"]]
 
 
-def test_markup_and_escape_codes_reach_the_page_as_plain_text(client):
-    game = uploaded(client, "nasty.twee", NASTY).json()["game"]["id"]
-    page = begun(client, game)
+def test_markup_and_escape_codes_are_sent_as_plain_text(client):
+    game = upload(client, "nasty.twee", NASTY).json()["game"]["id"]
+    page = start_game(client, game)
     assert "\x1b" not in page["text"] and "\x07" not in page["text"]
     assert "Red" in page["text"]
     answer = client.get(f"/api/sessions/{page['session']}")
-    assert answer.headers["content-type"] == "application/json"  # which no browser shows as a page
+    assert answer.headers["content-type"] == "application/json"  # not shown as a page
     removed = client.delete(f"/api/games/{game}")
     assert removed.status_code == 200
     assert client.get(f"/api/sessions/{page['session']}").status_code == 404
-    assert client.delete("/api/games/long-watch").status_code == 409  # nobody uploaded that one
+    assert client.delete("/api/games/long-watch").status_code == 409  # it is built in
 
 
 # --- play
 
 
-def test_a_game_is_played_undone_and_begun_again(client, fork_id):
-    page = begun(client, fork_id, player="Ann")
-    page = stepped(client, page, "Go out.")
+def test_a_game_is_played_undone_and_restarted(client, fork_id):
+    page = start_game(client, fork_id, player="Ann")
+    page = take(client, page, "Go out.")
     assert (page["steps"], page["reward"], page["ended"]) == (1, -0.1, False)
-    page = stepped(client, page, "Row on.")
-    assert (page["ended"], page["ending"], page["reward"], page["total"]) == (
-        True,
-        "Island",
-        10.0,
-        9.9,
-    )
-    assert page["recorded"]
+    page = take(client, page, "Row on.")
+    assert page["ended"] and page["recorded"]
+    assert (page["ending"], page["reward"], page["total"]) == ("Island", 10.0, 9.9)
     assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [
         ("Ann", fork_id, 10.0)
     ]
@@ -258,7 +241,7 @@ def test_a_game_is_played_undone_and_begun_again(client, fork_id):
     assert (people["games"][0]["novice"], people["games"][0]["game"]) == (10.0, fork_id)
     back = client.post(f"/api/sessions/{page['session']}/undo").json()
     assert (back["steps"], back["undone"], back["text"]) == (1, 1, "You are out on the water.")
-    assert [(one["text"], one["actions"][one["choice"]]) for one in back["history"]] == [
+    assert [(past["text"], past["actions"][past["choice"]]) for past in back["history"]] == [
         ("The sea is grey and the wind is north.", "Go out.")
     ]
     again = client.post(f"/api/sessions/{page['session']}/restart").json()
@@ -266,9 +249,9 @@ def test_a_game_is_played_undone_and_begun_again(client, fork_id):
     assert client.post(f"/api/sessions/{page['session']}/undo").status_code == 409
 
 
-def test_a_choice_that_was_made_elsewhere_is_refused_with_the_page_that_is(client, fork_id):
-    page = begun(client, fork_id)
-    stepped(client, page, "Go out.")
+def test_a_choice_made_on_an_earlier_page_is_refused(client, fork_id):
+    page = start_game(client, fork_id)
+    take(client, page, "Go out.")
     path = f"/api/sessions/{page['session']}/step"
     twice = client.post(path, json={"action": 0, "steps": 0})  # a double click
     assert twice.status_code == 409
@@ -277,35 +260,36 @@ def test_a_choice_that_was_made_elsewhere_is_refused_with_the_page_that_is(clien
         assert client.post(path, json={"action": action}).status_code == 400
 
 
-def test_two_browsers_do_not_disturb_each_other(client, fork_id):
-    one, other = begun(client, fork_id), begun(client, fork_id)
-    one = stepped(client, one, "Go out.")
-    other = stepped(client, other, "Stay in.")
-    one = stepped(client, one, "Row on.")
+def test_two_sessions_are_independent(client, fork_id):
+    one = start_game(client, fork_id)
+    other = start_game(client, fork_id)
+    one = take(client, one, "Go out.")
+    other = take(client, other, "Stay in.")
+    one = take(client, one, "Row on.")
     assert (one["ending"], other["ending"]) == ("Island", "Home")
 
 
-def test_a_game_goes_on_where_its_process_was_killed(client, fork_id):
-    page = stepped(client, begun(client, fork_id), "Go out.")
+def test_a_game_continues_after_its_process_was_killed(client, fork_id):
+    page = take(client, start_game(client, fork_id), "Go out.")
     process = client.services.game_process(client.services.library[fork_id])
     process._service.process.kill()
     process._service.process.wait()
-    assert stepped(client, page, "Row on.")["ending"] == "Island"
+    assert take(client, page, "Row on.")["ending"] == "Island"
 
 
-def test_there_are_never_more_sessions_than_the_limit(client, fork_id, monkeypatch):
+def test_the_number_of_sessions_is_limited(client, fork_id, monkeypatch):
     monkeypatch.setattr(services, "MAX_SESSIONS", len(client.services.sessions.by_id) + 1)
-    page = begun(client, fork_id)
+    page = start_game(client, fork_id)
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 429
     monkeypatch.setattr(services, "FULL_IDLE_SECONDS", -1)  # all have been idle for longer
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 201
     assert client.get(f"/api/sessions/{page['session']}").status_code == 404
 
 
-def test_a_long_game_keeps_its_last_pages_only(client, fork_id, monkeypatch):
+def test_a_long_game_has_only_its_last_pages_as_history(client, fork_id, monkeypatch):
     monkeypatch.setattr(services, "MAX_HISTORY", 150)
-    page = begun(client, fork_id)
+    page = start_game(client, fork_id)
     for _ in range(3):
-        page = stepped(client, stepped(client, page, "Go out."), "Turn back.")
-    kept = client.get(f"/api/sessions/{page['session']}").json()["history"]
-    assert 0 < len(kept) < 6
+        page = take(client, take(client, page, "Go out."), "Turn back.")
+    history = client.get(f"/api/sessions/{page['session']}").json()["history"]
+    assert 0 < len(history) < 6

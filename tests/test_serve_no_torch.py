@@ -48,7 +48,7 @@ def link(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_torch_stories_are_played_and_tested_and_learn_names_the_package(link):
+def test_without_pytorch_stories_are_played_and_tested_and_training_names_the_package(link):
     with httpx.Client(base_url=link, timeout=60) as client:
         toml = 'story = "fork.twee"\n' + REWARDS
         files = [("file", ("fork.twee", FORK)), ("file", ("fork.toml", toml))]

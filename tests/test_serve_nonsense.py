@@ -1,11 +1,11 @@
-"""Requests that make no sense, by the hundred: each is refused with a sentence, and none makes the server fail."""
+"""Random malformed requests: each is refused with a sentence, and the server never fails."""
 
 import json
 import random
 
 import pytest
 
-from tests.small_server import begun, client_of
+from tests.small_server import client_of, start_game
 
 pytest.importorskip("starlette")
 
@@ -50,7 +50,7 @@ METHODS = ["GET", "POST", "POST", "DELETE", "PUT", "HEAD", "OPTIONS"]
 
 
 def request_of(draw, paths, session):
-    """A request at random: method, address, and what goes with it."""
+    """Return a random request: method, address, body and headers."""
     path = draw.choice(paths)
     while "{" in path:
         before, _, after = path.partition("{")
@@ -65,16 +65,17 @@ def request_of(draw, paths, session):
     )
 
 
+@pytest.mark.slow
 def test_nonsense_is_refused_with_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     draw = random.Random(5)
     with client_of(tmp_path / "runs") as client:
         paths = [route.path for route in client.app.routes if route.path.startswith("/api")]
-        session = begun(client, "long-watch")["session"]
+        session = start_game(client, "long-watch")["session"]
         for _ in range(500):
             method, path, more = request_of(draw, paths, session)
             answer = client.request(method, path, **more)
             assert answer.status_code < 500, (method, path, more, answer.text)
             if answer.status_code >= 400 and method != "HEAD":
                 assert set(answer.json()) == {"error"}
-    assert not (tmp_path / "runs").exists()  # nothing was begun
+    assert not (tmp_path / "runs").exists()  # no run was started

@@ -20,7 +20,7 @@ from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_finding
 from drrn.serve.services import TOO_LONG, Services
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import StoryTest
-from tests.small_server import client_of, uploaded
+from tests.small_server import client_of, upload
 from tests.small_stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
@@ -71,7 +71,7 @@ def test_the_map_has_the_links_of_each_page(fork):
     assert [page["label"] for page in data["pages"] if page["ending"]] == ["Home", "Island"]
 
 
-@pytest.mark.parametrize("name", ["long-watch", "home-world"])
+@pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.slow)])
 def test_pages_are_numbered_as_the_map_numbers_them(name):
     compiled = compile_game(make(name))
     drawing = story_map(compiled)
@@ -104,11 +104,12 @@ def wait_for(client, test, condition):
     return data
 
 
+@pytest.mark.slow
 def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     toml = 'story = "fork.twee"\n' + REWARDS + '[[expect]]\nreachable = "Island"\n'
     with client_of(tmp_path / "runs") as client:
-        game = uploaded(client, "fork.twee", FORK, ("fork.toml", toml)).json()["game"]["id"]
+        game = upload(client, "fork.twee", FORK, ("fork.toml", toml)).json()["game"]["id"]
         test = f"/api/tests/{game}"
         assert client.get(test).status_code == 404
         assert client.post(test, json={"seconds": 0}).status_code == 400
@@ -172,12 +173,13 @@ def without(findings, names):
     return {name: value for name, value in findings.items() if name not in names}
 
 
-def test_a_stopped_play_test_reports_what_it_has_found(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_a_stopped_play_test_reports_its_results(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     endless = ":: Start\nA hall. <<set $n to random(1, 9999999)>><<print $n>>\n\n"
     endless += "[[On.|Start]]\n[[Off.|End]]\n\n:: End\nOut.\n"
     with client_of(tmp_path / "runs") as client:
-        game = uploaded(client, "hall.twee", endless).json()["game"]["id"]
+        game = upload(client, "hall.twee", endless).json()["game"]["id"]
         test = f"/api/tests/{game}"
         client.post(test, json={"seconds": 120})
         wait_for(client, test, lambda data: "games" in data["progress"])

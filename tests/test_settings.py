@@ -252,11 +252,9 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def published():
+    games = ("long-watch", "night-market")
     return [
-        (game, name)
-        for game in ("long-watch", "night-market")
-        for name in Results(RESULTS).names(game)
-        if name in VARIANTS
+        (game, name) for game, name in Results(RESULTS).jobs() if game in games and name in VARIANTS
     ]
 
 

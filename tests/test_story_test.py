@@ -10,7 +10,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.compiled.solve import best, random_play
-from drrn.document import github_annotations, to_text
+from drrn.document import to_text
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.runs import quick_player
@@ -176,7 +176,7 @@ def test_without_an_ending_the_advice_fits(story):
 
 SUGAR = """\
 :: StoryData
-{"format": "SugarCube", "format-version": "2.36.1", "start": "Start"}
+{"start": "Start"}
 :: Start
 [[A|$next]] [[B->_next]] [[C|`"Tw" + "o"`]] [[D|previous()]] [[E|setup.place]] [[F|"Tw" + "o"]] [[G|$rooms["hall"] ]]
 [[H|https://example.org/x]] {{{ [[I|raw]] }}} <nowiki>[[J|raw]]</nowiki> /* [[K|comment]] */ <<set $m to [[1, 2], [3]]>>
@@ -561,22 +561,6 @@ def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeyp
     )
     assert uploaded in shlex.split(commands[0]) and "::error" not in capsys.readouterr().out
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(OURS)
-
-
-def test_a_report_of_a_story_read_without_its_engine_begins_with_that_and_names_the_cure(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))  # where no format is
-    data = '{"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": "SugarCube", "format-version": "2.37.3"}'
-    file = tmp_path / "tale.twee"
-    file.write_text(
-        f":: StoryData\n{data}\n\n:: Start\n<<repeat 1s>>Hm.<</repeat>>[[Go.|End]] [[Stay.|End]]\n\n:: End\nDone.\n"
-    )
-    report = StoryTest(drrn.make(str(file), lenient=True), 5).run()
-    assert report.left_out and certainty(report).startswith("Played without")
-    assert "drrn formats add" in report.advice[0] and "SugarCube itself" in report.advice[0]
-    warned = next(github_annotations(build_report(report)))
-    assert warned.startswith("::warning") and "drrn formats add" in warned
 
 
 def test_a_folder_of_paths_that_is_not_empty_is_refused_before_the_test(

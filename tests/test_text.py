@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Lexicon, Store, Vocabulary, words
+from drrn.text import Lexicon, Store, Vocabulary, gathered, words
+from tests.bags import bag_of
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)
 
@@ -25,15 +26,14 @@ def test_a_text_is_the_sequence_of_its_words_and_its_bag_counts_them():
     text = read.id("Wait, go, wait.")
     assert read.vocabulary.numbers == {"wait": 0, "go": 1}
     assert read.words_of(np.array([text])).tolist() == [0, 1, 0]
-    assert read.bags().of(text) == {0: 2.0, 1: 1.0}
+    assert bag_of(read, text) == {0: 2.0, 1: 1.0}
 
 
 def test_a_bag_with_a_norm_is_scaled_to_it_by_the_words_that_are_known():
     read = texts("wait", "go").scratch()
     ids = [read.id(text) for text in ("Wait, wait. Go!", "Go, zeppelin", "Zeppelin")]
-    bags = read.bags(5)
-    assert bags.of(ids[0]) == {0: np.float32(10 / 5**0.5), 1: np.float32(5 / 5**0.5)}
-    assert bags.of(ids[1]) == {1: 5.0} and bags.of(ids[2]) == {}
+    assert bag_of(read, ids[0], 5) == {0: np.float32(10 / 5**0.5), 1: np.float32(5 / 5**0.5)}
+    assert bag_of(read, ids[1], 5) == {1: 5.0} and bag_of(read, ids[2], 5) == {}
 
 
 def test_a_text_is_read_once_and_has_one_number():
@@ -47,26 +47,24 @@ def test_a_scratch_store_learns_no_words_and_leaves_the_store_as_it_is():
     known = read.id("wait")
     scratch = read.scratch()
     first, second = scratch.id("wait zeppelin"), scratch.id("wait")
-    assert scratch.bags().of(first) == {0: 1.0}
+    assert bag_of(scratch, first) == {0: 1.0}
     assert read.vocabulary.spelled == ["wait"] and len(read) == 1
     assert scratch.parent_ids.tolist() == [-1, known] and second == 1
     grown = read.id("wait zeppelin")
-    assert read.bags().of(grown) == {0: 1.0, 1: 1.0}
+    assert bag_of(read, grown) == {0: 1.0, 1: 1.0}
 
 
 @given(TEXTS)
 def test_bags_end_to_end_are_the_bags_one_by_one(written):
     read = texts()
     ids = np.array([read.id(text) for text in written] + [-1], np.int64)
-    bags = read.bags()
-    word_ids, counts, lengths = bags.gathered(ids)
+    word_ids, counts, lengths = gathered(read.bags(), ids)
     assert lengths[-1] == 0 and lengths.sum() == len(word_ids) == len(counts)
     start = 0
     for text, length in zip(ids[:-1], lengths, strict=False):
         span = slice(start, start + length)
-        assert dict(zip(word_ids[span].tolist(), counts[span].tolist(), strict=True)) == bags.of(
-            int(text)
-        )
+        bag = dict(zip(word_ids[span].tolist(), counts[span].tolist(), strict=True))
+        assert bag == bag_of(read, int(text))
         start += length
 
 
@@ -80,9 +78,7 @@ def test_bags_that_were_made_in_two_goes_are_those_made_in_one(early, late):
         one.id(text)
         two.id(text)
     for text in set(early + late):
-        assert (
-            one.bags().of(one.id(text)) == two.bags().of(two.id(text)) == dict(expected(one, text))
-        )
+        assert bag_of(one, one.id(text)) == bag_of(two, two.id(text)) == dict(expected(one, text))
 
 
 def expected(read, text):
@@ -95,11 +91,11 @@ def test_what_is_kept_has_new_numbers_and_the_same_words(written, data):
     read = texts()
     ids = np.unique([read.id(text) for text in written]).astype(np.int64)
     used = ids[[data.draw(st.booleans()) for _ in ids]] if len(ids) else ids
-    before = {int(text): read.bags().of(int(text)) for text in used}
+    before = {int(text): bag_of(read, int(text)) for text in used}
     renumbered = read.keep(used)
     assert len(read) == len(used) and renumbered[-1] == -1
     for text, bag in before.items():
-        assert read.bags().of(int(renumbered[text])) == bag
+        assert bag_of(read, int(renumbered[text])) == bag
     for text in written:
         read.id(text)
     assert len(read) == len(ids)  # those that were forgotten are read anew
@@ -114,7 +110,7 @@ def test_a_restored_store_counts_alike(written):
     assert [other.states.id(text) for text in written] == ids
     assert other.states.id("quite new") == store.states.id("quite new")
     new = store.states.id("quite new")
-    assert other.states.bags().of(new) == store.states.bags().of(new)
+    assert bag_of(other.states, new) == bag_of(store.states, new)
 
 
 def test_a_shared_store_has_one_side():

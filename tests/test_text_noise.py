@@ -15,6 +15,7 @@ from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
+from tests.bags import bag_of
 from tests.small_episodes import return_learner, steps_of
 from tests.small_models import ACTIONS, STATES, model
 from tests.vector_files import vector_file
@@ -68,7 +69,7 @@ def test_a_thinned_text_keeps_the_words_that_stay_in_their_order(lexicon):
     )  # a word's mark holds wherever it stands
     thinned = lexicon.thinned(texts, kept)
     assert texts_of(thinned) == ["on", "go home", "", "row row", ""]
-    assert [thinned.bags().of(text) for text in (0, 3, 4)] == [{1: 1}, {0: 2}, {}]
+    assert [bag_of(thinned, text) for text in (0, 3, 4)] == [{1: 1}, {0: 2}, {}]
     assert texts_of(lexicon) == ["row on row", "wait", "go home"]
 
 

@@ -163,8 +163,8 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
 
     def transitions(rollouts):
         steps = rollouts.record(400, evenly, generators)[0]
-        buffer = ReplayBuffer(capacity=10_000)
-        buffer.add(steps, 0.9, n_steps)
+        buffer = ReplayBuffer(10_000, 0.9, n_steps)
+        buffer.add(steps)
         rows = buffer.at(np.arange(len(buffer)))
         action = rows["menus"].at(rows["taken"])
         numbers = (rows["rewards"].round(4), rows["discounts"].round(4), rows["next_states"])

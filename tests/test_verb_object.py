@@ -8,7 +8,6 @@ from torch import nn
 import drrn
 from drrn.learning.learner import differentiable
 from drrn.models import Encoder, Pages, Shape, build_model
-from drrn.models.encoders.base import Leaves
 from drrn.text import Store, words
 
 CPU = torch.device("cpu")
@@ -127,13 +126,13 @@ def test_a_command_of_one_word_has_no_object_and_one_of_three_has_the_sum():
 
 
 def test_gradients_are_those_of_pytorchs_own_modules():
-    model, leaves = built(), Leaves()
+    model, leaves = built(), []
     plain, weights = Plain(model), list(model.weights.values())
     reading = model.read(Pages(pages().states[None], pages().actions[None]))[0]
     scale = torch.tensor([[[1.0, 2.0, -1.0], [0.5, 3.0, 0.0], [1.5, 0.0, 0.0]]])
     with differentiable(weights):
         loss = (model.forward(reading, leaves) * scale).sum()
-        gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors])
+        gradients = torch.autograd.grad(loss, [*weights, *[vectors for _, vectors in leaves]])
     own = dict(zip(model.weights, gradients[: len(weights)], strict=True))
     asked = [
         (b, a, command)
@@ -146,7 +145,7 @@ def test_gradients_are_those_of_pytorchs_own_modules():
     assert torch.allclose(own["b2"][0, 0], plain.second.bias.grad, atol=1e-6)
     assert torch.allclose(own["b1"][0, 0], plain.first.bias.grad, atol=1e-6)
     carried = {}
-    for (look, _), back in zip(leaves.entries, gradients[len(weights) :], strict=True):
+    for (look, _), back in zip(leaves, gradients[len(weights) :], strict=True):
         table, rows, values = look.gradient(model, back)
         whole = torch.zeros(table.weight.shape[1], table.width).index_add(0, rows, values)
         carried[table.name] = whole[: len(table.vocabulary)]

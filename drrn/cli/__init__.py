@@ -178,19 +178,6 @@ def _number(kind: type, **bounds: Any) -> Callable[[str], Any]:
     return read
 
 
-def _budget(text: str) -> tuple[int | None, float | None]:
-    """Read a number of jobs, or of minutes in which jobs are started."""
-    number = text.removesuffix("min").removesuffix("m")
-    try:
-        if number == text:
-            return TYPES["positive"](text), None
-        return None, _number(float, above=0, most=1e6)(number)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text[:20]} is neither a number of jobs, such as 50, nor of minutes, such as 30m"
-        ) from error
-
-
 TYPES: dict[str, Callable[[str], Any]] = {
     "int": int,
     "path": Path,
@@ -198,5 +185,4 @@ TYPES: dict[str, Callable[[str], Any]] = {
     "port": _number(int, least=0, most=65_535),
     "seconds": _number(float, above=0, most=86_400),
     "pause": _number(float, least=0, most=3600),
-    "budget": _budget,
 }

@@ -173,10 +173,6 @@ def _example_text(page: Observation, q_values: QValues) -> str:
 def _warn_about_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:
     store = agent.model.store
     sides = [(store.states, state), *((store.actions, action) for action in actions)]
-    unknown = [
-        f'"{text}"'
-        for texts, text in sides
-        if texts.vocabulary.numbers.keys().isdisjoint(words(text))
-    ]
-    if unknown:
-        warn(f"the agent does not know any word of {', '.join(unknown)}")
+    for texts, text in sides:
+        if texts.vocabulary.numbers.keys().isdisjoint(words(text)):
+            warn(f'the agent does not know any word of "{text}"')

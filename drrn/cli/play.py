@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import getpass
 import itertools
+import os
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,8 +53,8 @@ def run(options: argparse.Namespace) -> None:
     if name is None:
         require("rich", "cli")
         agent = _load_player(options.agent, game, "best", seed) if options.agent else None
-        path = options.scores or scores.scores_file()
-        Session(game, seed, options.player or _login(), path, agent).play()
+        player = options.player or os.environ.get("USER") or "player"
+        Session(game, seed, player, options.scores or scores.scores_file(), agent).play()
         return
     policy: episodes.Policy = episodes.random_policy(seed)
     if name != "random":
@@ -127,13 +127,6 @@ def _summary_text(summary: episodes.Summary) -> str:
         counts["(stopped by the step limit)"] = truncated
     shares = [[f"{count / summary.episodes:.1%}", name] for name, count in counts.items()]
     return f"{table(rows)}\n\nendings\n{table(shares)}"
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "player"
 
 
 # --- typed actions
@@ -254,7 +247,7 @@ class Session:
         self.path = path  # of the scores
         self.agent = agent
         self.view = PageView()
-        self.actions: list[int] = []
+        self.actions: list[int] = []  # of the current game
         self.undone = 0
 
     def play(self) -> None:
@@ -307,23 +300,30 @@ class Session:
 
     def _show(self, page: Observation) -> None:
         self.view.text(page)
+        thoughts: tuple[Any, Any] = self.agent.thinks(page) if self.agent else ((), ())
+        q, probabilities = thoughts
         if len(page.actions) > LONG_MENU:
-            self._show_commands(page)
+            self._show_commands(page, q)
             return
-        remarks = self._advice(page)
-        for number, (action, remark) in enumerate(zip(page.actions, remarks, strict=True), 1):
-            self.view.action(number, action, remark)
-        if self.agent and self.agent.has_seen(page):
+        repeats = self.agent is not None and self.agent.has_seen(page)
+        for index, action in enumerate(page.actions):
+            remark = ""
+            if self.agent:
+                choice = f" ← {probabilities[index]:.0%}" if repeats else ""
+                if probabilities[index] == 1:
+                    choice = " ← the agent's choice"
+                remark = f" [dim]{q[index]:.2f}[/][bold yellow]{choice}[/]"
+            self.view.action(index + 1, action, remark)
+        if repeats:
             self.view.note("The page repeats, so the agent draws by these probabilities.")
 
-    def _show_commands(self, page: Observation) -> None:
-        """Print what the last command paid, since such games often say nothing."""
+    def _show_commands(self, page: Observation, q: Sequence[float]) -> None:
+        """Print what the last command paid, since such games often say nothing, and advice."""
         if self.actions:
             self.view.note(f"Your last command paid {page.reward:g}.")
         else:
             self._show_help(page)
         if self.agent:
-            q, _ = self.agent.thinks(page)
             best = sorted(range(len(q)), key=lambda index: -q[index])[:ADVICE]
             text = ", ".join(f"{page.actions[index]} {q[index]:.2f}" for index in best)
             self.view.note(f"the agent: {escaped(text)}", "bold yellow")
@@ -331,21 +331,6 @@ class Session:
     def _show_help(self, page: Observation) -> None:
         lines = [HELP_COMMANDS, *map(escaped, menu_lines(page.actions))]
         self.view.note("\n".join(lines), width=self.view.width)
-
-    def _advice(self, page: Observation) -> list[str]:
-        """Return Q of each action and the agent's choice, in markup."""
-        if self.agent is None:
-            return [""] * len(page.actions)
-        q, probabilities = self.agent.thinks(page)
-        advice = []
-        for value, probability in zip(q, probabilities, strict=True):
-            choice = ""
-            if probability == 1:
-                choice = " ← the agent's choice"
-            elif self.agent.has_seen(page):
-                choice = f" ← {probability:.0%}"
-            advice.append(f" [dim]{value:.2f}[/][bold yellow]{choice}[/]")
-        return advice
 
     def _ask(self, page: Observation) -> str | None:
         """Return an index as a string, "u", "r", or None to quit."""
@@ -389,18 +374,11 @@ class Session:
             self.view.note(f'No command "{escaped(answer)}". Type [b]help[/b] for the commands.')
 
     def _record(self, page: Observation, total: float) -> None:
-        self.view.ending(page, total, len(self.actions))
-        score = scores.FinishedGame(
-            when=scores.now(),
-            game=self.game.name,
-            player=self.player,
-            seed=self.seed,
-            undone=self.undone,
-            steps=len(self.actions),
-            final_reward=page.reward,
-            total=round(total, 6),
-            ending=ending_of(self.game, page) or "",
-        )
+        steps = len(self.actions)
+        self.view.ending(page, total, steps)
+        ending = ending_of(self.game, page) or ""
+        person = (scores.now(), self.game.name, self.player, self.seed, self.undone)
+        score = scores.FinishedGame(*person, steps, page.reward, round(total, 6), ending)
         try:
             scores.append(self.path, score)
         except OSError as error:
@@ -412,11 +390,10 @@ class Session:
 
     def _plays_again(self) -> bool:
         answer = self._input("\nPlay again? [dim](y/n)[/] ")
-        if answer in ("y", "yes", "r", "restart"):
-            return True
-        if answer is not None:
+        again = answer in ("y", "yes", "r", "restart")
+        if answer is not None and not again:
             self.view.console.print()
-        return False
+        return again
 
 
 def _is_number(answer: str, count: int) -> bool:

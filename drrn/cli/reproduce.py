@@ -12,7 +12,7 @@ from drrn.cli.jobs import failure_error, read_settings, run_jobs, workers_for
 from drrn.cli.terminal import warn
 from drrn.errors import InputError
 from drrn.game.optional import close, title_of
-from drrn.lab.experiments.games import GameToRun, SuiteFiles, experiment_games
+from drrn.lab.experiments.games import GameToRun, experiment_games
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import BEST, PAPER, SHAPE, Scale, settings_of, variants_of
 from drrn.lab.experiments.results import Results, commit
@@ -54,7 +54,7 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
     torch_device(options.device)
     common = {"root": out, "commit": commit(), "device": options.device}
     digest = _digest(options)
-    files = SuiteFiles(options.textworld, options.jericho, out / "work" / "suites")
+    files = {"textworld": options.textworld, "jericho": options.jericho}
     titles = {title: name for name, title in PAPER.items()}
     sources: dict[str, str] = {}
     for game in experiment_games(options.games, options.only, files, warn):
@@ -80,7 +80,7 @@ def _jobs_of(
     common: dict[str, Any],
 ) -> Iterator[Job]:
     game = opened.game
-    common = {**common, "source": opened.source, "game": name, "suite": opened.suite}
+    common = {**common, "source": opened.source, "game": name}
     settings = settings_of(name, BEST, game, scale)
     final = scale.final(BEST, settings)
     yield Job(variant=None, settings=settings, final=final, hashes=hashes_of(game), **common)

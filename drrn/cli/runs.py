@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import re
 import sys
 from pathlib import Path
@@ -13,7 +12,7 @@ from drrn.cli.terminal import print_json, table, warn
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
 from drrn.runs.curve import Curve, draw_curves
-from drrn.runs.run import Run, check_same_game
+from drrn.runs.run import Run
 from drrn.settings import POLICIES
 
 COMPARE_HEADER = ["run", "model", "seeds", "round", "mean", "sd"]
@@ -42,13 +41,11 @@ def _cells(run: dict[str, Any]) -> list[object]:
 
 
 def run_compare(options: argparse.Namespace) -> None:
-    paths = [] if options.no_plot else _plot_files(options.out)
+    paths = _plot_files(options.out) if options.out else []
     runs = [Run(folder) for folder in options.runs]
-    check_same_game(runs)
     column = f"{options.policy}_{options.measure}"
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
     reference = next((scores for run in runs if (scores := run.reference())), None)
-    reference = reference or runs[0].computed_reference()
     random, best = reference.of_measure(options.measure) if reference else (None, None)
     if options.json:
         print_json({"measure": column, "random": random, "best": best, "runs": entries})
@@ -56,32 +53,23 @@ def run_compare(options: argparse.Namespace) -> None:
         print(_comparison(entries, random, best))
     if len({entry["episodes_played"] for entry in entries}) > 1:
         warn("the runs played different numbers of episodes; compare one round with --round")
-    if options.no_plot:
-        return
-    title = runs[0].config["game"]["title"]
-    curves = [Curve(_label(run), run.rounds(), column) for run in runs]
-    references = {"random play": random, "best possible": best}
-    measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
-    try:
+    if paths:
+        title = runs[0].config["game"]["title"]
+        curves = [Curve(_label(run), run.rounds(), column) for run in runs]
+        references = {"random play": random, "best possible": best}
+        measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
         draw_curves(curves, references, measure, title, paths)
-    except InputError as error:
-        warn(f"no plot: {error}")
-        return
     for path in paths:
         print(path, file=sys.stderr if options.json else sys.stdout)
 
 
-def _plot_files(name: Path | None) -> list[Path]:
+def _plot_files(name: Path) -> list[Path]:
     """Return the files to write, which must not exist."""
-    if name is None:
-        names = itertools.chain(["compare"], (f"compare-{n}" for n in itertools.count(2)))
-        plots = ([Path(f"{each}.{kind}") for kind in ("svg", "png")] for each in names)
-        return next(paths for paths in plots if not any(path.exists() for path in paths))
     stem = name.stem if name.suffix in (".svg", ".png") else name.name
     paths = [name.with_name(f"{stem}.{kind}") for kind in ("svg", "png")]
     for path in paths:
         if path.exists():
-            raise InputError(f"{path}: already exists; choose another --out, or --no-plot")
+            raise InputError(f"{path}: already exists; choose another --out")
     return paths
 
 
@@ -92,11 +80,12 @@ def _label(run: Run) -> str:
 
 def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, Any]:
     """Return a run's scores, and how it differs from the first run."""
+    difference = run.compare(first, column, number)
     config = run.config
     scores = run.round(number)
     values = scores.values(column)
     mean, sd = mean_and_sd(values)
-    entry = {
+    return {
         "run": str(run.folder),
         "model": config["settings"]["model"],
         "recipe": config.get("recipe"),
@@ -106,16 +95,8 @@ def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, A
         "mean": mean,
         "sd": sd if len(values) > 1 else None,
         "scores": values,
+        **(difference if run is not first else {}),
     }
-    if run is not first:
-        difference = run.compare(first, column, number)
-        entry |= {
-            "difference": difference.mean,
-            "low": difference.low,
-            "high": difference.high,
-            "clear": difference.clear,
-        }
-    return entry
 
 
 def _comparison(entries: list[dict[str, Any]], random: float | None, best: float | None) -> str:

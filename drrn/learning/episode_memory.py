@@ -6,6 +6,7 @@ says more than any one of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,15 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.learning.equations import (
-    BackwardOrder,
-    Floats,
-    monte_carlo,
-    retrace,
-    softmax,
-    trace_coefficients,
-)
+from drrn.learning import equations
+from drrn.learning.equations import BackwardOrder, Floats
 from drrn.learning.experience import Steps
+from drrn.learning.learner import Memory
 from drrn.learning.menus import Menus, groups_by_width, starts_of
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
@@ -37,10 +33,9 @@ STEP_TYPES: dict[str, Any] = {
 }
 MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
 FORGET_SHARE = 10  # a full memory forgets one tenth at once
-CACHED = ("pair_keys", "pairs", "counts", "order", "pair_of_step", "layout", "page_of_link")
 
 
-class EpisodeMemory:
+class EpisodeMemory(Memory):
     """Up to `capacity` steps; the oldest episodes are forgotten first, the newest never.
 
     A link is an action of a page; links are numbered through all pages. `ordered` is for models
@@ -57,9 +52,8 @@ class EpisodeMemory:
         self.first = np.zeros(1, np.int64)  # [P + 1] the first link of each page
         self.links = np.zeros(0, np.int64)  # [L] actions
         self.widest = 1  # menu of any page so far
-        self.steps: dict[str, NDArray[Any]] = {
-            name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()
-        }
+        self.steps: dict[str, NDArray[Any]]
+        self.steps = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
         self.means = np.zeros(0)  # [pairs] of the returns, as last computed
         self.best_return = -np.inf  # the largest undiscounted return from any step
         self._drop_caches()
@@ -69,25 +63,24 @@ class EpisodeMemory:
 
     # --- Adding and forgetting
 
-    def add(self, new: Steps) -> None:
-        """Add episodes."""
-        if not len(new):
+    def add(self, steps: Steps) -> None:
+        if not len(steps):
             return
-        self.best_return = max(self.best_return, new.best_return)
-        states = np.concatenate([new.states, new.end_states])
-        menus = new.actions.joined(new.end_actions)
-        pages, taken = self._page_ids(states, menus, new.taken)
-        here = pages[: len(new)]
+        self.best_return = max(self.best_return, steps.best_return)
+        states = np.concatenate([steps.states, steps.end_states])
+        menus = steps.actions.joined(steps.end_actions)
+        pages, taken = self._page_ids(states, menus, steps.taken)
+        here = pages[: len(steps)]
         after = np.empty_like(here)
         after[:-1] = here[1:]
-        after[new.last] = pages[len(new) :]
+        after[steps.last] = pages[len(steps) :]
         columns: dict[str, NDArray[Any]] = {
             "page": here,
             "taken": taken,
-            "probability": new.probabilities,
-            "reward": new.rewards,
+            "probability": steps.probabilities,
+            "reward": steps.rewards,
             "after": after,
-            "last": new.last,
+            "last": steps.last,
         }
         for name, kind in STEP_TYPES.items():
             self.steps[name] = np.concatenate([self.steps[name], columns[name].astype(kind)])
@@ -107,39 +100,35 @@ class EpisodeMemory:
             menus = replace(menus, actions=links)
             start = menus.first[menus.which[: len(taken)]]
             taken = rank[start + taken] - start
-        keys = _state_keys(states) + _menu_keys(menus.first, menus.actions)[menus.which]
-        present = _state_keys(self.states) + _menu_keys(self.first, self.links)
-        order = np.argsort(present, kind="stable")
-        at = np.searchsorted(present[order], keys)
-        inside = at < len(present)
-        hit = inside.copy()
-        hit[inside] = present[order][at[inside]] == keys[inside]
-        pages = np.full(len(keys), -1, np.int64)
-        pages[hit] = order[at[hit]]
-        if not hit.all():
-            fresh = np.flatnonzero(~hit)
-            _, first, number = np.unique(keys[fresh], return_index=True, return_inverse=True)
-            pages[fresh] = len(self.states) + number
-            self._add_pages(states[fresh[first]], menus[fresh[first]])
-        return pages, taken
-
-    def _add_pages(self, states: Ids, menus: Menus) -> None:
-        """Add new pages, and with them new pairs; present pairs keep their means."""
-        means = self._means_of_links()
-        self.states = np.concatenate([self.states, states])
-        self.first = np.concatenate([self.first, self.first[-1] + np.cumsum(menus.counts)])
-        self.links = np.concatenate([self.links, menus.flat()])
-        self._drop_caches()
-        self._set_means(means)
+        present = _page_keys(self.states, self.first, self.links)
+        keys = _page_keys(states, menus.first, menus.actions, menus.which)
+        both = np.concatenate([present, keys])
+        _, first, inverse = np.unique(both, return_index=True, return_inverse=True)
+        is_new = first >= len(present)
+        numbers = np.where(is_new, len(present) + np.cumsum(is_new) - 1, first)
+        if is_new.any():
+            rows = first[is_new] - len(present)
+            new = menus[rows]
+            self._set_pages(
+                np.concatenate([self.states, states[rows]]),
+                np.concatenate([self.first, self.first[-1] + np.cumsum(new.counts)]),
+                np.concatenate([self.links, new.flat()]),
+                self._means_of_links(),
+            )
+        return numbers[inverse[len(present) :]], taken
 
     def _means_of_links(self) -> Floats:
         """Return the mean of each link [L], which stays valid when pairs get new numbers."""
         return self.means[self.pairs] if len(self.means) else np.zeros(len(self.links))
 
-    def _set_means(self, of_links: Floats) -> None:
-        """Set the means of the first links; pairs on none of them have no mean yet."""
+    def _set_pages(self, states: Ids, first: Ids, links: Ids, means: Floats) -> None:
+        """Replace the pages; `means` are of the first links, other pairs have no mean yet."""
+        self.states = states
+        self.first = first
+        self.links = links
+        self._drop_caches()
         self.means = np.zeros(len(self.pair_keys))
-        self.means[self.pairs[: len(of_links)]] = of_links
+        self.means[self.pairs[: len(means)]] = means
 
     def _forget(self, count: int) -> None:
         """Forget the oldest episodes, at least `count` steps, and pages that no other shows."""
@@ -153,17 +142,14 @@ class EpisodeMemory:
         number = np.cumsum(used) - 1
         for name in ("page", "after"):
             self.steps[name] = number[self.steps[name]].astype(np.int32)
-        used_links = np.repeat(used, self.widths)
-        means = self._means_of_links()[used_links]
-        self.first = starts_of(self.widths[used])
-        self.states = self.states[used]
-        self.links = self.links[used_links]
-        self._drop_caches()
-        self._set_means(means)
+        on = np.repeat(used, self.widths)
+        first = starts_of(self.widths[used])
+        self._set_pages(self.states[used], first, self.links[on], self._means_of_links()[on])
 
     def _drop_caches(self) -> None:
-        for name in CACHED:
-            self.__dict__.pop(name, None)
+        for name, value in vars(EpisodeMemory).items():
+            if isinstance(value, cached_property):
+                self.__dict__.pop(name, None)
 
     # --- Pages and pairs
 
@@ -179,34 +165,34 @@ class EpisodeMemory:
     @cached_property
     def layout(self) -> list[tuple[Ids, NDArray[np.bool_], Ids]]:
         """Groups of pages of similar width: page numbers [G], mask [G, A], links of the mask."""
-        widths = self.widths
-        groups = groups_by_width(widths, self.widest)
-        return [
-            (rows, np.arange(width) < widths[rows, None], ranges(self.first[rows], widths[rows]))
-            for rows, width in groups
-        ]
+        layout = []
+        for rows, width in groups_by_width(self.widths, self.widest):
+            widths = self.widths[rows]
+            mask = np.arange(width) < widths[:, None]
+            layout.append((rows, mask, ranges(self.first[rows], widths)))
+        return layout
 
-    @property
-    def menus(self) -> Menus:
-        """The menus of the distinct pages."""
-        return Menus(np.arange(len(self.states)), self.first, self.links)
+    def menus(self, pages: Ids) -> Menus:
+        """Return the menus of some pages."""
+        return Menus(pages, self.first, self.links)
 
     @cached_property
     def pair_keys(self) -> Ids:
         """A number for each distinct pair, ascending."""
-        return np.unique(self._keys_of_links())
+        return np.unique(self.link_keys)
 
     @cached_property
     def pairs(self) -> Ids:
         """The pair of each link, [L]."""
-        return np.searchsorted(self.pair_keys, self._keys_of_links())
+        return np.searchsorted(self.pair_keys, self.link_keys)
 
     @cached_property
     def pair_of_step(self) -> Ids:
-        return np.asarray(self.pairs.take(self._link_of_step()))
+        return np.asarray(self.pairs.take(self.link_of_step))
 
-    def _link_of_step(self) -> Ids:
-        """Return the link that each step took."""
+    @cached_property
+    def link_of_step(self) -> Ids:
+        """The link that each step took."""
         return np.asarray(self.first[self.steps["page"]] + self.steps["taken"])
 
     @cached_property
@@ -224,8 +210,9 @@ class EpisodeMemory:
         pages = self.page_of_link[links]
         return pages, links - self.first[pages]
 
-    def _keys_of_links(self) -> Ids:
-        """Return a key for each link; equal keys are one pair."""
+    @property
+    def link_keys(self) -> Ids:
+        """A key for each link; equal keys are one pair."""
         pages = self.page_of_link
         if self.ordered:
             return np.asarray((pages << 32) + np.arange(len(self.links)) - self.first[pages])
@@ -263,15 +250,15 @@ class EpisodeMemory:
     def evaluate(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
         """Recompute the means: returns under softmax over Q-values [L]; trace None: Monte Carlo."""
         policy, values = self._policy(q, alpha)
-        at = self._link_of_step()
+        at = self.link_of_step
         rewards = self.steps["reward"].astype(np.float64)
         after = values.take(self.steps["after"])
         if trace is None:
-            returns = monte_carlo(self.order, rewards, after, discount)
+            returns = equations.monte_carlo(self.order, rewards, after, discount)
         else:
             behaviour = self.steps["probability"].astype(np.float64)
-            trust = trace_coefficients(policy.take(at), behaviour, trace)
-            returns = retrace(self.order, rewards, after, q.take(at), trust, discount)
+            trust = equations.trace_coefficients(policy.take(at), behaviour, trace)
+            returns = equations.retrace(self.order, rewards, after, q.take(at), trust, discount)
         sums = np.bincount(self.pair_of_step, returns, minlength=len(self.pair_keys))
         self.means = sums / np.maximum(self.counts, 1)
 
@@ -283,8 +270,8 @@ class EpisodeMemory:
             probabilities = np.zeros(mask.shape)
             table = np.zeros(mask.shape)
             table[mask] = q[links]
-            nonterminal = mask.any(axis=1)
-            probabilities[nonterminal] = softmax(table[nonterminal], mask[nonterminal], alpha)
+            some = mask.any(axis=1)
+            probabilities[some] = equations.softmax(table[some], mask[some], alpha)
             policy[links] = probabilities[mask]
             values[pages] = np.einsum("pa,pa->p", probabilities, table)
         return policy, values
@@ -295,19 +282,15 @@ class EpisodeMemory:
         return np.unique(self.states), np.unique(self.links)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids."""
         means = self._means_of_links()
         links = actions[self.links]
-        self.states = states[self.states]
         if not self.ordered:
             links, rank = _sorted_within(self.first, links)
             start = self.first[self.steps["page"]]
             taken = rank[start + self.steps["taken"]] - start
             self.steps["taken"] = taken.astype(STEP_TYPES["taken"])
             means = means[np.argsort(rank)]
-        self.links = links
-        self._drop_caches()
-        self._set_means(means)
+        self._set_pages(states[self.states], self.first, links, means)
 
     def rescale(self, factor: float) -> None:
         """Multiply all rewards and returns."""
@@ -340,7 +323,7 @@ class EpisodeMemory:
 class Snapshot:
     """Memories as they were when a round started, in case it is interrupted and starts again."""
 
-    def __init__(self, memories: list[EpisodeMemory]) -> None:
+    def __init__(self, memories: Sequence[EpisodeMemory]) -> None:
         self.memories = memories
         self.states = [memory.state() for memory in memories]
         self.round: int | None = None
@@ -371,17 +354,16 @@ def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:
     return actions[order], rank
 
 
-def _state_keys(states: Ids) -> NDArray[np.uint64]:
-    """Return what the text adds to the 64-bit key of a page."""
-    return _hashes(states, np.zeros(len(states), np.int64))
-
-
-def _menu_keys(first: Ids, actions: Ids) -> NDArray[np.uint64]:
-    """Return what the actions of each menu add to the key of a page."""
+def _page_keys(
+    states: Ids, first: Ids, actions: Ids, which: Ids | None = None
+) -> NDArray[np.uint64]:
+    """Return a 64-bit key for each page, of its text and the actions of its menu, in order."""
     index = np.arange(len(actions)) - np.repeat(first[:-1], np.diff(first))
     sums = np.zeros(len(actions) + 1, np.uint64)
     np.cumsum(_hashes(actions, index + 1), dtype=np.uint64, out=sums[1:])
-    return np.asarray(sums[first[1:]] - sums[first[:-1]])
+    menus = sums[first[1:]] - sums[first[:-1]]
+    texts = _hashes(states, np.zeros(len(states), np.int64))
+    return np.asarray(texts + (menus if which is None else menus[which]))
 
 
 def _hashes(ids: Ids, index: Ids) -> NDArray[np.uint64]:

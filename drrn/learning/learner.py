@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +18,46 @@ from drrn.learning.optimisers import OPTIMISERS, Optimiser
 from drrn.models.base import Model, Pages, Reading
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store
+from drrn.text import Ids, State, Store, texts_of_all
 
 Generators = Sequence[np.random.Generator]  # one for each replica
+
+
+class Memory:
+    """What one replica learns from; this one has the episodes of a round, and nothing after it."""
+
+    def __init__(self) -> None:
+        self.episodes: list[Steps] = []
+
+    def add(self, steps: Steps) -> None:
+        """Add episodes."""
+        self.episodes.append(steps)
+
+    def clear(self) -> None:
+        self.episodes.clear()
+
+    def rescale(self, factor: float) -> None:
+        """Multiply all rewards."""
+        self.episodes = [steps.scaled(factor) for steps in self.episodes]
+
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        """Return the ids of the texts of states and of actions."""
+        none = np.zeros(0, np.int64)
+        states = [ids for steps in self.episodes for ids in (steps.states, steps.end_states)]
+        menus = [menu for steps in self.episodes for menu in (steps.actions, steps.end_actions)]
+        actions = [menu.actions for menu in menus]
+        return np.concatenate([none, *states]), np.concatenate([none, *actions])
+
+    def renumber(self, states: Ids, actions: Ids) -> None:
+        """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
+        ids = (states.__getitem__, actions.__getitem__)
+        self.episodes = [steps.renumbered(*ids) for steps in self.episodes]
+
+    def state(self) -> State:
+        return {}
+
+    def restore(self, state: State) -> None:
+        self.clear()
 
 
 class Learner:
@@ -30,7 +68,7 @@ class Learner:
     Example, for one replica:
         class RewardLearner(Learner):
             def learn(self, generators):
-                (steps,) = self.episodes[0]
+                (steps,) = self.memories[0].episodes
                 pages = Pages(steps.states[None, None], steps.actions.padded()[None, None])
                 targets = steps.rewards[None].astype(np.float32)
                 self.fit_batch(pages, steps.taken[None], targets)
@@ -38,9 +76,23 @@ class Learner:
     """
 
     learns_online = False  # whether `learn_once` exists
+    memories: Sequence[Any]  # of each replica
 
-    def __init__(self, model: Model, settings: Settings, trained: Model | None = None) -> None:
-        """Prepare to learn; `trained` is the model whose weights move, if not the playing one."""
+    def __init__(
+        self,
+        model: Model,
+        settings: Settings,
+        memory: Callable[[], Memory] = Memory,
+        trained: Model | None = None,
+    ) -> None:
+        """Prepare to learn.
+
+        Args:
+            model: The model that plays.
+            settings: All settings of the run.
+            memory: Builds the memory of a replica.
+            trained: The model whose weights move, if not the one that plays.
+        """
         if settings.run.form == "online" and not self.learns_online:
             raise InputError(
                 f"learner {settings.learner.name} needs whole episodes, but form online has none: "
@@ -48,8 +100,7 @@ class Learner:
             )
         self.model = model
         self.settings = settings
-        # The default `tell` collects a round's episodes here, for each replica.
-        self.episodes: list[list[Steps]] = [[] for _ in model.seeds]
+        self.memories = [memory() for _ in model.seeds]
         kind = OPTIMISERS[settings.learner.optimiser]
         self.optimiser: Optimiser = kind(trained or model, settings.learning_rate)
 
@@ -71,39 +122,36 @@ class Learner:
         In the form online, steps are the last ones of an episode that may continue, and only the
         first `count` of them are to be learned from.
         """
-        self.episodes[replica].append(steps)
+        self.memories[replica].add(steps)
 
     def forget(self) -> None:
         """Drop what the next round does not learn from; called before and after each round."""
-        for episodes in self.episodes:
-            episodes.clear()
+        for memory in self.memories:
+            memory.clear()
 
     def rescale(self, replica: int, factor: float) -> None:
         """Multiply the rewards that the replica reported: their unit has changed."""
-        self.episodes[replica] = [steps.scaled(factor) for steps in self.episodes[replica]]
+        self.memories[replica].rescale(factor)
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """Return the distinct texts of states and of actions that are still to be learned from."""
-        steps = [some for episodes in self.episodes for some in episodes]
-        states = [ids for some in steps for ids in (some.states, some.end_states)]
-        menus = [menu.actions for some in steps for menu in (some.actions, some.end_actions)]
-        none = np.zeros(0, np.int64)
-        return np.unique(np.concatenate([none, *states])), np.unique(np.concatenate([none, *menus]))
+        return texts_of_all(self.memories)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
-        for replica, episodes in enumerate(self.episodes):
-            self.episodes[replica] = [
-                steps.renumbered(states.__getitem__, actions.__getitem__) for steps in episodes
-            ]
+        """Texts have new ids (see `Memory`)."""
+        for memory in self.memories:
+            memory.renumber(states, actions)
 
     def state(self) -> State:
         """Return what the next round needs besides the weights: arrays and JSON values."""
-        return {"optimiser": self.optimiser.state()}
+        memories = [memory.state() for memory in self.memories]
+        return {"optimiser": self.optimiser.state(), "memories": memories}
 
     def restore(self, state: State) -> None:
         """Continue from a state."""
         self.optimiser.restore(state["optimiser"])
+        for memory, values in zip(self.memories, state["memories"], strict=True):
+            memory.restore(values)
 
     # --- Updates
 
@@ -144,16 +192,16 @@ class Learner:
         """
         model = self.optimiser.model
         learned = list(model.weights.values())
-        leaves = Leaves()
+        leaves: Leaves = []
         with differentiable(learned):
             q = model.forward(reading, leaves)  # [R, B, A]
             if index is not None:
                 q = q.gather(2, index.unsqueeze(2))
             error = targets() - q.squeeze(2)
             loss = (squared(error) * weights).sum()
-            inputs = [*learned, *leaves.vectors]
+            inputs = [*learned, *(vectors for _, vectors in leaves)]
             gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
-        batches = [batch for batch, _ in leaves.entries]
+        batches = [batch for batch, _ in leaves]
         rows = list(zip(batches, gradients[len(learned) :], strict=True))
         self.optimiser.step(gradients[: len(learned)], rows, weights.any(dim=1))
         return error.detach()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -14,23 +13,18 @@ from drrn.models.encoders.base import TableBatch
 from drrn.models.word_table import WordTable, resize_like
 from drrn.text import State
 
-Dense = dict[str, Tensor]  # gradients of the model's weights
+Tensors = list[Tensor]
 Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
 WeightsAndGradients = dict[str, tuple[Tensor, Tensor]]
 
 
-@dataclass
 class Optimiser:
     """A model, a learning rate, and tensors that persist between steps."""
 
-    model: Model
-    learning_rate: float
-    slots: dict[str, Tensor] = field(default_factory=dict)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a step is -η g."""
-        return isinstance(self, SGD)
+    def __init__(self, model: Model, learning_rate: float) -> None:
+        self.model = model
+        self.learning_rate = learning_rate
+        self.slots: dict[str, Tensor] = {}
 
     @torch.no_grad()
     def step(
@@ -42,11 +36,9 @@ class Optimiser:
             dense: Gradients of the model's weights, in their order.
             rows: Batches of texts read from word tables, and the gradients of their vectors.
         """
-        gradients = dict(zip(self.model.weights, dense, strict=True))
-        sparse: Sparse = [batch.gradient(self.model, back) for batch, back in rows]
-        self.move(gradients, sparse, active)
+        self.move(dense, [batch.gradient(self.model, back) for batch, back in rows], active)
 
-    def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
+    def move(self, dense: Sequence[Tensor], sparse: Sparse, active: Tensor) -> None:
         raise NotImplementedError
 
     def state(self) -> State:
@@ -60,16 +52,15 @@ class Optimiser:
 class SGD(Optimiser):
     """w ← w - η g; touches only words that occur. A replica without data has no gradient."""
 
-    def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
+    def move(self, dense: Sequence[Tensor], sparse: Sparse, active: Tensor) -> None:
         if dense:
-            weights = [self.model.weights[name] for name in dense]
-            torch._foreach_add_(weights, list(dense.values()), alpha=-self.learning_rate)
+            weights = list(self.model.weights.values())
+            torch._foreach_add_(weights, list(dense), alpha=-self.learning_rate)
         for table, rows, values in sparse:
             flat = table.weight.view(-1, table.width)
             flat.index_add_(0, rows, values, alpha=-self.learning_rate)
 
 
-@dataclass
 class Adam(Optimiser):
     """Kingma & Ba 2015, with their constants.
 
@@ -77,17 +68,14 @@ class Adam(Optimiser):
     rounds differently, and results of bags were published to the last digit.
     """
 
-    def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
-        full = {name: (self.model.weights[name], g) for name, g in dense.items()}
+    def move(self, dense: Sequence[Tensor], sparse: Sparse, active: Tensor) -> None:
+        weights = self.model.weights
+        full = {name: (weights[name], g) for name, g in zip(weights, dense, strict=True)}
         for table, rows, values in sparse:
             name = f"table {table.name}"
             g = full[name][1] if name in full else torch.zeros_like(table.weight)
             g.view(-1, table.width).index_add_(0, rows, values)
             full[name] = (table.weight, g)
-        self.move_all(full, active)
-
-    def move_all(self, full: WeightsAndGradients, active: Tensor) -> None:
-        """Move all weights, given with their gradients by name."""
         encoders = self.model.encoders.values()
         if active.device.type == "cpu" and any(encoder.reads_at_once for encoder in encoders):
             self.move_fused(full, active)
@@ -95,22 +83,39 @@ class Adam(Optimiser):
             self.move_one_by_one(full, active)
 
     def move_one_by_one(self, full: WeightsAndGradients, active: Tensor) -> None:
+        """Move all weights, given with their gradients by name."""
+        # On a GPU, whether all replicas take part is not asked, to avoid waiting for it.
+        all_on = active.device.type == "cpu" and bool(active.all())
         for name, (weight, g) in full.items():
             on = active.view(-1, *[1] * (g.dim() - 1))
-            change = self._change(name, g, on).mul_(self.learning_rate)
-            weight.sub_(change if _all_on(on) else torch.where(on, change, 0.0))
+            ((m,), (v,), (t,)) = self.moments({name: weight})
+            t.add_(on.to(t.dtype))
+            if all_on:  # the same sums in place: large tables are read and written less often
+                m.mul_(0.9).add_(0.1 * g)
+                v.mul_(0.999).add_((0.001 * g).mul_(g))
+            else:
+                m.copy_(torch.where(on, 0.9 * m + 0.1 * g, m))
+                v.copy_(torch.where(on, 0.999 * v + 0.001 * g * g, v))
+            steps = t.clamp(min=1)
+            change = (m / (1 - 0.9**steps)).div_((v / (1 - 0.999**steps)).sqrt_().add_(1e-8))
+            change.mul_(self.learning_rate)
+            weight.sub_(change if all_on else torch.where(on, change, 0.0))
 
     def move_fused(self, full: WeightsAndGradients, active: Tensor) -> None:
-        stacks = (
-            [weight for weight, _ in full.values()],
-            [g.contiguous() for _, g in full.values()],
-            [self.slot(f"{name} m", g) for name, (_, g) in full.items()],
-            [self.slot(f"{name} v", g) for name, (_, g) in full.items()],
-            [self.slot(f"{name} t", g[:, :1, :1]) for name, (_, g) in full.items()],
-        )
-        for replica in active.nonzero().view(-1).tolist():  # each has its own count of steps
+        """Move all weights in one operation for each replica, which has its own count of steps."""
+        weights = {name: weight for name, (weight, _) in full.items()}
+        gradients = [g.contiguous() for _, g in full.values()]
+        stacks = (list(weights.values()), gradients, *self.moments(weights))
+        for replica in active.nonzero().view(-1).tolist():
             rows = [[each[replica] for each in stack] for stack in stacks]
             fused_adam(self.learning_rate, *rows)
+
+    def moments(self, weights: Mapping[str, Tensor]) -> tuple[Tensors, Tensors, Tensors]:
+        """Return m, v and the number of steps t of weights."""
+        m = [self.slot(f"{name} m", weight) for name, weight in weights.items()]
+        v = [self.slot(f"{name} v", weight) for name, weight in weights.items()]
+        t = [self.slot(f"{name} t", weight[:, :1, :1]) for name, weight in weights.items()]
+        return m, v, t
 
     def slot(self, name: str, like: Tensor) -> Tensor:
         """Return a tensor that persists for a weight, zero at first, in the weight's present shape.
@@ -125,25 +130,8 @@ class Adam(Optimiser):
         self.slots[name] = slot
         return slot
 
-    def _change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
-        """Return a new tensor to be multiplied by the learning rate; slots change where `on`."""
-        m = self.slot(f"{name} m", g)
-        v = self.slot(f"{name} v", g)
-        t = self.slot(f"{name} t", g[:, :1, :1])
-        t.add_(on.to(t.dtype))
-        if _all_on(on):  # the same sums in place: large tables are read and written less often
-            m.mul_(0.9).add_(0.1 * g)
-            v.mul_(0.999).add_((0.001 * g).mul_(g))
-        else:
-            m.copy_(torch.where(on, 0.9 * m + 0.1 * g, m))
-            v.copy_(torch.where(on, 0.999 * v + 0.001 * g * g, v))
-        steps = t.clamp(min=1)
-        return (m / (1 - 0.9**steps)).div_((v / (1 - 0.999**steps)).sqrt_().add_(1e-8))
-
 
 OPTIMISERS: dict[str, type[Optimiser]] = {"sgd": SGD, "adam": Adam}
-
-Tensors = list[Tensor]
 
 
 def fused_adam(
@@ -154,8 +142,3 @@ def fused_adam(
     constants = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
     options: dict[str, Any] = {**constants, "amsgrad": False, "maximize": False}
     torch._fused_adam_(weights, gradients, m, v, [], steps, lr=rate, **options)
-
-
-def _all_on(on: Tensor) -> bool:
-    """Return whether all replicas take part; False on a GPU, to avoid waiting for it."""
-    return on.device.type == "cpu" and bool(on.all())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -15,13 +16,13 @@ from torch import Tensor
 
 from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
-from drrn.learning.learner import Generators, Learner, divergence
+from drrn.learning.learner import Generators, Learner, Memory, divergence
 from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reading
 from drrn.models.encoders.base import TextBatch
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store, ranges, room, texts_of_all
+from drrn.text import Ids, State, Store, ranges, room
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -40,7 +41,7 @@ COLUMNS: dict[str, type[np.generic]] = {
 SPARE_MENUS = 1024  # unused menus are dropped beyond twice those in use and this many
 
 
-class ReplayBuffer:
+class ReplayBuffer(Memory):
     """Up to `capacity` transitions (s, A, a, r, s', A') of one replica, packed in columns.
 
     The oldest are overwritten first. A million with five actions before and after take under 64 MB.
@@ -53,8 +54,10 @@ class ReplayBuffer:
     menu_count: int
     wide: dict[bytes, int]  # the number of each wide menu, by its actions
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, discount: float = 1.0, n_steps: int = 1) -> None:
         self.capacity = capacity
+        self.discount = discount
+        self.n_steps = n_steps
         self.widest = 1  # size of the largest menu ever added
         self.most_menus = SPARE_MENUS
         self.clear()
@@ -67,18 +70,14 @@ class ReplayBuffer:
     def __len__(self) -> int:
         return min(self.count, self.capacity)
 
-    @property
-    def nbytes(self) -> int:
-        arrays = (*self.columns.values(), self.first, self.actions)
-        return sum(array.nbytes for array in arrays)
-
-    def add(self, steps: Steps, discount: float, n_steps: int, count: int | None = None) -> None:
+    def add(self, steps: Steps, count: int | None = None) -> None:
         """Add the transitions that begin with the first `count` steps, or with all."""
         count = len(steps) if count is None else count
-        rewards, end, lengths = n_step_rewards(steps.last, steps.rewards, discount, n_steps)
+        last = steps.last
+        rewards, end, lengths = n_step_rewards(last, steps.rewards, self.discount, self.n_steps)
         # Pages are numbered through the steps, then through the ends of the episodes.
-        episode: Ids = np.cumsum(steps.last) - steps.last
-        after = np.where(steps.last[end], len(steps) + episode[end], end + 1)
+        episode: Ids = np.cumsum(last) - last
+        after = np.where(last[end], len(steps) + episode[end], end + 1)
         states = np.concatenate([steps.states, steps.end_states])
         menus = self._add_menus(steps.actions.joined(steps.end_actions))
         values: dict[str, NDArray[Any]] = {
@@ -86,7 +85,7 @@ class ReplayBuffer:
             "menus": menus,
             "taken": steps.taken,
             "rewards": rewards,
-            "discounts": discount**lengths,
+            "discounts": self.discount**lengths,
             "next_states": states[after],
             "next_menus": menus[after],
         }
@@ -104,13 +103,14 @@ class ReplayBuffer:
     def at(self, index: Ids) -> dict[str, Any]:
         """Return the columns at some indices, menus as `Menus`; an empty buffer has no actions."""
         rows: dict[str, Any] = {name: array[index] for name, array in self.columns.items()}
+        for name in ("states", "next_states", "taken", "menus", "next_menus"):
+            rows[name] = rows[name].astype(np.int64)
         first = self.first[: max(self.menu_count, 1) + 1]
         for name in ("menus", "next_menus"):
-            rows[name] = Menus(rows[name].astype(np.int64), first, self.actions)
+            rows[name] = Menus(rows[name], first, self.actions)
         return rows
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
-        """Return the distinct ids of states' and actions' texts."""
         self._drop_unused_menus()
         pages = [self.columns[name][: len(self)] for name in ("states", "next_states")]
         actions = self.actions[: self.first[self.menu_count]]
@@ -119,7 +119,6 @@ class ReplayBuffer:
         )
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`, likewise for actions."""
         for name in ("states", "next_states"):
             ids = self.columns[name][: len(self)]
             ids[...] = states[ids]
@@ -127,7 +126,6 @@ class ReplayBuffer:
         self._set_menus(first, actions[self.actions[: first[-1]]].astype(np.int32))
 
     def rescale(self, factor: float) -> None:
-        """Multiply all rewards."""
         self.columns["rewards"] *= np.float32(factor)
 
     def state(self) -> State:
@@ -221,41 +219,37 @@ class Batches:
 
 
 def batches_of(
-    buffers: list[ReplayBuffer], indices: list[Ids], size: int, *, menus: bool = True
+    buffers: Sequence[ReplayBuffer], indices: list[Ids], size: int, *, menus: bool = True
 ) -> Batches:
     """Cut the transitions at some indices of each buffer into batches, padded with weight 0.
 
     Without `menus`, pages have the taken action alone.
     """
-    longest = max(map(len, indices))
     most = max(buffer.widest for buffer in buffers)
+    longest = max(map(len, indices))
     size = min(size, longest)
-    padding = [(0, -(-longest // size) * size - len(index)) for index in indices]
-    padded = [np.pad(index, more) for index, more in zip(indices, padding, strict=True)]
-    rows = [buffer.at(index) for buffer, index in zip(buffers, padded, strict=True)]
-
-    def cut(arrays: list[NDArray[Any]]) -> NDArray[Any]:
-        """Cut rows of all replicas [R, K · B, …] into batches [K, R, B, …]."""
+    count = -(-longest // size) * size
+    parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    for buffer, index in zip(buffers, indices, strict=True):
+        row = buffer.at(np.pad(index, (0, count - len(index))))
+        for name in ("states", "next_states", "rewards", "discounts"):
+            parts[name].append(row[name])
+        alone = row["menus"].at(row["taken"])[:, None].astype(np.int64)
+        parts["actions"].append(row["menus"].padded(most) if menus else alone)
+        parts["taken"].append(row["taken"] if menus else np.zeros(count, np.int64))
+        parts["next_actions"].append(row["next_menus"].padded(most))
+        parts["weights"].append((np.arange(count) < len(index)).astype(np.float32))
+    cut: dict[str, NDArray[Any]] = {}  # from [R, K · B, …] to [K, R, B, …]
+    for name, arrays in parts.items():
         whole = np.stack(arrays)
-        return np.asarray(whole.reshape(len(arrays), -1, size, *whole.shape[2:]).swapaxes(0, 1))
-
-    if menus:
-        actions = [row["menus"].padded(most) for row in rows]
-        taken = cut([row["taken"].astype(np.int64) for row in rows])
-    else:
-        actions = [row["menus"].at(row["taken"])[:, None].astype(np.int64) for row in rows]
-        taken = np.zeros((-(-longest // size), len(buffers), size), np.int64)
-    next_actions = [row["next_menus"].padded(most) for row in rows]
-    ones = [np.ones(len(index), np.float32) for index in indices]
+        cut[name] = whole.reshape(len(buffers), -1, size, *whole.shape[2:]).swapaxes(0, 1)
     return Batches(
-        pages=Pages(cut([row["states"].astype(np.int64) for row in rows]), cut(actions)),
-        taken=taken,
-        rewards=cut([row["rewards"] for row in rows]),
-        discounts=cut([row["discounts"] for row in rows]),
-        next_pages=Pages(
-            cut([row["next_states"].astype(np.int64) for row in rows]), cut(next_actions)
-        ),
-        weights=cut([np.pad(one, more) for one, more in zip(ones, padding, strict=True)]),
+        pages=Pages(cut["states"], cut["actions"]),
+        taken=cut["taken"],
+        rewards=cut["rewards"],
+        discounts=cut["discounts"],
+        next_pages=Pages(cut["next_states"], cut["next_actions"]),
+        weights=cut["weights"],
     )
 
 
@@ -270,31 +264,32 @@ class QLearning(Learner):
     """
 
     learns_online = True
+    memories: Sequence[ReplayBuffer]
 
     def __init__(self, model: Model, settings: Settings) -> None:
-        super().__init__(model, settings)
-        self.buffers = [ReplayBuffer(settings.learner.capacity) for _ in model.seeds]
+        learner = settings.learner
+        build = partial(ReplayBuffer, learner.capacity, learner.discount, learner.n_steps)
+        super().__init__(model, settings, build)
 
     def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
-        learner = self.settings.learner
-        self.buffers[replica].add(steps, learner.discount, learner.n_steps, count)
+        self.memories[replica].add(steps, count)
 
     def learn(self, generators: Generators) -> int:
         """Make epochs over the shuffled replay buffers."""
         learner = self.settings.learner
-        widest = max(buffer.widest for buffer in self.buffers)
+        widest = max(buffer.widest for buffer in self.memories)
         size = learner.batch_size * max(1, PREPARED * NARROW // max(NARROW, widest))
         for _ in range(learner.epochs):
-            pairs = zip(self.buffers, generators, strict=True)
+            pairs = zip(self.memories, generators, strict=True)
             orders = [generator.permutation(len(buffer)) for buffer, generator in pairs]
             for start in range(0, max(map(len, orders)), size):
                 self._learn_from([order[start : start + size] for order in orders])
-        return learner.epochs * sum(map(len, self.buffers))
+        return learner.epochs * sum(map(len, self.memories))
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """Learn from a mini-batch of each given replica (Algorithm 1)."""
         indices = []
-        for buffer, generator, active in zip(self.buffers, generators, replicas, strict=True):
+        for buffer, generator, active in zip(self.memories, generators, replicas, strict=True):
             count = self.settings.learner.batch_size if active and len(buffer) else 0
             drawn = generator.integers(len(buffer), size=count) if count else np.empty(0, np.int64)
             indices.append(drawn)
@@ -302,34 +297,15 @@ class QLearning(Learner):
             self._learn_from(indices)
         return sum(map(len, indices))
 
-    def rescale(self, replica: int, factor: float) -> None:
-        self.buffers[replica].rescale(factor)
-
     def forget(self) -> None:
         if not self.settings.learner.keep and self.settings.run.form != "online":
-            for buffer in self.buffers:
-                buffer.clear()
-
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        return texts_of_all(self.buffers)
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        for buffer in self.buffers:
-            buffer.renumber(states, actions)
-
-    def state(self) -> State:
-        return {**super().state(), "buffers": [buffer.state() for buffer in self.buffers]}
-
-    def restore(self, state: State) -> None:
-        super().restore(state)
-        for buffer, values in zip(self.buffers, state["buffers"], strict=True):
-            buffer.restore(values)
+            super().forget()
 
     # --- Updates
 
     def _learn_from(self, indices: list[Ids]) -> None:
         size = self.settings.learner.batch_size
-        self.update(batches_of(self.buffers, indices, size, menus=self.model.sees_menu))
+        self.update(batches_of(self.memories, indices, size, menus=self.model.sees_menu))
 
     def update(self, batches: Batches) -> NDArray[np.float32]:
         """Make an update for each batch; return the errors y - Q [K, R, B]."""

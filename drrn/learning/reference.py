@@ -33,9 +33,8 @@ STEPS = 500
 WORDS = 3_000
 HIDDEN = 100
 
-Transition = tuple[
-    str, str, float, Observation
-]  # (s_k, a_k, r_k, s_{k+1} with its actions A_{k+1})
+# (s_k, a_k, r_k, s_{k+1} with its actions A_{k+1})
+Transition = tuple[str, str, float, Observation]
 
 
 class DRRN(nn.Module):
@@ -43,31 +42,25 @@ class DRRN(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dictionary: dict[
-            str, int
-        ] = {}  # words are numbered as they are met; when it is full, they share numbers
+        # Words are numbered as they occur; when the dictionary is full, they share numbers.
+        self.dictionary: dict[str, int] = {}
         self.state, self.action = (
             nn.Sequential(nn.Linear(WORDS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh())
             for _ in range(2)
         )
-        for weights in (
-            self.parameters()
-        ):  # small, so that first Q-values differ little and everything is tried
+        for weights in self.parameters():  # small, so that everything is tried at first
             nn.init.uniform_(weights, -0.1, 0.1)
 
     def forward(self, s: str, actions: Sequence[str]) -> Tensor:
         """Q(s, aⁱ; Θ) of each action aⁱ."""
         h_s = self.state(self.bag(s))  # (3), (5): h₁ = tanh(W₁ s + b₁), h₂ = tanh(W₂ h₁ + b₂)
-        h_a = self.action(
-            torch.stack([self.bag(a) for a in actions])
-        )  # (4), (6): the same, by weights of its own
+        h_a = self.action(torch.stack([self.bag(a) for a in actions]))  # (4), (6): likewise
         return torch.mv(h_a, h_s)  # (7): Q = g(h_s, h_a), the inner product
 
     def bag(self, text: str) -> Tensor:
         """A text as its bag of words: how often each word of the dictionary occurs in it."""
-        numbers = [
-            self.dictionary.setdefault(word, len(self.dictionary) % WORDS) for word in words(text)
-        ]
+        known = self.dictionary
+        numbers = [known.setdefault(word, len(known) % WORDS) for word in words(text)]
         return torch.bincount(torch.tensor(numbers, dtype=torch.long), minlength=WORDS).float()
 
 
@@ -83,9 +76,8 @@ def learn(model: DRRN, optimiser: torch.optim.Optimizer, transition: Transition)
     y = torch.tensor(r)  # where s_{k+1} is terminal; otherwise r + γ max Q(s_{k+1}, a')
     if not following.ended:
         y = y + GAMMA * model(following.text, following.actions).detach().max()
-    loss = (
-        y - model(s, [a])
-    ).square().sum() / 2  # back-propagation for a alone, though other actions were shown
+    # Back-propagation for a alone, though other actions were shown.
+    loss = (y - model(s, [a])).square().sum() / 2
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()  # (8), (9): W ← W + η d ∂Q/∂W and b ← b + η d ∂Q/∂b, where d = y - Q(s, a)
@@ -121,12 +113,8 @@ def main(name: str = "long-watch", episodes: str = "500") -> None:
     for score in train(make(name), int(episodes)):
         scores.append(score)
         if len(scores) % 100 == 0:
-            print(
-                len(scores),
-                "episodes; mean score of the last 100:",
-                round(sum(scores[-100:]) / 100, 2),
-                flush=True,
-            )
+            mean = round(sum(scores[-100:]) / 100, 2)
+            print(f"{len(scores)} episodes; mean score of the last 100: {mean}", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ A return counts what really followed. docs/beyond.md shows what each part adds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -15,12 +16,11 @@ from numpy.typing import NDArray
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Floats
-from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators, Learner, divergence
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State, texts_of_all
+from drrn.text import Ids, State
 
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 AVERAGE_EVERY = 4  # updates between two steps of the average; its half-life is far longer
@@ -58,9 +58,8 @@ class Average:
         decay = min(self.decay**AVERAGE_EVERY, (1 + steps) / (4 + steps))
         student = self.student
         pairs = [(self.model.weights[name], weight) for name, weight in student.weights.items()]
-        pairs += [
-            (self.model.tables[n].weight, table.weight) for n, table in student.tables.items()
-        ]
+        for name, table in student.tables.items():
+            pairs.append((self.model.tables[name].weight, table.weight))
         for average, weight in pairs:
             sizes = zip(average.shape, weight.shape, strict=True)  # one may have grown further
             common = tuple(slice(min(size)) for size in sizes)
@@ -90,18 +89,17 @@ class ReturnLearning(Learner):
     If the settings ask for an average, the model that plays holds a moving average of the weights.
     """
 
+    memories: Sequence[EpisodeMemory]
+
     def __init__(self, model: Model, settings: Settings) -> None:
         decay = settings.learner.average
         self.average = Average(model, decay) if decay else None
         self.student = self.average.student if self.average else model
-        super().__init__(model, settings, self.student)
         capacity = settings.learner.capacity
-        self.memories = [EpisodeMemory(capacity, ordered=model.sees_menu) for _ in model.seeds]
+        build = partial(EpisodeMemory, capacity, ordered=model.sees_menu)
+        super().__init__(model, settings, build, self.student)
         self.snapshot = Snapshot(self.memories)
         self.rounds = 0  # learned from
-
-    def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
-        self.memories[replica].add(steps)
 
     def learn(self, generators: Generators) -> int:
         """Estimate the returns in the memories, then fit Q to them."""
@@ -118,64 +116,38 @@ class ReturnLearning(Learner):
         self.rounds = number
         return int(fits.weights.sum())
 
-    def rescale(self, replica: int, factor: float) -> None:
-        self.memories[replica].rescale(factor)
-
     def forget(self) -> None:
         """Drop the episodes of an interrupted round, which is played again; or all of them."""
         if self.settings.learner.keep:
             self.snapshot.start(self.rounds)
         else:
-            for memory in self.memories:
-                memory.clear()
-
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        return texts_of_all(self.memories)
+            super().forget()
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        for memory in self.memories:
-            memory.renumber(states, actions)
+        super().renumber(states, actions)
         self.snapshot.discard()
 
     def state(self) -> State:
-        return {
-            "rounds": self.rounds,
-            **super().state(),
-            "average": self.average.state() if self.average else None,
-            "memories": [memory.state() for memory in self.memories],
-        }
+        average = self.average.state() if self.average else None
+        return {"rounds": self.rounds, **super().state(), "average": average}
 
     def restore(self, state: State) -> None:
         super().restore(state)
         self.rounds = state["rounds"]
         if self.average:
             self.average.restore(state["average"])
-        for memory, values in zip(self.memories, state["memories"], strict=True):
-            memory.restore(values)
         self.snapshot.discard()
 
     # --- Updates
 
     def fit(self, fits: Fits, generators: Generators) -> None:
         """Make an update for each of the K batches, by automatic differentiation."""
+        noise = noise_of(self.settings)
         for k in range(len(fits.targets)):
-            pages = fits.pages[k : k + 1]
-            self.step(pages, fits.index[k], fits.targets[k], fits.weights[k], generators)
+            pages, store = noisy(self.student, fits.pages[k : k + 1], *noise, generators)
+            self.fit_batch(pages, fits.index[k], fits.targets[k], fits.weights[k], store)
             if self.average:
                 self.average.follow()
-
-    def step(
-        self,
-        pages: Pages,
-        index: Ids,
-        targets: NDArray[np.float32],
-        weights: NDArray[np.float32],
-        generators: Generators,
-    ) -> None:
-        """Make one update with noise in the texts: pages [1, R, B], the others [R, B]."""
-        noise = noise_of(self.settings)
-        pages, store = noisy(self.student, pages, *noise, generators)
-        self.fit_batch(pages, index, targets, weights, store)
 
     def _draw(self, generators: Generators) -> Fits:
         """Draw the pairs of all updates of a round."""
@@ -197,7 +169,7 @@ class ReturnLearning(Learner):
             weights[:, r] = 1.0
             if self.model.sees_menu:
                 index[:, r] = at
-                actions[:, r] = memory.menus[page.ravel()].padded(most).reshape(*page.shape, most)
+                actions[:, r] = memory.menus(page.ravel()).padded(most).reshape(*page.shape, most)
             else:
                 actions[:, r, :, 0] = memory.links[memory.first[page] + at]
         return Fits(Pages(states, actions), index, targets, weights)
@@ -220,9 +192,9 @@ class ReturnLearning(Learner):
             states = np.full((replicas, size), -1, np.int64)
             actions = np.full((replicas, size, most), -1, np.int64)
             for r, memory in enumerate(self.memories):
-                some = memory.states[start : start + size]
-                states[r, : len(some)] = some
-                actions[r, : len(some)] = memory.menus[start : start + size].padded(most)
+                some = np.arange(start, min(start + size, len(memory.states)))
+                states[r, : len(some)] = memory.states[some]
+                actions[r, : len(some)] = memory.menus(some).padded(most)
             q = self.model.q(Pages(states, actions)).cpu().numpy()
             for r in range(replicas):
                 parts[r].append(q[r][actions[r] >= 0])

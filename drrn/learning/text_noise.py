@@ -6,14 +6,14 @@ from noisy texts makes Q depend on more than one word.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from drrn.learning.learner import Generators
 from drrn.models.base import Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Ids, Lexicon, Store, gathered
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,6 @@ class Noise:
     drop: float = 0.0
     add: float = 0.0
     blur: float = 0.0
-
-    @property
-    def any(self) -> bool:
-        return bool(self.drop or self.add or self.blur)
 
 
 def noise_of(settings: Settings) -> tuple[Noise, Noise]:
@@ -38,11 +34,7 @@ def noise_of(settings: Settings) -> tuple[Noise, Noise]:
 
 
 def noisy(
-    model: Model,
-    pages: Pages,
-    states: Noise,
-    actions: Noise,
-    generators: Sequence[np.random.Generator],
+    model: Model, pages: Pages, states: Noise, actions: Noise, generators: Generators
 ) -> tuple[Pages, Store | None]:
     """Return the pages [1, R, B] of a batch with noise in their texts, and a store of those texts.
 
@@ -50,14 +42,13 @@ def noisy(
     Without noise, the pages are returned as they are. If states and actions share an embedding, a
     text may be both, so that every text gets the larger noise of the two sides.
     """
-    if model.indexes_texts or not (states.any or actions.any):
+    if model.indexes_texts or states == actions == Noise():
         return pages, None
     store = model.store
     width = model.shape.vectors.dimensions if model.shape.vectors else 0
     if store.shared:
         ids = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
-        drop = max(states.drop, actions.drop)
-        larger = Noise(drop, max(states.add, actions.add), max(states.blur, actions.blur))
+        larger = Noise(*map(max, astuple(states), astuple(actions)))
         lexicon, ids = _noisy(store.states, ids, larger, generators, width)
         return Pages(ids[..., 0], ids[..., 1:]), Store(lexicon, lexicon)
     state_ids = pages.states[..., None]
@@ -67,7 +58,7 @@ def noisy(
 
 
 def _noisy(
-    texts: Lexicon, ids: Ids, noise: Noise, generators: Sequence[np.random.Generator], width: int
+    texts: Lexicon, ids: Ids, noise: Noise, generators: Generators, width: int
 ) -> tuple[Lexicon, Ids]:
     """Return a lexicon of the noisy distinct texts of each replica, and ids [1, R, B, N] in it."""
     count = len(texts) + 1  # -1, no text, becomes the last id
@@ -76,7 +67,7 @@ def _noisy(
     distinct = keys % count
     no_text = distinct == count - 1
     distinct[no_text] = -1
-    words, _, lengths = texts.bags().gathered(distinct)
+    words, _, lengths = gathered(texts.bags(), distinct)
     ends = np.searchsorted(keys // count, np.arange(len(generators) + 1))  # of each replica
     remaining = []
     owners = []

@@ -148,7 +148,7 @@ class WordTable:
 
     def make_room(self, room: int = 0) -> None:
         """Grow to a row for every word of the vocabulary, by doubling, or to `room` rows."""
-        need = room or len(self.vocabulary)
+        need = room or len(self.vocabulary.spelled)
         have = self.weight.shape[1]
         if need <= have:
             return

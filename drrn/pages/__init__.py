@@ -32,15 +32,10 @@ def template_environment() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_clean,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # not markup
     )
     environment.globals["static_text"] = lambda name: safe_markup(static_text(name))
     return environment
-
-
-def _clean(value: Any) -> Any:
-    """Drop the control characters of a text; markup stays as it is."""
-    return visible(value) if type(value) is str else value
 
 
 def safe_markup(text: str) -> Any:

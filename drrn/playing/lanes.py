@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, checked
@@ -25,20 +25,11 @@ class LanePage:
     stopped: bool
 
 
-class Lanes(Protocol):
-    """Games that start and step together; answers are in the order of the given lanes."""
-
-    most: int  # number of lanes
-
-    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
-        """Start a new episode in each lane; return the first pages."""
-
-    def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
-        """Take the action with that index in each lane; return the next pages."""
-
-
 class LocalLanes:
-    """Lanes in this process: the game's own copies, or more openings of it, or the game alone."""
+    """Lanes in this process: the game's own copies, or more openings of it, or the game alone.
+
+    Games start and step together; answers are in the order of the given lanes.
+    """
 
     def __init__(self, game: Game, spec: GameSpec | None = None) -> None:
         """Prepare lanes; `spec` is how the game was opened, None if it was given as an object."""
@@ -46,19 +37,20 @@ class LocalLanes:
         self.spec = spec
         copy = another(game)
         self.copies_itself = copy is not None
-        self.most = COPIES if spec else 1
+        self.most = COPIES if spec else 1  # number of lanes
         if self.copies_itself:
             self.most = most_copies_of(game)
-        self._games: dict[int, Game] = {}
         self._opened: list[Game] = []
         self._finalizer = weakref.finalize(self, _close, self._opened)
-        self._games[0] = game if copy is None else self._own(copy)
+        self._games = {0: game if copy is None else self._own(copy)}
 
     def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
+        """Start a new episode in each lane; return the first pages."""
         games = [self._game(lane) for lane in lanes]
         return [_page(game, game.reset(seed)) for game, seed in zip(games, seeds, strict=True)]
 
     def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
+        """Take the action with that index in each lane; return the next pages."""
         games = [self._games[lane] for lane in lanes]
         return [_page(game, game.step(index)) for game, index in zip(games, actions, strict=True)]
 
@@ -68,12 +60,10 @@ class LocalLanes:
 
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
-            opens = self.spec is not None and not self.copies_itself
-            game = self.spec.open() if opens and self.spec else another(self.game)
+            game = another(self.game) if self.copies_itself or not self.spec else self.spec.open()
             if game is None:
-                raise InputError(
-                    f"{self.game.name}: another() returned a game before, and now None"
-                )
+                name = self.game.name
+                raise InputError(f"{name}: another() returned a game before, and now None")
             self._games[lane] = self._own(game)
         return self._games[lane]
 
@@ -155,6 +145,9 @@ def _answer(service: Service, question: int) -> Any:
         raise InputError(
             f"a process that steps the game died (exit code {code}); does it have enough memory?"
         ) from error
+
+
+Lanes = LocalLanes | PooledLanes
 
 
 def lanes_of(game: Game, spec: GameSpec | None, workers: int) -> Lanes:

@@ -90,34 +90,13 @@ def settings_for_game(
     return settings_for({**defaults, **base}, given)
 
 
-def config_of(
-    game: Game,
-    spec: GameSpec | None,
-    settings: Settings,
-    *,
-    recipe_name: str | None,
-    folder: str,
-    most_actions: int,
-    vectors: str | None,
-) -> dict[str, Any]:
-    """Return the contents of config.json.
-
-    `recipe_name` is the source of the defaults, `folder` the one that was searched for modules,
-    and `vectors` the hash of the word vectors.
-    """
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that affect results."""
     return {
-        "game": game_entry(game, spec),
-        **({"recipe": recipe_name} if recipe_name else {}),
-        "settings": settings.flat(),
-        "folder": folder,
-        "most_actions": most_actions,
-        **({"vectors": {"sha256": vectors}} if vectors else {}),
-        "versions": {
-            "drrn": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "torch": metadata.version("torch"),
-        },
+        "drrn": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": metadata.version("torch"),
     }
 
 

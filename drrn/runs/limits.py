@@ -24,17 +24,9 @@ PER_WORKER = 100_000_000  # Python and its modules
 SLOTS = {"sgd": 0, "adam": 2}  # numbers that an optimiser keeps for each weight
 SATURATED = 5.0  # tanh(5) is 0.9999: larger inputs to a unit make no difference
 SIZES = (
-    "hidden",
-    "layers",
-    "action_hidden",
-    "embedding",
-    "most_actions",
-    "replicas",
-    "batch_size",
-    "episodes_per_round",
-    "evaluation_episodes",
-    "workers",
-)
+    "hidden layers action_hidden embedding most_actions replicas batch_size episodes_per_round "
+    "evaluation_episodes workers"
+).split()
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
@@ -48,11 +40,9 @@ def check_memory(
     if needed <= memory:
         return
     sizes = settings.flat()
-    defaults = PAPER.flat()
-    large = [
-        f"{name} {sizes[name]}" for name in SIZES if (sizes[name] or 0) > (defaults[name] or 0)
-    ]
-    causes = ", ".join(large) or f"{words:,} words"
+    usual = PAPER.flat()
+    large = [name for name in SIZES if (sizes[name] or 0) > (usual[name] or 0)]
+    causes = ", ".join(f"{name} {sizes[name]}" for name in large) or f"{words:,} words"
     raise InputError(
         f"{causes}: needs about {_size(needed)} of memory, and this machine has {_size(memory)}; "
         "choose smaller sizes"
@@ -81,44 +71,37 @@ class Divergence:
     """Checks the weights after each round: they must be finite, and should not saturate."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.has_warned = False
+        self.remedy = f"choose a learning_rate below {settings.learning_rate:g}"
+        self.warns = settings.uses("layers")  # once
 
     def check(self, weights: Mapping[str, NDArray[Any]], number: int) -> None:
         """Raise an `InputError` for weights that are not finite; warn once of saturated units."""
-        remedy = f"choose a learning_rate below {self.settings.learning_rate:g}"
         for name, array in weights.items():
             if not np.isfinite(array).all():
                 raise InputError(
                     f'learning diverged in round {number}: weights "{name}" contain NaN or '
-                    f"infinity; {remedy}"
+                    f"infinity; {self.remedy}"
                 )
-        if self.has_warned or not self.settings.uses("layers"):
-            return
-        for name, array in weights.items():
-            if not name.startswith("weight ") or not array.size:
+            if not self.warns or not name.startswith("weight ") or not array.size:
                 continue
             median = float(np.median(np.abs(array)))
             if median > SATURATED:
-                self.has_warned = True
+                self.warns = False
                 log.warning(
                     'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units '
                     "are saturated and do not learn; %s",
                     number,
                     name.removeprefix("weight "),
                     median,
-                    remedy,
+                    self.remedy,
                 )
-                return
 
 
 def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
     """Warn if a model that reads words has none to read."""
-    if settings.model.name == "table":
-        return
     sides = (("pages", store.states), ("actions", store.actions))
     for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
-        if not len(texts.vocabulary) and encoder != "sentence":
+        if not len(texts.vocabulary) and encoder != "sentence" and settings.model.name != "table":
             log.warning(
                 "%s: its %s have no letters or digits, so the model cannot distinguish them "
                 "(the model table can)",
@@ -136,8 +119,5 @@ def _memory() -> int:
 
 
 def _size(size: int) -> str:
-    unit = 0
-    while size >= 1000 and unit < len(UNITS) - 1:
-        size //= 1000
-        unit += 1
-    return f"{size:,} {UNITS[unit]}"
+    unit = min((len(str(size)) - 1) // 3, len(UNITS) - 1)
+    return f"{size // 1000**unit:,} {UNITS[unit]}"

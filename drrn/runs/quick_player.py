@@ -6,21 +6,15 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game
 from drrn.game.episodes import Policy
 from drrn.game.optional import training_of
 from drrn.settings import Settings, recipe
 from drrn.stories.playtest.play import OutOfTime
 
 SMALL: dict[str, Any] = {
-    "rounds": 12,
-    "episodes_per_round": 20,
-    "replan": 10,
-    "updates": 60,
-    "replicas": 1,
-    "hidden": 50,
-    "evaluation_episodes": 1,
-    "no_compile": True,
+    **{"rounds": 12, "episodes_per_round": 20, "replan": 10, "updates": 60},
+    **{"replicas": 1, "hidden": 50, "evaluation_episodes": 1, "no_compile": True},
 }
 
 
@@ -34,22 +28,18 @@ def quick_player(game: Game) -> Callable[[], Policy] | None:
         import torch
     except ImportError:
         return None
-    from drrn.runs.trainer import Trainer, torch_threads
+    from drrn.runs.trainer import Trainer
 
+    torch.set_num_threads(1)  # the matrices are small
     chosen = recipe(paper=False, recommended=training_of(game))
-    settings = Settings.from_flat({**chosen, **SMALL})
-    trainer = Trainer(game, settings, torch.device("cpu"))
+    trainer = Trainer(game, Settings.from_flat({**chosen, **SMALL}))
     with contextlib.suppress(OutOfTime):
         for _ in trainer.train():
             pass
     player = trainer.agent.policy("best")
 
-    def choose(observation: Observation) -> int:
-        with torch_threads(1):
-            return int(player(observation))
-
     def new_policy() -> Policy:
         player.begin()
-        return choose
+        return player
 
     return new_policy

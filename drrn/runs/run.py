@@ -25,15 +25,16 @@ import os
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.compiled.game import Compiled
 from drrn.errors import InputError
-from drrn.files import remove_leftovers, write_atomically
+from drrn.files import make_folder, remove_leftovers, write_atomically
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.processes import is_locked, locked
@@ -56,6 +57,8 @@ LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError,
 class Trainable(Protocol):
     """What a run needs of a trainer."""
 
+    game: Game
+    compiled: Compiled | None
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
@@ -65,25 +68,6 @@ class Trainable(Protocol):
     def agent_files(self) -> dict[str, bytes]: ...
     def state(self) -> State: ...
     def restore(self, state: State, source: str) -> None: ...
-
-
-@dataclass(frozen=True)
-class Difference:
-    """How much higher the mean of one run is than that of another, with a confidence interval.
-
-    There is no interval if either run has a single seed.
-    """
-
-    mean: float
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def clear(self) -> bool | None:
-        """Whether the interval excludes 0; None without an interval."""
-        if self.low is None or self.high is None:
-            return None
-        return not self.low <= 0 <= self.high
 
 
 class Run:
@@ -122,7 +106,7 @@ class Run:
         """Write files to a folder that must be new or empty."""
         if self.folder.is_file():
             raise InputError(f"{self.folder}: a file; a run needs a folder")
-        storage.make_folder(self.folder)
+        make_folder(self.folder)
         with self.locked():
             # hashes.json alone is of a run that was killed as it was created
             if any(path.name not in (LOCK, HASHES) for path in self.folder.iterdir()):
@@ -208,22 +192,26 @@ class Run:
             raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
         return reference
 
-    def computed_reference(self) -> scores.ReferenceScores | None:
-        """Return the reference scores, computed if necessary; None if its game cannot be opened."""
-        if (reference := self.reference()) is not None:
-            return reference
-        settings = self.settings
-        try:
-            game = self.open_game()
-            compiled = scores.compiled_or_none(game, settings)
-            return scores.reference_scores(game, compiled, settings.run.evaluation_episodes)
-        except InputError:
-            return None
-
     def compare(
         self, other: Run, column: str = "softmax_final_reward", number: int | None = None
-    ) -> Difference:
-        """Return how much higher this run scores than another after a round."""
+    ) -> dict[str, Any]:
+        """Return how much higher this run scores than another after a round; see `difference_of`.
+
+        Raises:
+            InputError: The runs learned different games, or a file is damaged.
+        """
+        for run in (other, self):
+            run.round(number)
+            run.check(CONFIG, ROWS)
+        game = other.config["game"]
+        mine = self.config["game"]
+        if mine["sha256"] != game["sha256"]:
+            is_version = mine["title"] == game["title"]
+            what = "another version of it" if is_version else f'"{mine["title"]}"'
+            raise InputError(
+                f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}; '
+                "compare runs of one game"
+            )
         return difference_of(other.round(number).values(column), self.round(number).values(column))
 
     def check(self, *names: str) -> None:
@@ -314,9 +302,14 @@ class Run:
         if config := self._new_config(trainer):
             storage.replace_files(self.folder, config)
 
-    def save_reference(self, reference: scores.ReferenceScores) -> None:
-        """Save the reference scores."""
-        storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(reference))})
+    def ensure_reference(self, trainer: Trainable) -> scores.ReferenceScores:
+        """Return the reference scores, which are computed and saved if the run has none."""
+        reference = self.reference()
+        if reference is None:
+            episodes = trainer.settings.run.evaluation_episodes
+            reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
+            storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(reference))})
+        return reference
 
     def write_card(self) -> None:
         """Write the model card, unless the user has edited it."""
@@ -383,36 +376,24 @@ class Run:
         return {CONFIG: _json_bytes(config)}
 
 
-def check_same_game(runs: Sequence[Run]) -> None:
-    """Raise an `InputError` if the runs learned different games; check their files."""
-    for run in runs:
-        run.round()
-        run.check(CONFIG, ROWS)
-    first = runs[0].config["game"]
-    for run in runs[1:]:
-        game = run.config["game"]
-        if game["sha256"] != first["sha256"]:
-            same_title = game["title"] == first["title"]
-            other = "another version of it" if same_title else f'"{game["title"]}"'
-            raise InputError(
-                f'{runs[0].folder} learned "{first["title"]}", {run.folder} learned {other}; '
-                "compare runs of one game"
-            )
-
-
-def difference_of(first: Sequence[float], other: Sequence[float], seed: int = 0) -> Difference:
+def difference_of(first: Sequence[float], other: Sequence[float], seed: int = 0) -> dict[str, Any]:
     """Return the difference of two means over seeds, with a bootstrap percentile interval.
 
     The seeds of each run are resampled separately. Deviations are widened by √(n / (n - 1)), since
     resampling a few seeds underestimates the spread.
+
+    Returns:
+        `difference`; `low` and `high`, the interval; `clear`, whether it excludes 0. There is no
+        interval (None) if either run has a single seed.
     """
-    mean = statistics.fmean(other) - statistics.fmean(first)
+    difference = statistics.fmean(other) - statistics.fmean(first)
     if min(len(first), len(other)) < 2:
-        return Difference(mean)
+        return {"difference": difference, "low": None, "high": None, "clear": None}
     generator = np.random.default_rng(seed)
     differences = _resampled_means(other, generator) - _resampled_means(first, generator)
-    low, high = np.quantile(differences, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
-    return Difference(mean, float(low), float(high))
+    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
+    low, high = np.quantile(differences, tails).tolist()
+    return {"difference": difference, "low": low, "high": high, "clear": not low <= 0 <= high}
 
 
 def _resampled_means(scores: Sequence[float], generator: np.random.Generator) -> NDArray[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn import files
 from drrn.errors import InputError, require
 from drrn.files import write_atomically
 from drrn.text import State
@@ -35,6 +37,7 @@ FREE = ("rounds", "vectors")  # settings that users may edit in config.json
 RESTORED = (WEIGHTS, WORDS, METRICS)  # `drrn train --resume` writes them again
 EDITION = 3  # of checkpoints; raised whenever their contents change
 INFINITE = ("explorer/",)  # arrays in which -inf is valid: returns of untried actions
+DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in JSON
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -42,10 +45,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def read_bytes(path: Path) -> bytes:
     """Return the contents of a file of any size."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    return files.read_bytes(path, math.inf)
 
 
 def read_json(path: Path, missing: str = "") -> Any:
@@ -56,14 +56,6 @@ def read_json(path: Path, missing: str = "") -> Any:
         raise InputError(missing or f"{path}: no such file") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder and its parents."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be created: {error.strerror}") from error
 
 
 # --- hashes
@@ -105,10 +97,8 @@ def read_hashes(folder: Path) -> dict[str, list[str]]:
         entry = json.loads(read_bytes(path))
         if entry["sha256"] != _hash_of_hashes(entry["files"]):
             raise ValueError("damaged")
-        return {
-            str(name): [str(each) for each in hashes] for name, hashes in entry["files"].items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        return {str(name): list(map(str, hashes)) for name, hashes in entry["files"].items()}
+    except DAMAGE as error:
         raise InputError(f"{path}: not the hashes of a run; {remedy(path)}") from error
 
 
@@ -122,17 +112,17 @@ def _without_free(data: bytes) -> bytes:
         config = json.loads(data)
         settings = {key: value for key, value in config["settings"].items() if key not in FREE}
         return json.dumps({**config, "settings": settings, "folder": None}, sort_keys=True).encode()
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+    except DAMAGE:
         return data
 
 
-def _write_hashes(folder: Path, files: Mapping[str, list[str]]) -> None:
-    entry = {"files": dict(files), "sha256": _hash_of_hashes(files)}
+def _write_hashes(folder: Path, hashes: Mapping[str, list[str]]) -> None:
+    entry = {"files": dict(hashes), "sha256": _hash_of_hashes(hashes)}
     write_atomically(folder / HASHES, f"{json.dumps(entry, indent=2)}\n".encode())
 
 
-def _hash_of_hashes(files: Mapping[str, list[str]]) -> str:
-    return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()
+def _hash_of_hashes(hashes: Mapping[str, list[str]]) -> str:
+    return hashlib.sha256(json.dumps(dict(hashes), sort_keys=True).encode()).hexdigest()
 
 
 # --- tensors
@@ -193,7 +183,7 @@ def load_checkpoint(path: Path) -> State:
     try:
         state: dict[str, Any] = _with_arrays(json.loads(metadata["state"]), arrays)
         edition = state.pop("edition")
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except DAMAGE as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
     if edition != EDITION:
         raise InputError(

@@ -30,7 +30,7 @@ from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.runs.agent import Agent, shape_of, torch_device
-from drrn.runs.config import check_vectors, config_of, spec_from
+from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows
@@ -45,6 +45,18 @@ LEARN = 2
 FEW_TEXTS = 4096  # texts that are never dropped, needed or not
 MAX_THREADS = 1024  # OpenMP crashes with very many
 DEFAULT_ACTIONS = 20  # outputs of the max-action models, if the game is not compiled
+INTERRUPTED = (
+    "the last round was interrupted while it learned, so part of it is learned twice; for the "
+    "numbers of an uninterrupted run, use drrn.resume"
+)
+RESCHEDULED = (
+    "%s: the run was started with %d rounds, which determine %s; the results will differ from "
+    "those of a run that is started with %d rounds"
+)
+FEW_COPIES = (
+    "form online needs a copy of the game for each of {} replicas, and this game allows {} at a "
+    "time; give it a method another() that copies it, or use fewer replicas"
+)
 
 
 class Trainer:
@@ -108,8 +120,8 @@ class Trainer:
         most_actions = settings.model.most_actions or DEFAULT_ACTIONS
         if self.compiled is not None:
             most_actions = max(1, int(np.diff(self.compiled.page_first).max()))
-        if self.compiled is not None and not self.grows:
-            self.store.read(self.compiled.texts, self.compiled.actions)
+            if not self.grows:
+                self.store.read(self.compiled.texts, self.compiled.actions)
         shape = shape_of(settings, most_actions)
         check_memory(settings, self.store)
         self.model = build_model(settings.model.name, shape, self.store, run.seeds, device)
@@ -123,16 +135,14 @@ class Trainer:
         optimistic = exploration.name == "optimism"
         self.explorer = Optimism(settings, self.store) if optimistic else None
         self.scale = RewardScale(run.replicas) if exploration.alpha_relative else None
-        self.rollouts = self._build_rollouts()
-
-    def _build_rollouts(self) -> Rollouts:
-        """Play the compiled game if its words are known; otherwise step the game."""
+        self.rollouts: Rollouts
         if self.compiled is None or self.grows:
-            return self.stepped
-        workers = self.settings.run.workers
-        if workers > 1 and self.settings.run.form != "online":
-            log.warning("%s is compiled, so %d workers have no effect", self.game.name, workers)
-        return compiled_rollouts(self.compiled, self.model)
+            self.rollouts = self.stepped
+        else:  # its words are known
+            self.rollouts = compiled_rollouts(self.compiled, self.model)
+            if run.workers > 1 and run.form != "online":
+                name = self.game.name
+                log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
 
     @cached_property
     def stepped(self) -> SteppedRollouts:
@@ -153,10 +163,7 @@ class Trainer:
     def train(self) -> Iterator[Round]:
         """Play, learn and evaluate; yield each finished round."""
         if self.is_torn:
-            log.warning(
-                "the last round was interrupted while it learned, so part of it is learned twice; "
-                "for the numbers of an uninterrupted run, use drrn.resume"
-            )
+            log.warning(INTERRUPTED)
         while self.round < self.settings.run.rounds:
             with torch_threads(self.threads):
                 finished = self._train_round(self.round + 1)
@@ -247,7 +254,8 @@ class Trainer:
         """Play a round, one episode of a replica after another; return the learned transitions."""
         replicas = self.settings.run.replicas
         rollouts = self.stepped
-        _check_copies(rollouts.lanes.most, replicas)
+        if rollouts.lanes.most < replicas:
+            raise InputError(FEW_COPIES.format(replicas, rollouts.lanes.most))
         policy = policy_of("softmax", self.settings.alpha_at(number))
         transitions = 0
         remaining = [self.settings.run.episodes_per_round] * replicas
@@ -315,9 +323,7 @@ class Trainer:
             spec = spec_from(run.folder, config)
             game = spec.open()
         elif by_name and spec is None and another(game) is None:
-            raise InputError(
-                f"{folder}: the run opened copies of its game by name; leave out the game"
-            )
+            raise InputError(f"{folder}: the run opened its game by name; leave out the game")
         if config["game"]["sha256"] != fingerprint_of(game):
             raise InputError(f"{folder}: the game has changed since the run began; start a new run")
         check_vectors(run.folder, config)
@@ -326,7 +332,14 @@ class Trainer:
         options["recipe"] = config.get("recipe")
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
-        _check_rounds(run.folder, before, trainer)
+        done = trainer.round
+        rounds = settings.run.rounds
+        if rounds < done:
+            raise InputError(
+                f"{folder}: the run has {done} rounds; resume it with more, not {rounds}"
+            )
+        if names := rescheduled(before, settings, done):
+            log.warning(RESCHEDULED, folder, before.run.rounds, ", ".join(names), rounds)
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
         return trainer
@@ -349,15 +362,15 @@ class Trainer:
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         vectors = self.model.shape.vectors
-        return config_of(
-            self.game,
-            self.spec,
-            self.settings,
-            recipe_name=self.recipe,
-            folder=self.home,
-            most_actions=self.model.shape.most_actions,
-            vectors=vectors.words.digest if vectors else None,
-        )
+        return {
+            "game": game_entry(self.game, self.spec),
+            **({"recipe": self.recipe} if self.recipe else {}),
+            "settings": self.settings.flat(),
+            "folder": self.home,
+            "most_actions": self.model.shape.most_actions,
+            **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
+            "versions": versions(),
+        }
 
     def agent_files(self) -> dict[str, bytes]:
         """Return the files that the agent is loaded from."""
@@ -393,47 +406,15 @@ class Trainer:
         self.round = state["round"]
 
 
-def _check_copies(copies: int, replicas: int) -> None:
-    if copies < replicas:
-        raise InputError(
-            f"form online needs a copy of the game for each of {replicas} replicas, and this "
-            f"game allows {copies} at a time; give it a method another() that copies it, or "
-            "use fewer replicas"
-        )
-
-
-def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
-    """Refuse fewer rounds than are done; warn if the new number changes past schedules."""
-    rounds = trainer.settings.run.rounds
-    done = trainer.round
-    if rounds < done:
-        raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
-    if names := rescheduled(before, trainer.settings, done):
-        log.warning(
-            "%s: the run was started with %d rounds, which determine %s; the results will differ "
-            "from those of a run that is started with %d rounds",
-            folder,
-            before.run.rounds,
-            ", ".join(names),
-            rounds,
-        )
-
-
-SCHEDULES = {
-    "alpha_start": Settings.alpha_at,
-    "rate_end": Settings.learning_rate_at,
-    "optimism_share": Settings.explores_at,
-}
-
-
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
     """Return the settings whose schedule differs in a finished round."""
-    rounds = range(1, done + 1)
-    return [
-        name
-        for name, at in SCHEDULES.items()
-        if any(at(before, number) != at(after, number) for number in rounds)
-    ]
+
+    def differs(at: Callable[[Settings, int], float]) -> bool:
+        return any(at(before, number) != at(after, number) for number in range(1, done + 1))
+
+    names = ("alpha_start", "rate_end", "optimism_share")
+    schedules = (Settings.alpha_at, Settings.learning_rate_at, Settings.explores_at)
+    return [name for name, at in zip(names, schedules, strict=True) if differs(at)]
 
 
 @contextmanager

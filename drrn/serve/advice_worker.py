@@ -31,14 +31,13 @@ Span = tuple[int, int]
 def agent_of(folder: str) -> Any:
     """Return the agent of a run; it is loaded again when its weights have changed."""
     path = Path(folder) / WEIGHTS
-    for is_last in (False, True):
-        try:
-            return _load(folder, path.stat().st_mtime if path.exists() else 0.0)
-        except InputError:
-            if is_last:
-                raise
-            time.sleep(RETRY_SECONDS)  # the files may have been replaced at this moment
-    raise AssertionError
+    if not path.exists():
+        raise InputError("This run has no agent yet.")
+    try:
+        return _load(folder, path.stat().st_mtime)
+    except InputError:  # its files may be replaced at this moment
+        time.sleep(RETRY_SECONDS)
+        return _load(folder, path.stat().st_mtime)
 
 
 @functools.lru_cache(MAX_AGENTS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import random
-import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +26,6 @@ MAX_ACTIONS = 12
 GAMES = 10  # random games in which pages are counted
 STEPS = 100  # of each
 PAGES = "pages.json"
-ROUND = re.compile(r"round-(\d{5})\.npz")
 
 Page = tuple[str, tuple[str, ...]]
 Vectors = NDArray[np.float64]
@@ -94,11 +92,9 @@ def _choose_pages(trainer: Trainer) -> list[Page]:
 def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     """Return the embeddings of a page after each round, on the two principal axes of all."""
     pages = read_json(folder / PAGES)
-    files = sorted(path for path in folder.glob("round-*.npz") if ROUND.fullmatch(path.name))
+    files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
-        raise HTTPException(
-            404, "This run has no embeddings; only runs of the model drrn that start here have."
-        )
+        raise HTTPException(404, "Only runs of the model drrn that start here have embeddings.")
     if page >= len(pages):
         raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []
@@ -109,14 +105,10 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
             q.append(file[f"q_{page}"].tolist())
     rounds = []
     for path, points, values in zip(files, _plane(np.stack(vectors)).tolist(), q, strict=True):
-        actions = zip(points[1:], values, strict=True)
-        rounds.append(
-            {
-                "round": int(path.stem.removeprefix("round-")),
-                "state": points[0],
-                "actions": [{"x": x, "y": y, "q": value} for (x, y), value in actions],
-            }
-        )
+        number = int(path.stem.removeprefix("round-"))
+        pairs = zip(points[1:], values, strict=True)
+        tips = [{"x": x, "y": y, "q": value} for (x, y), value in pairs]
+        rounds.append({"round": number, "state": points[0], "actions": tips})
     text, actions = pages[page]
     names = [each[0][:80] for each in pages]
     return {"pages": names, "page": page, "text": text, "actions": actions, "rounds": rounds}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drrn.errors import InputError
@@ -22,7 +22,6 @@ from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
-
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
 COMMON = (
@@ -134,7 +133,13 @@ class OpeningWorker:
     """Opens games once, to find out whether they can be played."""
 
     def open(self, spec: GameSpec) -> dict[str, Any]:
-        """Return the title of a game, and what is left out to play it."""
+        """Return the title of a game, and what is left out if it cannot be played otherwise."""
+        try:
+            return self._open(spec)
+        except InputError:
+            return self._open(replace(spec, lenient=True))
+
+    def _open(self, spec: GameSpec) -> dict[str, Any]:
         game = spec.open()
         try:
             if game.reset(0).ended:
@@ -165,7 +170,6 @@ def _field(name: str, default: Any) -> dict[str, Any]:
         "choices": [choice for choice in setting.choices if choice not in FILE_ENCODERS],
         "least": setting.least,
         "most": LIMITS.get(name, setting.most),
-        "above": setting.above,
         "group": "common" if name in COMMON else "more",
     }
 

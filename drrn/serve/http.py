@@ -12,7 +12,6 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -35,14 +34,12 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 MAX_JSON = 64 * 2**10  # bytes of a request
 MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files
 UPLOAD_PATH = "/api/games"  # the only path that accepts files
 SAFE_METHODS = ("GET", "HEAD")
-NO_TOKEN = "This page needs a token: open the whole link that drrn serve printed."
-OTHER_HOST = "Wrong host name: open the link that drrn serve printed."
-OTHER_SITE = "Requests from other sites are not allowed."
 
 log = logging.getLogger("drrn")
 
@@ -173,9 +170,8 @@ class Guard:
         send = _with_headers(send, scope["path"])
         request = Request(scope)
         try:
-            self._check_host(request)
+            self._check_site(request)
             response = self._entrance(request)
-            _check_origin(request)
         except HTTPException as error:
             response = await error_response(request, error)
         if response is not None:
@@ -183,10 +179,24 @@ class Guard:
         else:
             await self.app(scope, _limited(receive, scope["path"]), send)
 
-    def _check_host(self, request: Request) -> None:
-        hosts = self.access.hosts
-        if hosts is not None and request.headers.get("host", "").lower() not in hosts:
-            raise HTTPException(403, OTHER_HOST)
+    def _check_site(self, request: Request) -> None:
+        """Refuse other host names, and requests from pages of other sites.
+
+        Programs that are not browsers have no origin.
+        """
+        host = request.headers.get("host", "").lower()
+        if self.access.hosts is not None and host not in self.access.hosts:
+            raise HTTPException(403, "Wrong host name: open the link that drrn serve printed.")
+        site = request.headers.get("sec-fetch-site", "none")
+        is_foreign = request.scope["path"].startswith("/api/") and site not in (
+            "same-origin",
+            "none",
+        )
+        origin = request.headers.get("origin")
+        if origin is not None and request.method not in SAFE_METHODS:
+            is_foreign |= origin.lower() not in (f"http://{host}", f"https://{host}")
+        if is_foreign:
+            raise HTTPException(403, "Requests from other sites are not allowed.")
 
     def _entrance(self, request: Request) -> Response | None:
         """Exchange the token in the link for a cookie; return None if the browser has it."""
@@ -201,7 +211,9 @@ class Guard:
         if not has_cookie and not _equal(link_token or "", token):
             if is_front_page:
                 return _locked_page()
-            raise HTTPException(403, NO_TOKEN)
+            raise HTTPException(
+                403, "A token is needed: open the whole link that drrn serve printed."
+            )
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
         return response
@@ -218,19 +230,6 @@ def _locked_page() -> Response:
 
 def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
-
-
-def _check_origin(request: Request) -> None:
-    """Refuse requests from pages of other sites; programs that are not browsers have no origin."""
-    site = request.headers.get("sec-fetch-site", "none")
-    if request.scope["path"].startswith("/api/") and site not in ("same-origin", "none"):
-        raise HTTPException(403, OTHER_SITE)
-    origin = request.headers.get("origin")
-    host = request.headers.get("host", "").lower()
-    if request.method in SAFE_METHODS or origin is None:
-        return
-    if origin.lower() not in (f"http://{host}", f"https://{host}"):
-        raise HTTPException(403, OTHER_SITE)
 
 
 def _limited(receive: Receive, path: str) -> Receive:
@@ -250,14 +249,14 @@ def _limited(receive: Receive, path: str) -> Receive:
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    caching = "no-cache" if path.startswith("/static/") else "no-store"
+    caching = b"no-cache" if path.startswith("/static/") else b"no-store"
+    added = [*RAW_HEADERS, (b"cache-control", caching)]
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            headers.setdefault("Cache-Control", caching)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
+            names = {name for name, _ in message["headers"]}
+            missing = [pair for pair in added if pair[0] not in names]
+            message["headers"] = [*message["headers"], *missing]
         await send(message)
 
     return sending

@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -25,7 +25,7 @@ from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.game.optional import close, title_of
 from drrn.registry import registered
 from drrn.serve.async_service import AsyncService
-from drrn.serve.http import MAX_UPLOAD, content_type
+from drrn.serve.http import content_type
 from drrn.stories import added
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
@@ -36,8 +36,6 @@ OPENING_SECONDS = 60
 MAX_FILES = 4  # of an upload
 MAX_UPLOADS = 200
 MAX_UPLOADS_BYTES = 2**30
-
-Files = Mapping[str, bytes]  # by name
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,8 @@ class GameEntry:
     notes: tuple[str, ...] = ()  # what is left out to play it
 
     def as_json(self, runs: int = 0) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "title": self.title,
-            "kind": self.kind,
-            "file": self.file,
-            "removable": self.folder is not None,
-            "notes": self.notes,
-            "runs": runs,
-        }
+        own = {name: getattr(self, name) for name in ("id", "title", "kind", "file", "notes")}
+        return {**own, "removable": self.folder is not None, "runs": runs}
 
 
 def uploads_folder() -> Path:
@@ -115,7 +106,9 @@ class Library:
         async with request.form(max_files=MAX_FILES, max_fields=4) as form:
             files = await _files(form)
         story = _story_name(files)
-        id_ = f"{_id_part(PurePosixPath(story).stem)}-{_hash(files)[:10]}"
+        parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
+        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()[:10]
+        id_ = f"{_id_part(PurePosixPath(story).stem)}-{digest}"
         if id_ in self.entries:
             return self.entries[id_], False
         folders = [entry.folder for entry in self if entry.folder is not None]
@@ -189,8 +182,6 @@ async def _files(form: FormData) -> dict[str, bytes]:
         files[name] = await part.read()
     if not files:
         raise HTTPException(400, 'There is no file: the parts of the form must be named "file".')
-    if sum(map(len, files.values())) > MAX_UPLOAD:
-        raise HTTPException(413, f"The files are too large; the limit is {MAX_UPLOAD // 2**20} MB.")
     return files
 
 
@@ -202,7 +193,7 @@ def safe_name(name: str) -> str:
     return f"story-{safe}" if safe.lower() == ABOUT else safe
 
 
-def _story_name(files: Files) -> str:
+def _story_name(files: dict[str, bytes]) -> str:
     """Return the name of the file that is the story."""
     stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORY_TYPES]
     if len(stories) != 1:
@@ -213,16 +204,11 @@ def _story_name(files: Files) -> str:
     return stories[0]
 
 
-def _hash(files: Files) -> str:
-    parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
-async def _save(id_: str, story: str, files: Files, opener: AsyncService) -> GameEntry:
+async def _save(id_: str, story: str, files: dict[str, bytes], opener: AsyncService) -> GameEntry:
     """Write the files, open the story in another process, and move the folder if that works."""
     uploads_folder().mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
@@ -230,7 +216,9 @@ async def _save(id_: str, story: str, files: Files, opener: AsyncService) -> Gam
         for name, data in files.items():
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
-        about = await _about(temporary, main_file, opener)
+        spec = spec_for(temporary / main_file, lenient=False)
+        opened = await opener.ask("open", spec, timeout=OPENING_SECONDS)
+        about = {"file": main_file, **opened}
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
@@ -240,14 +228,3 @@ async def _save(id_: str, story: str, files: Files, opener: AsyncService) -> Gam
         raise HTTPException(400, str(error).replace(f"{temporary}/", "")) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-
-
-async def _about(folder: Path, file: str, opener: AsyncService) -> dict[str, Any]:
-    """Open a story, without its unsupported macros if necessary, and return the facts to save."""
-    spec = spec_for(folder / file, lenient=False)
-    try:
-        opened = await opener.ask("open", spec, timeout=OPENING_SECONDS)
-    except InputError:
-        lenient = replace(spec, lenient=True)
-        opened = await opener.ask("open", lenient, timeout=OPENING_SECONDS)
-    return {"file": file, **opened}

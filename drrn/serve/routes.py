@@ -25,6 +25,7 @@ from drrn.writing import visible
 
 MAX_SEED = 2**31 - 1
 ADVICE_SECONDS = 60
+MAP_SECONDS = 60
 TEST_SECONDS = 30
 MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
@@ -100,15 +101,9 @@ async def start_session(services: Services, request: Request) -> Any:
     entry = services.library[http.text_in(body, "game")]
     seed = http.integer_in(body, "seed", 0, MAX_SEED)
     player = visible(http.text_in(body, "player", "")).strip()[: http.MAX_NAME] or None
-    session = services.sessions.new(
-        entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player
-    )
-    try:
-        async with session.lock:
-            session.page = await _page(services, session, [])
-    except BaseException:
-        services.sessions.drop(session)
-        raise
+    session = Session(entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player)
+    session.page = await _page(services, session, [])
+    services.sessions.add(session)
     services.library.rename(entry, session.page.title)
     return session.with_history()
 
@@ -134,7 +129,7 @@ async def step(services: Services, request: Request, session: Session) -> Any:
             raise HTTPException(400, f'"action" must be an integer from 0 to {last}.')
         page = await _page(services, session, [*session.choices, index])
         session.step(index, by, page)
-        if page.ended and session.player and set(session.by) == {"person"}:
+        if page.ended and session.player and not session.assisted:
             _record_score(session, session.player)
         return session.as_json()
 
@@ -145,7 +140,7 @@ async def undo(services: Services, _: Request, session: Session) -> Any:
         if not session.choices:
             raise HTTPException(409, "This is the first page: nothing to undo.")
         session.page = await _page(services, session, session.choices[:-1])
-        del session.choices[-1], session.by[-1], session.past[-1:]
+        del session.choices[-1], session.past[-1:]
         session.undone += 1
         return session.with_history()
 
@@ -251,9 +246,10 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     if page >= len(test.part("map")["pages"]):
         raise HTTPException(404, "There is no such page on the map.")
     if test.part("paths") is None:
-        return await services.playtests.ask(test, "page", page, folder)
+        return await test.service.ask("page", page, folder, timeout=MAP_SECONDS)
     path = test.part("paths")[page]
-    findings = await services.playtests.ask(test, "sampled_page", path["actions"], folder)
+    question = ("sampled_page", path["actions"], folder)
+    findings = await test.service.ask(*question, timeout=MAP_SECONDS)
     return {"texts": [path["comes_to"]], "path": path, "findings": findings}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.make import GameSpec
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, reference_scores
+from drrn.runs.scores import Round
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 from drrn.serve.embeddings import EmbeddingLog
@@ -23,20 +23,17 @@ from drrn.serve.runs import PageRun
 from drrn.settings import Settings
 
 
-def train(folder: str, rounds: str | None = None) -> int:
-    """Train a run to its last round; return the exit code."""
+def train(folder: str, rounds: str | None = None) -> None:
+    """Train a run to its last round; save the reason if it fails."""
     run = PageRun(Path(folder))
     try:
         _train(run, {"rounds": int(rounds)} if rounds else {})
-    except (InputError, OSError, MemoryError) as error:
-        run.error_file.write_text(str(error) or type(error).__name__, encoding="utf-8")
-        print(error)
-        return 2
     except BaseException as error:
-        message = f"The training failed: {type(error).__name__}: {error}"
-        run.error_file.write_text(message, encoding="utf-8")
+        reason = f"The training failed: {type(error).__name__}: {error}"
+        if isinstance(error, InputError):
+            reason = str(error)
+        run.error_file.write_text(reason, encoding="utf-8")
         raise
-    return 0
 
 
 def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
@@ -50,8 +47,7 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
             trainer = Trainer.resume(run.folder, changes=changes)
             run.save_settings(trainer)
         settings = trainer.settings.run
-        scores = reference_scores(trainer.game, trainer.compiled, settings.evaluation_episodes)
-        run.save_reference(scores)
+        run.ensure_reference(trainer)
         embeddings = EmbeddingLog(page_run.side, trainer)
 
         def save_embeddings(finished: Round) -> None:
@@ -73,4 +69,4 @@ def _new_trainer(request: dict[str, Any]) -> Trainer:
 
 
 if __name__ == "__main__":
-    sys.exit(train(*sys.argv[1:3]))
+    train(*sys.argv[1:3])

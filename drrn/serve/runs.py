@@ -7,6 +7,7 @@ is looked up among the existing folders; no part of a request becomes part of a 
 from __future__ import annotations
 
 import datetime
+import functools
 import importlib.util
 import json
 import os
@@ -17,7 +18,6 @@ import sys
 import threading
 from collections import Counter
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,13 @@ from drrn.files import home, slug, write_atomically
 from drrn.processes import is_locked, lock_file
 from drrn.runs import storage
 from drrn.runs.run import Run
+from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG, WEIGHTS
 from drrn.serve.game_worker import LIMITS
 from drrn.serve.library import GameEntry, Library
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
 MODULE = "drrn.serve.run_worker"
-BUSY = ("starting", "running")
 MAX_RUNNING = 4
 NO_TORCH = "Training needs PyTorch, which is not installed: pip install 'drrn[torch]'"
 
@@ -83,13 +83,18 @@ class PageRun(Run):
         self.error_file = self.side / "error.txt"
         self.log_file = self.side / "log.txt"
 
-    @cached_property
+    @functools.cached_property
     def config(self) -> dict[str, Any]:
         """The run's config.json; before that exists, the request of the page."""
         if self.has(CONFIG) or not self.is_of_page:
             return super().config
         request: dict[str, Any] = storage.read_json(self.request_file)
         return request
+
+    def rounds(self) -> list[RoundScores]:
+        """Return the scores of each finished round; they are read again when they have changed."""
+        path = self.folder / storage.ROWS
+        return _rounds(self.folder, path.stat().st_mtime_ns) if path.exists() else []
 
     @property
     def is_of_page(self) -> bool:
@@ -116,7 +121,9 @@ class PageRun(Run):
     def as_json(self) -> dict[str, Any]:
         """Return the run's entry in the list: its summary, and what only the page knows."""
         data = self.summary()
-        error = data.pop("fault") or _text(self.error_file)
+        error = data.pop("fault") or ""
+        if not error and self.error_file.exists():
+            error = self.error_file.read_text(encoding="utf-8", errors="replace")
         if self.is_alive:
             data["state"] = "running" if self.has(CONFIG) else "starting"
         elif error and data["state"] == "interrupted":
@@ -143,11 +150,9 @@ class PageRun(Run):
         return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
+@functools.lru_cache(16)
+def _rounds(folder: Path, _: int) -> list[RoundScores]:
+    return Run(folder).rounds()
 
 
 class RunFolder:
@@ -195,18 +200,19 @@ class RunFolder:
         game = {**asdict(entry.spec), "title": checked["title"]}
         with self._lock:
             self._check_running()
-            moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+            moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
             name = slug(f"{checked['name']}-{settings['model']}")[:60]
             run = PageRun(self.folder / f"{name}-{moment}")
+            if run.folder.exists() or run.is_of_page:
+                raise HTTPException(409, "A run was started this second: wait a moment.")
             write_json(run.request_file, {"settings": settings, "game": game, "recipe": recipe})
             return self._launch(run)
 
     def resume(self, run: PageRun, rounds: Any = None) -> PageRun:
         """Resume a run; a finished one needs a larger number of rounds."""
-        state = run.as_json()["state"]
-        if state in BUSY:
+        if run.is_alive:
             raise HTTPException(409, "This run is running.")
-        if state == "finished" and rounds is None:
+        if rounds is None and run.as_json()["state"] == "finished":
             raise HTTPException(409, "This run has finished; it continues only with more rounds.")
         done = len(run.rounds())
         most = int(LIMITS["rounds"])

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +35,9 @@ MAX_HISTORY = 200_000  # characters of the previous pages of a session; the olde
 MAX_TESTS = 2  # that run at once
 MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their maps
 EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
-QUESTION_SECONDS = 60
 INSPECT_SECONDS = 15
 MAX_INSPECTIONS = 2  # processes at once
-TOO_LONG = (
-    f"Counting its pages takes more than {INSPECT_SECONDS} seconds; the play-test has longer."
-)
+TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; the play-test has longer."
 
 Inspection = tuple[dict[str, Any] | None, str | None]  # findings, or why there are none
 
@@ -63,15 +60,15 @@ class PastPage:
 class Session:
     """A game that a person plays in one tab of a browser."""
 
-    id: str
     entry: GameEntry
     seed: int
     player: str | None = None
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     choices: list[int] = field(default_factory=list)
-    by: list[str] = field(default_factory=list)  # who took each step: person or agent
     past: list[PastPage] = field(default_factory=list)  # the last pages, up to MAX_HISTORY
     page: Page = field(default_factory=Page)
     undone: int = 0
+    assisted: bool = False  # the agent took a step
     recorded: bool = False
     used: float = field(default_factory=time.monotonic)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -88,29 +85,21 @@ class Session:
             self.past.pop(0)
         self.page = page
         self.choices.append(choice)
-        self.by.append(by)
+        self.assisted |= by == "agent"
 
     def restart(self, seed: int) -> None:
         """Start a new episode."""
         self.seed = seed
         self.choices = []
-        self.by = []
         self.past = []
         self.undone = 0
+        self.assisted = False
         self.recorded = False
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self.page),
-            "stopped": self.stopped,
-            "session": self.id,
-            "game": self.entry.id,
-            "seed": self.seed,
-            "player": self.player,
-            "steps": len(self.choices),
-            "undone": self.undone,
-            "recorded": self.recorded,
-        }
+        names = ("stopped", "seed", "player", "undone", "recorded")
+        own = {name: getattr(self, name) for name in names}
+        return {**vars(self.page), **own, "session": self.id, "steps": len(self.choices)}
 
     def with_history(self) -> dict[str, Any]:
         return {**self.as_json(), "history": self.past}
@@ -125,34 +114,27 @@ class Sessions:
     def __getitem__(self, id: str) -> Session:  # noqa: A002
         session = self.by_id.get(id)
         if session is None:
-            raise HTTPException(
-                404, "This game is over: it was idle for too long, or the server was restarted."
-            )
+            raise HTTPException(404, "This game is over: it was idle, or the server was restarted.")
         session.used = time.monotonic()
         return session
 
-    def new(self, entry: GameEntry, seed: int, player: str | None) -> Session:
-        """Create a session, unless there are too many and none is idle."""
+    def add(self, session: Session) -> None:
+        """Add a session, unless there are too many and none is idle."""
         is_full = len(self.by_id) >= MAX_SESSIONS
         oldest = time.monotonic() - (FULL_IDLE_SECONDS if is_full else IDLE_SECONDS)
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.used >= oldest}
         if len(self.by_id) >= MAX_SESSIONS:
             raise HTTPException(429, "Too many games are being played: try again in a few minutes.")
-        session = Session(secrets.token_urlsafe(12), entry, seed, player)
         self.by_id[session.id] = session
-        return session
-
-    def drop(self, session: Session) -> None:
-        self.by_id.pop(session.id, None)
 
     def forget(self, entry: GameEntry) -> None:
         """End the sessions of a removed game."""
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.entry.id != entry.id}
 
 
-def results_folder() -> Path:
-    """Return the folder with the last result of each game."""
-    return home() / "serve" / "tests"
+def result_file(entry: GameEntry) -> Path:
+    """Return the file with the last result of a game."""
+    return home() / "serve" / "tests" / f"{entry.id}.json"
 
 
 @dataclass
@@ -206,12 +188,11 @@ class PlayTest:
             self.service.interrupt()
 
     def _save(self) -> None:
-        path = results_folder() / f"{self.entry.id}.json"
         data = {"source": self.entry.spec.source, "result": self.result}
         try:
-            write_json(path, data)
+            write_json(result_file(self.entry), data)
         except (OSError, InputError) as error:
-            log.error("%s: the result was not saved: %s", path, error)
+            log.error("the result of a play-test was not saved: %s", error)
 
     def stop(self) -> None:
         """Interrupt the test, which then returns what it has found."""
@@ -247,12 +228,6 @@ class PlayTests:
         test.task = asyncio.create_task(test.run())
         return test
 
-    async def ask(self, test: PlayTest, method: str, *arguments: Any) -> Any:
-        """Ask the process of a test that has ended."""
-        if test.status == "running":
-            raise HTTPException(409, "The play-test is running.")
-        return await test.service.ask(method, *arguments, timeout=QUESTION_SECONDS)
-
     def _add(self, test: PlayTest) -> None:
         """Add a test; drop those not used for long, which are read again from their files."""
         ended = [each for each in self.by_game.values() if each.status != "running"]
@@ -272,7 +247,7 @@ class PlayTests:
 
 def _saved_test(entry: GameEntry) -> PlayTest | None:
     """Return the saved test of a game; None if there is none, or it belongs to another story."""
-    data = read_json(results_folder() / f"{entry.id}.json")
+    data = read_json(result_file(entry))
     try:
         if data is None or data["source"] != entry.spec.source:
             return None

@@ -23,10 +23,10 @@ from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import open_ink
 from drrn.stories.twine.native import (
-    ForeignError,
     complaint,
     engine_differences,
-    format_of,
+    foreign,
+    is_sugarcube,
     read_script,
 )
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
@@ -113,23 +113,18 @@ class _Opening:
         engine = self.spec.engine
         if engine == HOSTED:
             return self._hosted(story)
-        try:
-            script = read_script(story, dict(self.rules.inputs))
-        except ForeignError as error:
-            if engine == NATIVE:
-                raise InputError(f"{error}: leave out --engine native") from error
-            if not has_mini_racer():
-                raise InputError(f"{error}: {INSTALL}") from error
-            return self._hosted(story)
-        if engine != NATIVE and not self._is_ours(script) and self._has_engine(script):
+        if reason := foreign(story):
+            if engine is None and has_mini_racer():
+                return self._hosted(story)
+            cure = "leave out --engine native" if engine == NATIVE else INSTALL
+            raise InputError(f"{self.file}: {reason}, which needs its own engine: {cure}")
+        script = read_script(story, dict(self.rules.inputs))
+        if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
             hint = ""
-            if self._is_page or story.format:
-                if not has_mini_racer():
-                    hint = f"\n  Its own engine can play all of it: {INSTALL}"
-                elif engine is None and not self._is_page:
-                    format_for(story)  # raises an error that names the missing format
+            if self._is_page and not has_mini_racer():
+                hint = f"\n  Its own engine can play all of it: {INSTALL}"
             raise InputError(complaint(script) + hint)
         return self._native(script)
 
@@ -163,12 +158,11 @@ class _Opening:
 
     def _is_ours(self, script: Script) -> bool:
         """Return whether our interpreter displays all pages like the engines of Twine 1."""
-        story = script.story
-        if script.problems or format_of(script) or any(engine_differences(story)):
+        if script.problems or any(engine_differences(script.story)):
             return False
         if self._is_page and TWINE_2.search(self._text):
             return False
-        passages = story.passages.values()
+        passages = script.story.passages.values()
         return not any("script" in passage.tags and passage.text.strip() for passage in passages)
 
     def _has_engine(self, script: Script) -> bool:
@@ -177,7 +171,7 @@ class _Opening:
             return False
         if self._is_page and SCRIPT.search(self._text):
             return True
-        if not script.story.format and not format_of(script):
+        if not script.story.format and not is_sugarcube(script):
             return False
         try:
             format_for(script.story)

@@ -23,15 +23,14 @@ import torch
 
 from drrn.errors import InputError, require
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.results import versions
 from drrn.lab.experiments.workers import ENDED, Event, Workers, events_of
 from drrn.processes import Service, ServiceError, temporary_folder
+from drrn.runs.config import versions
 
 LOCAL = "local"  # the address of a cluster of this machine alone, started and ended by the command
 CONNECTION_SECONDS = 5.0
 ANSWER_SECONDS = 60.0
 SAVE_SECONDS = 60.0  # between the times at which a running job sends its files
-LAST_PORT = 65535
 OBJECT_STORE = 512 * 2**20  # bytes, of a local cluster
 REMEDY = "give the HOST:PORT of a cluster that this machine is part of (ray start), or no address"
 
@@ -89,23 +88,20 @@ class RayCluster(Workers):
 
     def _join(self) -> None:
         if not self.ray.is_initialized():
-            self._connect()
+            os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+            quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+            if self.address == LOCAL:
+                self.folder = self.resources.enter_context(temporary_folder("ray"))
+                quiet |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+                quiet |= {"num_cpus": self.count, "object_store_memory": OBJECT_STORE}
+                quiet["_temp_dir"] = str(self.folder)
+            else:
+                check_cluster(self.address)
+            self.resources.callback(self.ray.shutdown)
+            self.ray.init(address=self.address, **quiet)
         # Ray does not retry: `run_all` starts lost jobs again.
         one_core = self.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")
         self.run_remotely = one_core(run_job)
-
-    def _connect(self) -> None:
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-        if self.address == LOCAL:
-            self.folder = self.resources.enter_context(temporary_folder("ray"))
-            quiet |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-            quiet |= {"num_cpus": self.count, "object_store_memory": OBJECT_STORE}
-            quiet["_temp_dir"] = str(self.folder)
-        else:
-            check_cluster(self.address)
-        self.resources.callback(self.ray.shutdown)
-        self.ray.init(address=self.address, **quiet)
 
     def _next_event(self, stream: Any) -> Event | None:
         job, start = self.tasks[stream]
@@ -140,11 +136,9 @@ def run_job(
     """
     torch.set_num_threads(1)
     yield Event(job, "started"), {}
-    pairs = versions().items()
-    if other := [
-        f"{name} {own}, not {required[name]}" for name, own in pairs if own != required[name]
-    ]:
-        why = f"the worker on {platform.node()} has {', '.join(other)}: install the same versions"
+    if other := [f"{name} {own}" for name, own in versions().items() if own != required[name]]:
+        needed = ", ".join(f"{name} {version}" for name, version in required.items())
+        why = f"the worker on {platform.node()} has {', '.join(other)}, but the job needs {needed}"
         yield Event(job, "failed", why=why), {}
         return
     with contextlib.suppress(OSError):
@@ -153,19 +147,15 @@ def run_job(
         for name, data in files.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(data)
-        yield from _events_with_files(replace(job, root=root))
-
-
-def _events_with_files(job: Job) -> Iterator[tuple[Event, Files]]:
-    last = time.perf_counter()
-    for event in events_of(job):
-        files = Files()
-        if event.kind in ENDED or time.perf_counter() > last + SAVE_SECONDS:
-            files = read_files(job.root, job.folder)
-            last = time.perf_counter()
-        if event.kind in ENDED:
-            files |= read_files(job.root, job.root / "rows")
-        yield event, files
+        last = time.perf_counter()
+        for event in events_of(replace(job, root=root)):
+            files = Files()
+            if event.kind in ENDED or time.perf_counter() > last + SAVE_SECONDS:
+                files = read_files(root, event.job.folder)
+                last = time.perf_counter()
+            if event.kind in ENDED:
+                files |= read_files(root, root / "rows")
+            yield event, files
 
 
 def read_files(root: Path, folder: Path) -> Files:
@@ -178,12 +168,12 @@ def check_connection(address: str) -> None:
     """Raise an InputError if nothing listens at the address; takes a few seconds at most."""
     if address in (LOCAL, "auto"):
         return
-    host, colon, port = address.rpartition(":")
-    if not colon or "/" in host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LAST_PORT:
+    match = re.fullmatch(r"\[?([^/]+?)\]?:([0-9]{1,5})", address)
+    if not match:
         raise InputError(f'--ray "{address}": not the address of a cluster: {REMEDY}')
     try:
-        socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
-    except OSError as error:
+        socket.create_connection((match[1], int(match[2])), CONNECTION_SECONDS).close()
+    except (OSError, OverflowError) as error:
         raise InputError(f"--ray {address}: nothing answers there ({error}): {REMEDY}") from error
 
 
@@ -194,12 +184,9 @@ def check_cluster(address: str) -> None:
         with Service(_join_cluster, address, quiet=True) as service:
             service.answer(0, timeout=ANSWER_SECONDS)
     except (ServiceError, InputError) as error:
-        why = "it is not a Ray cluster of this version" if _died(error) else error
+        died = isinstance(error, ServiceError) and error.reason == "died"
+        why = "it is not a Ray cluster of this version" if died else error
         raise InputError(f"--ray {address}: no usable cluster ({why}): {REMEDY}") from error
-
-
-def _died(error: Exception) -> bool:
-    return isinstance(error, ServiceError) and error.reason == "died"
 
 
 def _join_cluster(address: str) -> None:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from drrn.errors import InputError, require
+from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN, absolute_name, is_suite, make
+from drrn.game.make import BUILT_IN, absolute_name, make
 from drrn.lab.experiments.plan import ADDED, ENCODED, PAPER, PARSED, PLAN, Variant
-from drrn.lab.experiments.results import make_folder
-from drrn.suites.catalogue import SUITES
 
 Warn = Callable[[str], None]
+SuiteFiles = Mapping[str, Path | None]  # files of games that no suite includes, by suite
 
 STORIES = "stories"  # the games of the paper's experiments
-COIN_LEVEL = 5
-COIN_SEED = 1
-COIN = f"tw-coin_collector-level{COIN_LEVEL}-seed{COIN_SEED}"  # the name that tw-make gives it
 
 
 @dataclass(frozen=True)
@@ -37,19 +33,6 @@ class GameToRun:
         if self.extra:
             return variant.group in ADDED
         return variant.group != "encoders" or name in ENCODED
-
-    @property
-    def suite(self) -> bool:
-        return is_suite(self.source)
-
-
-@dataclass(frozen=True)
-class SuiteFiles:
-    """Files of games that no suite includes."""
-
-    textworld: Path | None = None  # None: one is generated if TextWorld is installed
-    jericho: Path | None = None
-    folder: Path = Path()  # for generated games
 
 
 def experiment_games(
@@ -91,36 +74,12 @@ def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[Game
 
 def suite_games(files: SuiteFiles, warn: Warn) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
-    paths = {"textworld": files.textworld or _coin_collector(files.folder, warn)}
-    paths["jericho"] = files.jericho
-    if files.jericho is None:
-        warn("Jericho is left out: name the file of a game that it supports with --jericho FILE")
-    for template in PLAN["suite_games"]:
-        suite = template.partition(":")[0]
-        if suite in paths and paths[suite] is None:
+    for suite, source in PLAN["suite_games"]:
+        if "{file}" in source and files.get(suite) is None:
+            warn(f"{suite} is left out: name the file of a game with --{suite} FILE")
             continue
-        source = template.format(**paths)
+        name = f"{suite}:{source.format(file=files.get(suite))}"
         try:
-            yield GameToRun(absolute_name(source), make(source), extra=True)
+            yield GameToRun(absolute_name(name), make(name), extra=True)
         except InputError as error:
-            warn(f"{source} is left out: {error}")
-
-
-def _coin_collector(folder: Path, warn: Warn) -> Path | None:
-    """Return a game that TextWorld generates, once; None if TextWorld is not installed."""
-    path = folder / f"{COIN}.z8"
-    if path.exists():
-        return path
-    if not SUITES["textworld"].installed:
-        cure = "pip install 'drrn[textworld]', or name a file with --textworld FILE"
-        warn(f"TextWorld's coin collector is left out: {cure}")
-        return None
-    textworld = require("textworld", "textworld")
-    challenges = require("textworld.challenges", "textworld")
-    options = textworld.GameOptions()
-    options.seeds = COIN_SEED
-    options.path = str(path)
-    make_folder(folder)
-    game = challenges.coin_collector.make({"level": COIN_LEVEL}, options)
-    textworld.generator.compile_game(game, options)
-    return path
+            warn(f"{name} is left out: {error}")

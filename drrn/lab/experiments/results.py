@@ -15,7 +15,6 @@ import csv
 import hashlib
 import io
 import json
-import platform
 import re
 import shutil
 import subprocess
@@ -23,16 +22,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from drrn.errors import InputError
-from drrn.files import write_atomically
+from drrn.files import make_folder, write_atomically
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.text import words
-from drrn.version import __version__
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
@@ -68,19 +64,20 @@ EVALUATIONS = _columns(
     "n_steps:int seed:int round:int episodes:int final:flag policy:text paraphrased:flag "
     "final_reward:float return:float steps:float stopped:float exact:float"
 )
-# The files of a job, by the end of their names. Texts are given by their `mark`.
+# The share of episodes with a good ending, and the steps that the seed has played by then.
+QUESTS = _columns(
+    "seed:int round:int final:flag policy:text played:int done:float exact_done:float "
+    "exact_return:float"
+)
+# The files of a job, by the end of their names. Texts are given by their `mark`; the Q-values of
+# pairs have one number for each seed.
 KINDS: dict[str, Columns] = {
     "": EVALUATIONS,
     ".reworded": EVALUATIONS,
-    # The Q-values have one number for each seed.
     ".pairs": _columns("state:text action:text paraphrase:text q:floats q_paraphrased:floats"),
     ".examples": _columns("seed:int state:text kind:text action:text q:float"),
     ".embeddings": _columns("seed:int episodes:int state:text role:text x:float y:float q:float"),
-    # The share of episodes with a good ending, and the steps that the seed has played by then.
-    ".quests": _columns(
-        "seed:int round:int final:flag policy:text played:int done:float exact_done:float "
-        "exact_return:float"
-    ),
+    ".quests": QUESTS,
 }
 FACTS = _columns("measure:text value:text")
 
@@ -90,9 +87,18 @@ def to_csv(rows: Iterable[Row], columns: Columns) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_cell(row[name]) for name in columns])
+    writer.writerows([_cell(row[name]) for name in columns] for row in rows)
     return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, list):
+        return " ".join(f"{number:.3f}" for number in value)
+    return "" if value is None else value
 
 
 def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
@@ -117,26 +123,19 @@ def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
     return rows
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return round(value, 6)
-    if isinstance(value, list):
-        return " ".join(f"{number:.3f}" for number in value)
-    return "" if value is None else value
-
-
 def mark(text: str) -> str:
     """Return a short hash of a text: results contain no sentence of other people's stories."""
-    return hashlib.sha256(" ".join(words(text)).encode()).hexdigest()[:12]
+    return _sha256(" ".join(words(text)))[:12]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # --- The folder
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(NamedTuple):
     """A job's record, and its rows by the end of the file's name."""
 
     record: dict[str, Any]
@@ -162,14 +161,10 @@ class Results:
         """Return the path of a file of rows, or of a record."""
         return self.root / "rows" / game / file
 
-    def games(self) -> list[str]:
-        rows = self.root / "rows"
-        folders = rows.iterdir() if rows.is_dir() else ()
-        return sorted(path.name for path in folders if path.is_dir())
-
-    def names(self, game: str) -> list[str]:
-        """Return the finished jobs of a game."""
-        return sorted(path.stem for path in (self.root / "rows" / game).glob("*.json"))
+    def jobs(self) -> list[tuple[str, str]]:
+        """Return the game and the name of each finished job."""
+        records = (self.root / "rows").glob("*/*.json")
+        return sorted((path.parent.name, path.stem) for path in records)
 
     def record(self, game: str, name: str) -> dict[str, Any] | None:
         """Return the record of a job; None if the job is not finished.
@@ -200,8 +195,16 @@ class Results:
             return None
         rows = {}
         for ending, sha256 in record["files"].items():
-            columns = FACTS if name == GAME else KINDS[ending]
-            rows[ending] = _checked_rows(self.path(game, f"{name}{ending}.csv"), columns, sha256)
+            path = self.path(game, f"{name}{ending}.csv")
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"{path}, line 1: cannot be read: {REMEDY}") from error
+            # before the hash, since it can name the line
+            rows[ending] = from_csv(text, FACTS if name == GAME else KINDS[ending], path)
+            if _sha256(text) != sha256:
+                count = len(rows[ending])
+                raise InputError(f"{path}: its {count} rows were changed by hand: {REMEDY}")
         return Stored(record, rows)
 
     def store(
@@ -272,37 +275,14 @@ def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None
     return None
 
 
-def make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be created: {error.strerror}") from error
-
-
-def write_json(path: Path, value: Any) -> None:
-    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    write(path, text)
-
-
 def write(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing, in a folder that is created if it does not exist."""
     make_folder(path.parent)
     write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
-def _checked_rows(path: Path, columns: Columns, sha256: str) -> list[Row]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}, line 1: cannot be read: {REMEDY}") from error
-    rows = from_csv(text, columns, path)  # before the hash, since it can name the line
-    if _sha256(text) != sha256:
-        raise InputError(f"{path}: its {len(rows)} rows were changed by hand: {REMEDY}")
-    return rows
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def write_json(path: Path, value: Any) -> None:
+    write(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 # --- Where results come from
@@ -318,18 +298,6 @@ def commit() -> str:
         return "unknown"
     changes = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
     return f"{head}-dirty" if changes else head
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of the packages that affect results."""
-    import torch
-
-    return {
-        "drrn": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-    }
 
 
 def _git(*arguments: str) -> str | None:

@@ -93,22 +93,18 @@ def run_all(jobs: Iterable[Job], workers: Workers) -> Iterator[Event]:
 def events_of(job: Job) -> Iterator[Event]:
     """Run a job; yield an event for each round, and last how it ended."""
     start = time.perf_counter()
-    rounds = 0
-    score = None
-    kind = "done"
-    why = ""
+    event = Event(job, "started")
     try:
         for finished in job.run():
-            rounds = finished.number
             score = mean_and_deviation(finished.evaluations, "softmax")[0]
-            yield Event(job, "round", rounds, score, time.perf_counter() - start)
+            event = Event(job, "round", finished.number, score, time.perf_counter() - start)
+            yield event
+        event = replace(event, kind="done")
     except (InputError, OSError) as error:
-        kind = "failed"
-        why = str(error)
+        event = replace(event, kind="failed", why=str(error))
     except Exception:  # a fault in the code: the other jobs continue
-        kind = "failed"
-        why = traceback.format_exc()
-    yield Event(job, kind, rounds, score, time.perf_counter() - start, why)
+        event = replace(event, kind="failed", why=traceback.format_exc())
+    yield replace(event, seconds=time.perf_counter() - start)
 
 
 class _Runner:
@@ -117,13 +113,9 @@ class _Runner:
     def __init__(self) -> None:
         torch.set_num_threads(1)
 
-    def run(self, job: Job) -> Event:
-        """Report the event of each round, and return the last event."""
+    def run(self, job: Job) -> None:
         for event in events_of(job):
-            if event.kind in ENDED:
-                return event
             report(event)
-        raise AssertionError("a job ends with an event")
 
 
 class Processes(Workers):
@@ -156,9 +148,9 @@ class Processes(Workers):
         seconds = time.perf_counter() - start
         try:
             reply = service.receive()
-            if reply.question == 0 and reply.kind == "answer":  # the process has started
+            event: Event | None = reply.result()
+            if event is None or reply.kind == "answer":  # the process has started, or is free
                 return None
-            event: Event = reply.result()
         except ServiceError as error:
             del self.running[service]
             service.kill()
@@ -190,7 +182,7 @@ def job_cost(job: Job) -> float:
         return 0.0
     run = job.settings.run
     seeds = run.replicas / SEEDS.get(job.variant.group, PAPER.run.replicas)
-    usual = cost(job.game, job.variant, strong=job.settings.learner.name != "q-learning")
+    usual = cost(job.game, job.variant, job.settings)
     rounds = usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
     return START + rounds + START
 
@@ -245,9 +237,6 @@ class Estimate:
         """Return the seconds until all jobs are done; at least those of the longest job."""
         left = [whole - self.done.get(key, (0.0,))[0] for key, whole in self.costs.items()]
         return self._rate() * max(sum(left) / max(1, self.slots), max(left, default=0.0))
-
-    def seconds_per_job(self) -> float:
-        return self._rate() * sum(self.costs.values()) / max(1, len(self.costs))
 
     def _rate(self) -> float:
         """Return the duration of a unit of cost."""

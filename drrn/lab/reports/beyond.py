@@ -8,32 +8,12 @@ from typing import Any
 
 from drrn.document import MISSING, Block, Cell, Table, markdown_block
 from drrn.lab.experiments import plan
-from drrn.lab.experiments.plan import (
-    ABLATIONS,
-    BEST,
-    BOW_DQN,
-    DRRN_BAG,
-    ENCODERS,
-    LONG,
-    LSTM_DQN,
-    PARSERS,
-    REWORDED,
-    STRONG_JOB,
-    SUITE_JOBS,
-    Variant,
-)
+from drrn.lab.experiments.plan import BEST, DRRN_BAG, LONG, REWORDED, STRONG_JOB, Variant
 from drrn.lab.experiments.results import Row
+from drrn.lab.reports import result_set
 from drrn.lab.reports.figures import Plot, Points, curves_of, plot
 from drrn.lab.reports.paper import best_cell
-from drrn.lab.reports.result_set import (
-    ResultSet,
-    Summary,
-    decimal,
-    percent,
-    published_score,
-    spread,
-    summary,
-)
+from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
 from drrn.lab.reports.texts import PROSE
 
 Cells = list[Cell | str]
@@ -49,7 +29,9 @@ def beyond_section(results: ResultSet) -> list[Block]:
     games = results.stories
     if not any(results.jobs_of(game, plan.BEYOND) for game in games):
         return []
-    tables = [ablation_table(results, game) for game in games if results.jobs_of(game, ABLATIONS)]
+    tables = [
+        ablation_table(results, game) for game in games if results.jobs_of(game, plan.ABLATIONS)
+    ]
     figures = _strong_figure(results, games)
     return [PROSE["beyond"], strong_table(results, games), *figures, *tables]
 
@@ -72,9 +54,7 @@ def _strong_rows(results: ResultSet, game: str) -> Iterator[Cells]:
         for wording, name in WORDINGS.items():
             if not results.scores(game, job, wording=wording):
                 continue
-            kinds = [name] if wording else []
-            if job != STRONG_JOB:
-                kinds.append(_job_name(results, game, job))
+            kinds = [name] * bool(wording) + [_job_name(results, game, job)] * (job != STRONG_JOB)
             row: Cells = [f"… {', '.join(kinds)}" if kinds else results.title(game)]
             row.append(results.fact_text(game, "random_final_reward"))
             row += _paper_scores(results, game, wording) if job == STRONG_JOB else ["", ""]
@@ -86,17 +66,17 @@ def _strong_rows(results: ResultSet, game: str) -> Iterator[Cells]:
 
 def _job_name(results: ResultSet, game: str, job: Variant) -> str:
     """Describe a job; the longer one by its number of episodes."""
-    record = results.record(game, job)
-    if job != LONG or record is None:
+    if job != LONG:
         return job.label
-    return f"{record['wanted']['rounds'] * record['wanted']['episodes_per_round']:,} episodes"
+    rounds = results.wanted(game, job, "rounds")
+    return f"{rounds * results.wanted(game, job, 'episodes_per_round'):,} episodes"
 
 
 def _paper_scores(results: ResultSet, game: str, wording: str) -> Cells:
     """Return the score of the paper's DRRN: as published, and in our rows."""
     if wording == REWORDED:
         return ["", ""]
-    theirs = published_score(game, BEST, wording)
+    theirs = result_set.published_score(game, BEST, wording)
     return [spread(theirs) if theirs else "", results.text(game, BEST, wording=wording)]
 
 
@@ -111,7 +91,7 @@ def ablation_table(results: ResultSet, game: str) -> Table:
     header = ["", "softmax", "… lowest", "`best`", "… lowest"]
     header += [f"softmax, {WORDINGS[wording]}" for wording in wordings]
     rows: list[Cells] = []
-    for job in (STRONG_JOB, *ABLATIONS):
+    for job in (STRONG_JOB, *plan.ABLATIONS):
         if not job.suits(game, vectors=True):
             continue
         row: Cells = [job.label]
@@ -150,7 +130,7 @@ def _thin(points: Points) -> Points:
 
 def parts_block(results: ResultSet) -> str:
     """Return the tables of the strong agent as Markdown, for docs/beyond.md."""
-    games = [game for game in plan.EXPLORED if results.jobs_of(game, ABLATIONS)]
+    games = [game for game in plan.EXPLORED if results.jobs_of(game, plan.ABLATIONS)]
     if not games:
         return PROSE["no_parts"]
     # The page itself describes the measurements.
@@ -166,14 +146,14 @@ BAG = "bag of words, the paper's"
 
 def encoders_section(results: ResultSet) -> list[Block]:
     """Return the tables and the figure of encoders; nothing without rows."""
-    games = [game for game in results.stories if results.jobs_of(game, ENCODERS)]
+    games = [game for game in results.stories if results.jobs_of(game, plan.ENCODERS)]
     if not games:
         return []
     verdicts = [sentence for game in games for sentence in encoder_verdicts(results, game)]
     tables = [_encoder_table(results, game) for game in games]
     panels = []
     for game in games:
-        jobs = results.jobs_of(game, (BEST, *ENCODERS))
+        jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
         lines = [(job.label or BAG, job.name, results.curve(game, job)) for job in jobs]
         panels.append(curves_of(results, game, lines))
     figure = plot("encoders", PROSE["encoder_figure"], "panels", {"panels": panels})
@@ -188,7 +168,7 @@ def _encoder_table(results: ResultSet, game: str) -> Table:
         header += ["paraphrased", "greedy, paraphrased"]
         conditions += [{"wording": "paraphrased"}]
         conditions += [{"policy": "greedy", "wording": "paraphrased"}]
-    jobs = results.jobs_of(game, (BEST, *ENCODERS))
+    jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
     scores = {job: results.final(game, job) for job in jobs}
     top = max(score.mean for score in scores.values() if score)
     rows = []
@@ -217,8 +197,8 @@ def encoder_verdicts(results: ResultSet, game: str) -> list[str]:
         score = results.final(game, job, wording="paraphrased")
         bag = results.final(game, BEST, wording="paraphrased")
         if score and bag:
-            verdict += f" With paraphrased actions {spread(score)} and {spread(bag)}: "
-            verdict += f"{_comparison(score, bag)}."
+            comparison = f"{spread(score)} and {spread(bag)}: {_comparison(score, bag)}"
+            verdict += f" With paraphrased actions {comparison}."
         verdicts.append(verdict)
     return verdicts
 
@@ -247,7 +227,7 @@ def minutes(results: ResultSet, game: str, job: Variant) -> str:
 # --- Parser games
 
 # Share of quests completed
-PUBLISHED = {"home-world": {LSTM_DQN.name: "100 %", BOW_DQN.name: "about 46 %, inferred"}}
+PUBLISHED = {"home-world": {"LSTM-DQN": "100 %", "BOW-DQN": "about 46 %, inferred"}}
 # The best that an agent reading bags of words can do with one command for each page, exactly
 # (docs/worlds.md): share of quests, return.
 BAG_REACHES = {"home-world": (0.979, 0.935), "comet-house": (0.49, 5.95)}
@@ -256,14 +236,14 @@ NEARLY_ALL = 0.99
 
 def parser_section(results: ResultSet) -> list[Block]:
     """Return the tables and the figure of parser games; nothing without rows."""
-    games = [game for game in results.known if results.jobs_of(game, PARSERS)]
+    games = [game for game in results.known if results.jobs_of(game, plan.PARSERS)]
     if not games:
         return []
     sentences: list[str] = []
     panels = []
     for game in games:
         sentences += [*on_par(results, game), *nearly_all(results, game)]
-        jobs = results.jobs_of(game, PARSERS)
+        jobs = results.jobs_of(game, plan.PARSERS)
         lines = [(job.label, job.name, results.curve(game, job, column="return")) for job in jobs]
         panels.append({**curves_of(results, game, lines, "return"), "measure": "mean return"})
     tables = [_parser_table(results, game) for game in games]
@@ -277,17 +257,17 @@ def _parser_table(results: ResultSet, game: str) -> Table:
     extra = ["published"] if published else []
     header = ["", "quests done", *extra, "return", "greedy, quests done", "greedy, return"]
     header += ["steps played", "minutes"]
-    lines = [("random play", "", _exact_scores(results, game, "random"))]
-    for job in results.jobs_of(game, PARSERS):
-        lines.append((job.label, published.get(job.name, ""), _agent_scores(results, game, job)))
+    lines = {"random play": _exact_scores(results, game, "random")}
+    for job in results.jobs_of(game, plan.PARSERS):
+        lines[job.label] = _agent_scores(results, game, job)
     if game in BAG_REACHES:
         share, reward = BAG_REACHES[game]
-        bound = [percent(share), decimal(reward, 2)]
-        lines.append(("most that a bag of words can reach", "", bound))
-    lines.append(("best possible", "", _exact_scores(results, game, "best")))
+        lines["most that a bag of words can reach"] = [percent(share), decimal(reward, 2)]
+    lines["best possible"] = _exact_scores(results, game, "best")
     rows = []
-    for name, share_published, (done, *rest) in lines:
-        cells: Cells = [name, done, *([share_published] if published else []), *rest]
+    for name, (done, *rest) in lines.items():
+        theirs = [published.get(name, "")] if published else []
+        cells: Cells = [name, done, *theirs, *rest]
         rows.append(cells + [""] * (len(header) - len(cells)))
     notes = [PROSE["parser_table"]] + [PROSE["parser_published"]] * bool(published)
     return Table(f"Agents in {results.title(game)}", header, rows, notes)
@@ -296,9 +276,8 @@ def _parser_table(results: ResultSet, game: str) -> Table:
 def _agent_scores(results: ResultSet, game: str, job: Variant) -> list[str]:
     cells = []
     for policy in ("softmax", "greedy"):
-        done = summary(quest_scores(results, game, job, "done", policy))
-        cells.append(_percent_spread(done))
-        cells.append(spread(summary(quest_scores(results, game, job, "return", policy)), 2))
+        cells.append(_percent_spread(_done(results, game, job, policy)))
+        cells.append(spread(_return(results, game, job, policy), 2))
     rows = [row for row in results.rows(game, job, ".quests") if row["final"]]
     return [*cells, _mean_steps(rows), minutes(results, game, job)]
 
@@ -320,30 +299,30 @@ def _percent_spread(value: Summary | None) -> str:
     return percent(value.mean) + ("" if value.sd is None else f" ({decimal(100 * value.sd)})")
 
 
-def quest_scores(
-    results: ResultSet, game: str, job: Variant, column: str, policy: str = "softmax"
-) -> list[float]:
-    """Return a column, `done` or `return`, of each seed after the last round, exact if known."""
+def _done(results: ResultSet, game: str, job: Variant, policy: str = "softmax") -> Summary | None:
+    """Return the share of quests done after the last round, exact if known."""
     rows = results.final_rows(game, job, policy, ".quests")
-    exact = [row[f"exact_{column}"] for row in rows if row[f"exact_{column}"] is not None]
-    if exact:
-        return exact
-    if column == "done":
-        return [row["done"] for row in rows]
-    return results.scores(game, job, "return", policy=policy)
+    exact = [row["exact_done"] for row in rows if row["exact_done"] is not None]
+    return summary(exact or [row["done"] for row in rows])
+
+
+def _return(results: ResultSet, game: str, job: Variant, policy: str) -> Summary | None:
+    """Return the return after the last round, exact if known."""
+    rows = results.final_rows(game, job, policy, ".quests")
+    exact = [row["exact_return"] for row in rows if row["exact_return"] is not None]
+    return summary(exact or results.scores(game, job, "return", policy=policy))
 
 
 def on_par(results: ResultSet, game: str) -> list[str]:
     """Say whether DRRN with bags and BOW-DQN are on par, by softmax and by greedy play."""
     sentences = []
     for policy in ("softmax", "greedy"):
-        drrn = summary(quest_scores(results, game, DRRN_BAG, "return", policy))
-        dqn = summary(quest_scores(results, game, BOW_DQN, "return", policy))
+        drrn = _return(results, game, DRRN_BAG, policy)
+        dqn = _return(results, game, plan.BOW_DQN, policy)
         if drrn is not None and dqn is not None:
             scores = f"{DRRN_BAG.label} {spread(drrn, 2)}, BOW-DQN {spread(dqn, 2)}"
-            verdict = _on_par_verdict(drrn, dqn)
-            title = results.title(game)
-            sentences.append(f"{title}, return by {policy} play: {scores}: {verdict}.")
+            start = f"{results.title(game)}, return by {policy} play: {scores}"
+            sentences.append(f"{start}: {_on_par_verdict(drrn, dqn)}.")
     return sentences
 
 
@@ -355,15 +334,15 @@ def _on_par_verdict(drrn: Summary, dqn: Summary) -> str:
         return "each is within the other's standard deviation, so “on par” holds"
     if not drrn.differs(dqn):
         return PROSE["nearly_on_par"]
-    ahead = DRRN_BAG.label if drrn.mean > dqn.mean else BOW_DQN.label
+    ahead = DRRN_BAG.label if drrn.mean > dqn.mean else plan.BOW_DQN.label
     return f"they differ by {decimal(difference, 2)}, so “on par” does not hold: {ahead} is ahead"
 
 
 def nearly_all(results: ResultSet, game: str) -> list[str]:
     """Say after how many steps the agents that read words in order complete nearly all quests."""
     sentences = []
-    for job in (plan.DRRN_LSTM, LSTM_DQN):
-        done = summary(quest_scores(results, game, job, "done"))
+    for job in (plan.DRRN_LSTM, plan.LSTM_DQN):
+        done = _done(results, game, job)
         if done is None:
             continue
         steps = _steps_until(results.rows(game, job, ".quests"))
@@ -375,11 +354,8 @@ def nearly_all(results: ResultSet, game: str) -> list[str]:
 
 def _steps_until(rows: list[Row]) -> int | None:
     """Return the mean steps of a seed when the mean over seeds first reaches nearly all quests."""
-    rounds: dict[int, list[Row]] = {}
-    for row in rows:
-        if not row["final"]:
-            rounds.setdefault(row["round"], []).append(row)
-    for _, group in sorted(rounds.items()):
+    for number in sorted({row["round"] for row in rows}):
+        group = [row for row in rows if row["round"] == number and not row["final"]]
         steps: list[int] = [row["played"] for row in group if row["played"] is not None]
         if steps and sum(row["done"] for row in group) / len(group) >= NEARLY_ALL:
             return round(sum(steps) / len(steps))
@@ -393,14 +369,12 @@ SUITE_POLICIES = ("softmax", "greedy", "best")
 
 def suites_section(results: ResultSet) -> list[Block]:
     """Return the table of games of suites and their commands; nothing without rows."""
-    games = [game for game in results.known if results.jobs_of(game, SUITE_JOBS)]
+    games = [game for game in results.known if results.jobs_of(game, plan.SUITE_JOBS)]
     if not games:
         return []
-    commands = []
-    for game in games:
-        source = results.facts[game].get("source")
-        command = f"`drrn reproduce --only suites --games '{source}'`"
-        commands.append([results.title(game), command])
+    command = "`drrn reproduce --only suites --games '{}'`"
+    sources = {game: results.facts[game].get("source") for game in games}
+    commands = [[results.title(game), command.format(sources[game])] for game in games]
     table = Table("Commands that produce these rows", ["", "command"], commands)
     return [PROSE["suites"], _suite_table(results, games), table]
 
@@ -412,12 +386,10 @@ def _suite_table(results: ResultSet, games: Sequence[str]) -> Table:
         chance = results.fact_text(game, "random_return", 2)
         won = percent(results.fact(game, "random_done"), 0)
         rows.append([results.title(game), "random play", chance, "", "", won, "", ""])
-        for job in results.jobs_of(game, SUITE_JOBS):
+        for job in results.jobs_of(game, plan.SUITE_JOBS):
             row: Cells = ["", job.label]
-            for policy in SUITE_POLICIES:
-                returns = quest_scores(results, game, job, "return", policy)
-                row.append(spread(summary(returns), 2))
-            done = summary(quest_scores(results, game, job, "done", "best"))
+            row += [spread(_return(results, game, job, each), 2) for each in SUITE_POLICIES]
+            done = _done(results, game, job, "best")
             row.append(percent(done.mean if done else None, 0))
             row.append(_mean_steps(results.final_rows(game, job, "softmax", ".quests")))
             rows.append([*row, minutes(results, game, job)])

@@ -26,6 +26,10 @@ MARKS = {  # text, colour, dashes, whether the text is above its line
     "best": ("best possible", "#3a8f4d", (6, 3), True),
     "random": ("random play", GREY, (1, 2), False),
 }
+NOTE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+NOTE |= {"ha": "right", "fontsize": 8.5}
+ABOVE = {"xytext": (-2, 3), "va": "bottom"}
+BELOW = {"xytext": (-2, -3), "va": "top"}
 WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
 GOOD = "#3a8f4d"
 POOR = "#c0392b"
@@ -170,16 +174,8 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
     for name, (text, colour, dashes, is_above) in MARKS.items():
         if data[name] is not None:
             axes.axhline(data[name], color=colour, linestyle=(0, dashes), linewidth=1.2, zorder=1)
-            axes.annotate(
-                f"{text} {data[name]:.1f}",
-                (1, data[name]),
-                xycoords=("axes fraction", "data"),
-                xytext=(-2, 3 if is_above else -3),
-                textcoords="offset points",
-                ha="right",
-                va="bottom" if is_above else "top",
-                fontsize=8.5,
-            )
+            text = f"{text} {data[name]:.1f}"
+            axes.annotate(text, (1, data[name]), **NOTE, **(ABOVE if is_above else BELOW))
     axes.set(xlabel="episodes played", ylabel=data.get("measure", "mean final reward"))
     axes.set(title=data["title"])
     axes.set_xlim(left=0)

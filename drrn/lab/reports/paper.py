@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,17 +10,10 @@ from drrn.document import MISSING, Block, Cell, Table
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import BEST, LAYERED, PAPER, SIZES, TABLE, Example, Variant
 from drrn.lab.experiments.results import mark
+from drrn.lab.reports import result_set
 from drrn.lab.reports.claims import best_baseline, control, depth_effect, label
 from drrn.lab.reports.figures import Plot, curves_of, plot
-from drrn.lab.reports.result_set import (
-    ResultSet,
-    Summary,
-    decimal,
-    percent,
-    published_score,
-    spread,
-    summary,
-)
+from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
 from drrn.lab.reports.texts import FACTS, MODELS, PROSE, published
 
 Cells = list[Cell | str]
@@ -97,7 +91,7 @@ def _size_table(
         row: Cells = [name]
         for size, variant in variants.items():
             ours = results.final(game, variant, wording=wording)
-            theirs = published_score(game, variant, wording)
+            theirs = result_set.published_score(game, variant, wording)
             differs = ours is not None and theirs is not None and ours.differs(theirs)
             if differs:
                 notes = [PROSE["mark"]]
@@ -136,12 +130,11 @@ def _reference_table(results: ResultSet, game: str) -> Table:
     rows += [[text, results.fact_text(game, name, 2), ""] for text, name in facts.items()]
     people = published("people", game)
     rows += [[f"People, {kind}", "", decimal(score)] for kind, score in people.items()]
-    header = ["", "final reward", "the paper"]
-    if not people:
-        header = header[:2]
-        rows = [row[:2] for row in rows]
+    columns = 3 if people else 2
+    header = ["", "final reward", "the paper"][:columns]
     notes = [PROSE["fixed_point"], *control(results, game)]
-    return Table(f"Reference scores, {results.title(game)}", header, rows, notes)
+    caption = f"Reference scores, {results.title(game)}"
+    return Table(caption, header, [row[:columns] for row in rows], notes)
 
 
 def curves_section(results: ResultSet) -> list[Block]:
@@ -163,12 +156,8 @@ def _curves(results: ResultSet, name: str, variants: Sequence[Variant], models: 
     return plots
 
 
-def interactions_section(results: ResultSet) -> list[Block]:
+def interaction_table(results: ResultSet, game: str) -> Table:
     """Compare the interaction functions, on the game and on its paraphrased actions."""
-    return [_interaction_table(results, game) for game in results.stories]
-
-
-def _interaction_table(results: ResultSet, game: str) -> Table:
     paraphrased = results.has_paraphrases(game)
     header = ["Interaction", "action side", "final reward", "by greedy choice"]
     header += ["paraphrased"] * paraphrased
@@ -185,12 +174,8 @@ def _interaction_table(results: ResultSet, game: str) -> Table:
     return Table(caption, header, rows, [PROSE["interactions"]])
 
 
-def gaps_section(results: ResultSet) -> list[Block]:
+def gap_table(results: ResultSet, game: str) -> Table:
     """Compare each model with the best possible score; show how often it gets stuck."""
-    return [_gap_table(results, game) for game in results.stories]
-
-
-def _gap_table(results: ResultSet, game: str) -> Table:
     best = results.fact(game, "best_final_reward")
     chance = results.fact(game, "random_final_reward")
     top = _best(results, game, plan.LARGEST)
@@ -201,8 +186,7 @@ def _gap_table(results: ResultSet, game: str) -> Table:
         whole = best - chance if best is not None and chance is not None else None
         progress = 1 - gap / whole if gap is not None and whole else None
         row: Cells = [label(variant), best_cell(score, top), decimal(gap), percent(progress, 0)]
-        row += [_stuck(results, game, variant, "softmax")]
-        row += [results.text(game, variant, policy="greedy")]
+        row += [_stuck(results, game, variant), results.text(game, variant, policy="greedy")]
         rows.append([*row, _stuck(results, game, variant, "greedy")])
     header = ["100 hidden units", "final reward", "short of the best", "progress from random"]
     header += ["stuck", "greedy", "greedy, stuck"]
@@ -210,7 +194,7 @@ def _gap_table(results: ResultSet, game: str) -> Table:
     return Table(caption, header, rows, [PROSE["gaps"]])
 
 
-def _stuck(results: ResultSet, game: str, variant: Variant, policy: str) -> str:
+def _stuck(results: ResultSet, game: str, variant: Variant, policy: str = "softmax") -> str:
     share = results.final(game, variant, "stopped", policy=policy)
     return percent(share.mean if share else None)
 
@@ -288,13 +272,13 @@ def _prediction_table(results: ResultSet, game: str) -> Table:
 def _scatter(results: ResultSet, game: str) -> list[Plot]:
     """Plot Q-values of original and paraphrased actions, of one seed as in the paper."""
     seeds = results.pairs(game, BEST)
-    record = results.record(game, BEST)
     r2 = results.predictive_r2(game, BEST)[0]
-    if not (seeds and record and r2):
+    if not seeds or not r2:
         return []
     points = [list(pair) for pair in seeds[0]]
     title = results.title(game)
-    facts = {"title": title, "seed": record["wanted"]["seed"], "r2": decimal(r2.mean, 2)}
+    seed = results.wanted(game, BEST, "seed")
+    facts = {"title": title, "seed": seed, "r2": decimal(r2.mean, 2)}
     caption = PROSE["scatter"].format(pairs=len(points), **facts)
     return [plot(f"paraphrases-{game}", caption, "scatter", {"title": title, "points": points})]
 
@@ -304,8 +288,7 @@ def _scatter(results: ResultSet, game: str) -> list[Plot]:
 
 def examples_section(results: ResultSet) -> list[Block]:
     """Q-values of the actions of each example, mean (sd) over seeds."""
-    stories = results.stories
-    examples = [example for game in stories for example in plan.examples_of(game)]
+    examples = itertools.chain.from_iterable(map(plan.examples_of, results.stories))
     return [_example_table(results, example) for example in examples]
 
 
@@ -317,14 +300,12 @@ def _example_table(results: ResultSet, example: Example) -> Table:
     lines = []  # description, text, kind, mark of the action
     for kind, action in (("good", example.good), ("poor", example.poor)):
         lines.append((f"in the game, {kind}", action.gloss, kind, action.mark))
+    same = "the same in other words"
     for kind, action_mark in values:
-        quality, _, paraphrased = kind.partition(" ")
-        if paraphrased:
-            text = "the same in other words"
-            lines.append((f"paraphrased, {quality}", text, kind, action_mark))
+        if kind.endswith(" paraphrased"):
+            lines.append((f"paraphrased, {kind.split()[0]}", same, kind, action_mark))
     for kind in plan.MADE_UP:
-        for text in example.made_up[kind]:
-            lines.append((f"made up, {kind}", text, kind, mark(text)))
+        lines += [(f"made up, {kind}", text, kind, mark(text)) for text in example.made_up[kind]]
     theirs = published("examples", example.state.mark)
     rows: list[Cells] = []
     for description, text, kind, action_mark in lines:
@@ -338,11 +319,9 @@ def _example_table(results: ResultSet, example: Example) -> Table:
 
 def embeddings_section(results: ResultSet) -> list[Block]:
     """Plot the embeddings of an example on their two principal axes, during training."""
-    plots: list[Block] = []
-    for game in results.stories:
-        for example in plan.examples_of(game):
-            plots += _plane(results, example) if example.embedding else []
-    return plots
+    examples = itertools.chain.from_iterable(map(plan.examples_of, results.stories))
+    traced = [example for example in examples if example.embedding]
+    return [figure for example in traced for figure in _plane(results, example)]
 
 
 def _plane(results: ResultSet, example: Example) -> list[Plot]:

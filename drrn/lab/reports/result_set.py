@@ -59,19 +59,16 @@ class ResultSet:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
         self.fact_records: dict[str, dict[str, Any]] = {}  # how the facts were computed
-        for game in folder.games():
-            for name in folder.names(game):
-                if name not in (GAME, *VARIANTS):
-                    path = folder.path(game, f"{name}.json")
-                    raise InputError(f"{path}: no job has this name; remove it and its rows")
-                stored = folder.load(game, name)
-                if stored is None:
-                    continue
-                if name == GAME:
-                    self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
-                    self.fact_records[game] = stored.record
-                else:
-                    self.jobs[game, name] = stored
+        for game, name in folder.jobs():
+            if name not in (GAME, *VARIANTS):
+                path = folder.path(game, f"{name}.json")
+                raise InputError(f"{path}: no job has this name; remove it and its rows")
+            stored = folder.load(game, name)
+            if stored is not None and name == GAME:
+                self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
+                self.fact_records[game] = stored.record
+            elif stored is not None:
+                self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
         self.known = [game for game in self.games if game in self.facts]
 
@@ -104,6 +101,11 @@ class ResultSet:
     def record(self, game: str, variant: Variant) -> dict[str, Any] | None:
         stored = self.jobs.get((game, variant.name))
         return stored.record if stored else None
+
+    def wanted(self, game: str, variant: Variant, setting: str) -> Any:
+        """Return a setting of a job; None if it has no rows."""
+        record = self.record(game, variant)
+        return record["wanted"][setting] if record else None
 
     def rows(self, game: str, variant: Variant, kind: str = "") -> list[Row]:
         stored = self.jobs.get((game, variant.name))
@@ -146,18 +148,13 @@ class ResultSet:
         self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
     ) -> list[tuple[int, float, float]]:
         """Return for each round: episodes played, mean of a column over seeds, its deviation."""
-        record = self.record(game, variant)
         rounds: dict[int, list[float]] = {}
         for row in self.rows(game, variant):
             if not row["final"] and row["policy"] == policy:
                 rounds.setdefault(row["round"], []).append(row[column])
-        points = []
-        for number, values in sorted(rounds.items()):
-            result = summary(values)
-            assert result is not None and record is not None
-            episodes = number * record["wanted"]["episodes_per_round"]
-            points.append((episodes, result.mean, result.sd or 0.0))
-        return points
+        episodes = self.wanted(game, variant, "episodes_per_round")
+        means = {number: summary(values) for number, values in sorted(rounds.items())}
+        return [(number * episodes, s.mean, s.sd or 0.0) for number, s in means.items() if s]
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
         """Return for each seed the Q-values of actions and of their paraphrases."""

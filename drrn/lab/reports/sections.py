@@ -27,16 +27,21 @@ from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import Settings
 
+
+def _each_story(table: Callable[[ResultSet, str], Table]) -> Callable[[ResultSet], list[Block]]:
+    return lambda results: [table(results, game) for game in results.stories]
+
+
 SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "statistics": paper.statistics_section,
     "scores": paper.scores_section,
     "curves": paper.curves_section,
     "shared": paper.shared_section,
-    "interactions": paper.interactions_section,
+    "interactions": _each_story(paper.interaction_table),
     "paraphrases": paper.paraphrases_section,
     "examples": paper.examples_section,
     "embeddings": paper.embeddings_section,
-    "gaps": paper.gaps_section,
+    "gaps": _each_story(paper.gap_table),
     "beyond": beyond.beyond_section,
     "encoders": beyond.encoders_section,
     "parser": beyond.parser_section,

@@ -24,7 +24,7 @@ from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
 from drrn.models.word_table import WordTable, bag_sums
 from drrn.settings import Settings
-from drrn.text import Bags, Ids, Store
+from drrn.text import Bags, Ids, Store, gathered
 
 MOST_TEXTS = 2048  # of a side: their overlaps take 16 MB
 FEW = 3  # batches, for which a view does not pay
@@ -52,7 +52,7 @@ class TextView:
         texts[-1] = -1
         encoder = model.encoders[name]
         bags = model.store.side(encoder.side).bags(encoder.norm)
-        words, self.counts, lengths = bags.gathered(texts)
+        words, self.counts, lengths = gathered(bags, texts)
         distinct, self.words = np.unique(words, return_inverse=True)
         self.distinct = torch.from_numpy(distinct).to(table.device)
         self.texts = np.repeat(np.arange(len(texts)), lengths)
@@ -114,7 +114,7 @@ class ViewBatch:
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = self.view.encode(self.rows)
         if leaves is not None:
-            leaves.add(self, vectors)
+            leaves.append((self, vectors.requires_grad_()))
         return vectors
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
@@ -126,11 +126,12 @@ class ViewBatch:
 
 def overlaps_of(bags: Bags, words: int, device: torch.device) -> Tensor:
     """Return X Xᵀ, the words that each two texts share, with an empty last text: [T + 1, T + 1]."""
-    texts = np.repeat(np.arange(bags.count), np.diff(bags.starts))
-    word_ids = bags.word_ids.astype(np.int64)
-    matrix = np.zeros((words, bags.count + 1), np.float32)
-    matrix[word_ids, texts] = bags.counts
-    return bag_sums(torch.from_numpy(matrix), word_ids, bags.starts, bags.counts).to(device)
+    starts, word_ids, counts = bags
+    count = len(starts) - 1
+    members = word_ids.astype(np.int64)
+    matrix = np.zeros((words, count + 1), np.float32)
+    matrix[members, np.repeat(np.arange(count), np.diff(starts))] = counts
+    return bag_sums(torch.from_numpy(matrix), members, starts, counts).to(device)
 
 
 # --- DRRN with the inner product, differentiated by hand, as the paper's appendix does
@@ -270,6 +271,6 @@ class FastQLearning(QLearning):
         cached = self._overlaps.get(encoder.side)
         if cached is None or cached[0] != version:
             bags = texts.bags(encoder.norm)
-            cached = (version, overlaps_of(bags, len(texts.vocabulary), self.model.device))
+            cached = (version, overlaps_of(bags, len(texts.vocabulary.spelled), self.model.device))
             self._overlaps[encoder.side] = cached
         return cached[1]

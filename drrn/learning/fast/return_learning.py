@@ -73,8 +73,8 @@ class Tower:
         self.extra: tuple[Tensor, Tensor] | None = None  # rows of texts, and words added to them
         self.table = model.tables.get(name)
         if self.table is not None:
-            bags = texts.bags()
-            self._lay_out(bags.starts, bags.word_ids.astype(np.int64), bags.counts)
+            starts, words, counts = texts.bags()
+            self._lay_out(starts, words.astype(np.int64), counts)
 
     def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
         """Lay out the words of the selected texts for each replica, also in the order of words."""
@@ -215,23 +215,18 @@ class FusedAdam:
     """The steps of `Adam` in one operation, while all replicas have made the same number."""
 
     def __init__(self, adam: Adam) -> None:
-        self.adam = adam
-        model = adam.model
-        tables = {f"table {name}": table.weight for name, table in model.tables.items()}
-        self.weights = {**model.weights, **tables}
-        items = self.weights.items()
-        self.m = [adam.slot(f"{name} m", weight) for name, weight in items]
-        self.v = [adam.slot(f"{name} v", weight) for name, weight in items]
-        self.counts = [adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in items]
+        tables = {f"table {name}": table.weight for name, table in adam.model.tables.items()}
+        self.rate = adam.learning_rate
+        self.weights = {**adam.model.weights, **tables}
+        self.m, self.v, self.counts = adam.moments(self.weights)
         numbers = {number for count in self.counts for number in count.flatten().tolist()}
         self.applies = len(numbers) == 1
-        number = min(numbers)
-        self.steps = [torch.tensor(number, device=model.device) for _ in self.counts]
+        self.steps = [torch.tensor(min(numbers), device=adam.model.device) for _ in self.counts]
 
     def move(self, gradients: Gradients) -> None:
         weights = list(self.weights.values())
         ordered = [gradients[name] for name in self.weights]
-        fused_adam(self.adam.learning_rate, weights, ordered, self.m, self.v, self.steps)
+        fused_adam(self.rate, weights, ordered, self.m, self.v, self.steps)
 
     def settle(self) -> None:
         """Store the number of steps in the optimiser."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Encoder, Gradient, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.word_table import bag_sums
-from drrn.text import Bags, Ids, Lexicon
+from drrn.text import Bags, Ids, Lexicon, gathered
 
 
 class BagOfWords(Encoder):
@@ -41,7 +41,7 @@ class BagBatch:
         vectors = bag_sums(table.rows(self.room), self.rows, self.ends[:-1], self.counts)
         vectors = vectors.view(len(table.seeds), -1, table.width)
         if leaves is not None:
-            leaves.add(self, vectors)
+            leaves.append((self, vectors.requires_grad_()))
         if self.addend is None:
             return vectors
         return vectors + self.addend.encode(model, leaves)
@@ -67,7 +67,7 @@ def bag_batches(
     batches, replicas, _ = ids.shape
     unique, index = distinct_texts(ids, model.device)
     across = unique.shape[1]
-    words, counts, lengths = bags.gathered(unique.ravel())
+    words, counts, lengths = gathered(bags, unique.ravel())
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ends[1:])
     per_replica = ends[across::across] - ends[:-1:across]

@@ -6,7 +6,7 @@ word's vector, H of a text's vector. Each distinct text of a replica is encoded 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,18 +89,8 @@ class TableBatch(Protocol):
         """Return the gradient of the table, from that of the leaf that the batch added."""
 
 
-@dataclass
-class Leaves:
-    """Tensors that a forward pass read from word tables, and the batches that read them."""
-
-    entries: list[tuple[TableBatch, Tensor]] = field(default_factory=list)
-
-    def add(self, batch: TableBatch, vectors: Tensor) -> None:
-        self.entries.append((batch, vectors.requires_grad_()))
-
-    @property
-    def vectors(self) -> list[Tensor]:
-        return [vectors for _, vectors in self.entries]
+# Tensors that a forward pass read from word tables, and the batches that read them.
+Leaves = list[tuple[TableBatch, Tensor]]
 
 
 class Encoder:
@@ -201,7 +191,7 @@ class WordBatch:
     def word_vectors(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = model.tables[self.table].rows(self.room).index_select(0, self.rows)  # [W, E]
         if leaves is not None:
-            leaves.add(self, vectors)
+            leaves.append((self, vectors.requires_grad_()))
         return vectors
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:

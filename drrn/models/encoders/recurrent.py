@@ -5,11 +5,12 @@ word. The product of a word's vector and the input matrix is computed once for e
 a batch. Where replicas differ in the number of texts at a step, the shorter ones get an idle word
 that leaves the state unchanged, so a text's vector never depends on the rest of the batch. The
 backward passes are written by hand and visit only texts that have a gradient. Memory is reused from
-update to update, since new pages of memory cost as much time as the arithmetic."""
+update to update, since new pages of memory cost as much time as the arithmetic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -106,7 +107,7 @@ def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, W
         lengths: of texts, the longest first, [R, U].
         room: rows of one replica in the flat table; a replica with fewer words than W repeats its
             first row.
-        group: a step reads a multiple of so many texts; those that have ended read the idle word W.
+        group: a step reads a multiple of this; texts that have ended read the idle word W.
     """
     replicas, across = lengths.shape
     owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))
@@ -135,26 +136,20 @@ class PassMemory:
 
     With `keep`, every step has separate rows, for the backward pass, which calls `release` in the
     end; without, two blocks alternate. With `flat`, arrays of a single replica have no replica
-    axis: PyTorch multiplies two matrices faster than two stacks of one."""
+    axis: PyTorch multiplies two matrices faster than two stacks of one.
+    """
 
     def __init__(
-        self,
-        steps: WordSteps,
-        like: Tensor,
-        states: int,
-        widths: Sequence[int],
-        *,
-        keep: bool,
-        flat: bool,
+        self, steps: WordSteps, like: Tensor, states: int, widths: list[int], keep: bool, flat: bool
     ) -> None:
         """Make arrays of `states` [rows, H], and others of the widths, in multiples of H."""
         self.replicas, width = like.shape[:2]
         self.flat = flat and self.replicas == 1
         self.keep = keep
         self.counts = [self.replicas * count for count in steps.counts]
-        self.before = self.replicas * steps.lengths.shape[1]  # rows before the first step, zero
-        total = sum(self.counts) if keep else 2 * self.before
-        sizes = [(self.before + total) * width] * states
+        before = self.replicas * steps.lengths.shape[1]  # rows before the first step, zero
+        total = sum(self.counts) if keep else 2 * before
+        sizes = [(before + total) * width] * states
         sizes += [total * wide * width for wide in widths]
         memory = _take_memory(sum(sizes), like) if keep else like.new_empty(sum(sizes))
         self.memory: Tensor | None = memory
@@ -163,29 +158,22 @@ class PassMemory:
         values = zip(parts[states:], widths, strict=True)
         self.values = [part.view(-1, wide * width) for part, wide in values]
         for state in self.states:
-            state[: self.before].zero_()
+            state[:before].zero_()
+        self.initial = [self.shape(state[:before]) for state in self.states]  # [R, U, H]
+        self.after = [state[before:] for state in self.states]
 
-    def initial(self, state: int = 0) -> Tensor:
-        """Return the state before the first step, [R, U, H]."""
-        return self.shape(self.states[state][: self.before])
-
-    def state_steps(self, state: int = 0) -> list[Tensor]:
-        """Return the rows of a state that each step writes, [R, count, H]."""
-        return list(map(self.shape, self.split(self.states[state][self.before :])))
-
-    def value_steps(self, value: int = 0, columns: slice = slice(None)) -> list[Tensor]:
-        """Return the rows of a value that each step writes, or some columns, [R, count, …]."""
-        return list(map(self.shape, self.split(self.values[value][:, columns])))
+    def steps(self, rows: Tensor) -> list[Tensor]:
+        """Return the rows of `after` or of `values` that each step writes, [R, count, …]."""
+        return list(map(self.shape, self.split(rows)))
 
     def split(self, rows: Tensor) -> list[Tensor]:
         """Split rows by steps, [R · count, …]."""
         if self.keep:
             return list(torch.split_with_sizes(rows, self.counts))
         halves = rows.chunk(2)
-        blocks = {
-            (turn, count): halves[turn][:count] for turn in (0, 1) for count in set(self.counts)
-        }
-        return [blocks[number % 2, count] for number, count in enumerate(self.counts)]
+        keys = [(number % 2, count) for number, count in enumerate(self.counts)]
+        blocks = {(turn, count): halves[turn][:count] for turn, count in set(keys)}
+        return [blocks[key] for key in keys]
 
     def shape(self, rows: Tensor) -> Tensor:
         return rows if self.flat else rows.view(self.replicas, -1, rows.shape[1])
@@ -202,8 +190,6 @@ class PassMemory:
         if self.memory is not None and len(_spare) < MOST_SPARE:
             _spare.append(self.memory)
         self.memory = None
-        self.states = []
-        self.values = []
 
 
 def _take_memory(size: int, like: Tensor) -> Tensor:
@@ -227,29 +213,23 @@ class Piece:
 
 class BackwardPlan:
     """The texts that a gradient [R, U, H] reaches, and their words in pieces, the last steps first.
-    Texts that were read for targets alone have no gradient."""
+
+    Texts that were read for targets alone have no gradient.
+    """
 
     def __init__(self, steps: WordSteps, back: Tensor) -> None:
         self.steps = steps
-        self.device = back.device
-        self.replicas = len(back)
-        texts = np.arange(back.shape[1])
+        self.texts = np.arange(back.shape[1])
         if back.device.type == "cpu":  # on a GPU, waiting for the answer would take longer
             needed = torch.nonzero(back.any(dim=2).any(dim=0)).view(-1).numpy()
-            texts = needed if len(needed) < MOST_NEEDED * len(texts) else texts
-        self.texts = texts
-        self.counts: list[int] = np.searchsorted(texts, steps.counts).tolist()
-
-    def select(self, back: Tensor) -> Tensor:
-        """Return a copy of the gradient of those texts."""
-        return back.index_select(1, self._tensor(self.texts))
+            if len(needed) < MOST_NEEDED * len(self.texts):
+                self.texts = needed
+        self.counts: list[int] = np.searchsorted(self.texts, steps.counts).tolist()
+        self.back = back.index_select(1, torch.from_numpy(self.texts).to(back.device))
 
     def pieces(self, most: int, *, latest_first: bool = False) -> Iterator[Piece]:
         """Yield pieces of up to `most` words, or of one step; their words from the first step to
         the last, or by `latest_first` the other way round."""
-        arrays = self._rows(latest_first)  # [R, T] each
-        total = sum(self.counts)
-        done = 0
         end = len(self.counts)
         while end:
             begin = end - 1
@@ -257,40 +237,25 @@ class BackwardPlan:
             while begin and size + self.counts[begin - 1] <= most:
                 begin -= 1
                 size += self.counts[begin]
-            counts = self.counts[begin:end]
-            start = total - done - size
-            if latest_first:
-                counts.reverse()
-                start = done
+            order = np.arange(begin, end)
             if size:
-                span = slice(start, start + size)
-                yield Piece(counts, *(array[:, span].reshape(-1) for array in arrays))
-            done += size
+                yield self._piece(order[::-1] if latest_first else order)
             end = begin
 
-    def _rows(self, latest_first: bool) -> list[Tensor]:
-        """The rows of `Piece`, of all words, [R, T] each."""
-        order = range(len(self.counts))
-        if latest_first:
-            order = order[::-1]
-        each = [self.counts[number] for number in order]
-        step = np.repeat(np.array(order, np.int64), each)
-        text = np.concatenate([self.texts[:0], *(self.texts[:count] for count in each)])
-        texts = self.steps.lengths.shape[1]
+    def _piece(self, order: Ids) -> Piece:
+        counts = [self.counts[number] for number in order]
+        step = np.repeat(order, counts)
+        text = np.concatenate([self.texts[:count] for count in counts])
+        replicas, texts = self.steps.lengths.shape
+        replica = np.arange(replicas)[:, None]
         starts = np.array(self.steps.starts)
-        counts = np.array(self.steps.counts, np.int64)
-        replica = np.arange(self.replicas)[:, None]
-        at = self.replicas * starts[step] + replica * counts[step] + text
-        # of the step before
-        start = np.append(0, self.replicas * (texts + starts))
-        count = np.append(texts, counts)
-        before = start[step] + replica * count[step] + text
-        return [
-            self._tensor(rows) for rows in (before, at, self.steps.words[:, starts[step] + text])
-        ]
-
-    def _tensor(self, array: Ids) -> Tensor:
-        return torch.from_numpy(array).to(self.device)
+        sizes = np.array([texts, *self.steps.counts])  # of the states before each step
+        at = replicas * starts[step] + replica * sizes[step + 1] + text
+        start = np.append(0, replicas * (texts + starts))  # of the states before each step
+        before = start[step] + replica * sizes[step] + text
+        words = self.steps.words[:, starts[step] + text]
+        rows = [torch.from_numpy(each.ravel()).to(self.back.device) for each in (before, at, words)]
+        return Piece(counts, *rows)
 
 
 # --- GRU
@@ -321,8 +286,10 @@ class GRUEncoder(RecurrentEncoder):
 
 
 def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -> Tensor:
-    """Return x_r, x_z, b_n and x_n of each distinct word, side by side: [R, W, E] → [R, W + 1, 4
-    H]. Word W is the idle word, which leaves the state unchanged (z = 1)."""
+    """Return x_r, x_z, b_n and x_n of each distinct word [R, W, E], side by side: [R, W + 1, 4 H].
+
+    Word W is the idle word, which leaves the state unchanged (z = 1).
+    """
     replicas, count, _ = vectors.shape
     width = on.shape[1]
     two = 2 * width
@@ -342,16 +309,16 @@ def gru_last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMem
     before = steps.lengths.shape[1]
     words = words.view(-1, words.shape[2])
     on = _matrices(on)
-    h = memory.initial()
+    h = memory.initial[0]
     last = torch.zeros_like(h)
     # the columns of a step's values: r, z, o = h U_n + b_n, n
     spans = [(0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4)]
-    columns = [memory.value_steps(0, slice(a * width, b * width)) for a, b in spans]
+    columns = [memory.steps(memory.values[0][:, a * width : b * width]) for a, b in spans]
     for count, at, rows, after, r_z_o, r_z, r, z, o, n in zip(
         steps.counts,
         steps.rows(on.device),
         memory.split(memory.values[0]),
-        memory.state_steps(),
+        memory.steps(memory.after[0]),
         *columns,
         strict=True,
     ):
@@ -372,7 +339,8 @@ class GRUPass(torch.autograd.Function):
 
     The gradient of a step's gates is d_h, the gradient of the state after it, times factors that do
     not depend on d_h. The factors are computed for many words at once, and so are sums over words;
-    a step is then two element-wise products and a matrix product."""
+    a step is then two element-wise products and a matrix product.
+    """
 
     @staticmethod
     def forward(
@@ -390,7 +358,7 @@ class GRUPass(torch.autograd.Function):
         plan = BackwardPlan(ctx.steps, back)
         width = on.shape[1]
         d_on = torch.zeros_like(on)
-        d_h = _matrices(plan.select(back))
+        d_h = _matrices(plan.back)
         transposed = _matrices(on.transpose(1, 2).contiguous())
         add_product = _add_product(on)
         d_words = ctx.words.zero_().view(-1, 4 * width)  # reuses the memory of the inputs
@@ -427,14 +395,10 @@ def gru_factors(h: Tensor, gates: Tensor) -> Tensor:
 def _gru_steps_back(
     d_h: Tensor, transposed: Tensor, counts: list[int], values: tuple[Tensor, ...]
 ) -> None:
-    """Turn factors into the gradients of a piece's gates, and d_h into that of the states before
-    the piece.
+    """Turn factors into the gradients of a piece's gates, and d_h, of the states after the piece,
+    into that of the states before it.
 
-    Args:
-        d_h: gradient of the states after the piece.
-        transposed: U transposed.
-        counts: words of each step.
-        values: the factors by gate, the same of r, z and o side by side, and z.
+    The values are the factors by gate, the same of r, z and o side by side, and z.
     """
     add_product = Tensor.addmm_ if d_h.dim() == 2 else Tensor.baddbmm_
     dim = d_h.dim() - 2
@@ -473,8 +437,7 @@ def _matrices(stack: Tensor) -> Tensor:
 
 
 def _add_product(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the operation that adds the product of two matrices, or of two stacks of several, to a
-    third."""
+    """Return the operation that adds a product of matrices, or of stacks of several, to a third."""
     return Tensor.addmm_ if len(like) == 1 else Tensor.baddbmm_
 
 
@@ -482,8 +445,7 @@ def _add_product(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 
 class LSTMEncoder(RecurrentEncoder):
-    """A long short-term memory; the text is the mean of its states, as in Narasimhan et al. (2015),
-    times a gain.
+    """A long short-term memory; the text is the mean of its states (Narasimhan 2015) times a gain.
 
     i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b.
     """
@@ -502,8 +464,7 @@ class LSTMEncoder(RecurrentEncoder):
         return model.shape.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
 
     def project(self, model: Weights, vectors: Tensor) -> Tensor:
-        """Return the input of each distinct word, and that of the idle word: [R, W, E] → [R, W + 1,
-        4 H]."""
+        """Return the inputs of distinct words [R, W, E] and of the idle word: [R, W + 1, 4 H]."""
         bias = model.weights[f"{self.name} in b"]
         inputs = torch.baddbmm(bias, vectors, model.weights[f"{self.name} in"])
         idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
@@ -520,16 +481,12 @@ def lstm_sum_of_states(words: Tensor, on: Tensor, steps: WordSteps, memory: Pass
     """Return the sum of the states of each text, [R, U, H]."""
     width = on.shape[1]
     flat = words.reshape(-1, 4 * width)
-    h = memory.initial(0)
-    c = memory.initial(1)
+    h, c = memory.initial
     total = torch.zeros_like(h)
     for count, at, state, cell, gates, tanh_c in zip(
         steps.counts,
         steps.rows(words.device),
-        memory.state_steps(0),
-        memory.state_steps(1),
-        memory.value_steps(0),
-        memory.value_steps(1),
+        *map(memory.steps, (*memory.after, *memory.values)),
         strict=True,
     ):
         torch.index_select(flat, 0, at, out=gates.view(-1, 4 * width))
@@ -561,7 +518,7 @@ class LSTMPass(torch.autograd.Function):
         d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
         transposed = on.transpose(1, 2).contiguous()
         plan = BackwardPlan(ctx.steps, back)
-        back = plan.select(back)
+        back = plan.back
         d_h = torch.zeros_like(back)
         d_c = torch.zeros_like(back)
         most = max([LSTM_PIECE, *ctx.steps.counts[:1]])
@@ -582,8 +539,7 @@ class LSTMPass(torch.autograd.Function):
 def _lstm_step_back(
     d_h: Tensor, d_c: Tensor, c: Tensor, gates: Tensor, tanh_c: Tensor, d_x: Tensor
 ) -> None:
-    """Write the gradient of a step's inputs into d_x, and turn d_c into that of the cell c before
-    the step."""
+    """Write the gradient of a step's inputs into d_x; turn d_c into that of the cell before it."""
     i, f, o, g = gates.chunk(4, dim=2)
     d_i, d_f, d_o, d_g = d_x.chunk(4, dim=2)
     sigmoid_backward(d_h * tanh_c, o, grad_input=d_o)

@@ -21,7 +21,7 @@ from drrn.stories.formats.file import (
     format_key,
     read_format,
 )
-from drrn.stories.twine.native import FOREIGN, twine_2_format
+from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
 from drrn.version import __version__
@@ -29,7 +29,7 @@ from drrn.version import __version__
 FILE_NAME = "format.js"  # as Twine and Tweego name it
 MAX_FOLDERS = 20_000  # to search for formats
 LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
-TITLES = {title.lower(): title for title in FOREIGN}
+TITLES = {title.lower(): title for title in TWINE_2}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 WHERE = (
     "Twine has its formats as files format.js in the folder public/story-formats of "

@@ -64,8 +64,7 @@ class Row:
     """
 
     text: str
-    targets: tuple[int, ...]
-    frequency: tuple[float, ...]  # of each target
+    targets: dict[int, float]  # with their frequencies
 
 
 @dataclass(frozen=True)
@@ -232,8 +231,7 @@ def _chains(story: StoryMap) -> list[list[int]]:
 def _rows(story: StoryMap) -> list[list[Row]]:
     """Return the rows of each node; links with the same text share a row."""
     texts: list[defaultdict[str, dict[int, float]]] = [defaultdict(dict) for _ in story.labels]
-    for (source, target), frequency in story.edges.items():
-        actions = story.actions.get((source, target)) or {"": frequency}
+    for (source, target), actions in story.actions.items():
         for action, amount in actions.items():
             texts[source][action][target] = amount
     for node, untried in story.untried.items():
@@ -243,8 +241,7 @@ def _rows(story: StoryMap) -> list[list[Row]]:
 
 
 def _row(text: str, amounts: Mapping[int, float]) -> Row:
-    targets = sorted(amounts, key=lambda target: (-amounts[target], target))
-    return Row(text, tuple(targets), tuple(amounts[target] for target in targets))
+    return Row(text, dict(sorted(amounts.items(), key=lambda item: (-item[1], item[0]))))
 
 
 def _merge_rows(rows: list[Row]) -> list[Row]:
@@ -266,7 +263,7 @@ def _join_rows(rows: list[Row], text: str = "") -> Row:
         return rows[0]
     amounts: defaultdict[int, float] = defaultdict(float)
     for row in rows:
-        for target, amount in zip(row.targets, row.frequency, strict=True):
+        for target, amount in row.targets.items():
             amounts[target] += amount
     return _row(text or f"{shorten(rows[0].text, ROW_LETTERS - 8)} (+ {len(rows) - 1})", amounts)
 
@@ -303,7 +300,7 @@ def links_between(boxes: list[Box]) -> list[Link]:
         for index, page in enumerate(box.pages):
             following = box.nodes[index + 1] if index + 1 < len(box.pages) else None
             for row_number, row in enumerate(page.rows):
-                for node, frequency in zip(row.targets, row.frequency, strict=True):
+                for node, frequency in row.targets.items():
                     if node != following:
                         target = box_of_node[node]
                         links.append(Link(number, index, row_number, target, node, frequency))

@@ -92,12 +92,10 @@ class _Band:
 def map_layout(story: StoryMap) -> Layout:
     """Place the boxes and lines of a map."""
     layers = make_layers(story, make_boxes(story))
-    bands = range(len(layers.bands))
-    orders = [order_columns(_band(layers, band)) for band in bands]
-    layers = _sort_rows(layers, orders)
     canvas = _Canvas(layers)
-    for band, columns in zip(bands, orders, strict=True):
-        canvas.add(replace(_band(layers, band), columns=columns))
+    for number in range(len(layers.bands)):
+        band = _band(layers, number)
+        canvas.add(replace(band, columns=order_columns(band)))
     references: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for link in layers.references:
         node = layers.boxes[link.source].nodes[link.page]
@@ -241,40 +239,6 @@ def _swap_neighbours(band: _Band, columns: Columns) -> None:
             one, other = column[rank : rank + 2]
             if crossed(other, one) < crossed(one, other):
                 column[rank : rank + 2] = [other, one]
-
-
-def _sort_rows(layers: Layers, orders: list[Columns]) -> Layers:
-    """Sort the rows of each page by where their lines lead; rows without a line come last."""
-    columns = itertools.chain.from_iterable(orders)
-    rank = {vertex: number for column in columns for number, vertex in enumerate(column)}
-    wishes: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
-    for link in layers.lines:
-        span = layers.layer[link.target] - layers.layer[link.source]
-        column = layers.layer[link.source] - layers.first_layer[layers.band[link.source]] + 1
-        end = rank[BOX, link.target, 0]
-        if span > 1:
-            end = rank.get((FORWARD, link.target, column + 1), end)
-        elif span < -1:
-            end = rank.get((BACK, link.target, column - 1), end)
-        wishes[link.source, link.page, link.row].append(end if span > 0 else 5_000.0 + end)
-    boxes: list[Box] = []
-    new_row: dict[tuple[int, int, int], int] = {}
-    for number, box in enumerate(layers.boxes):
-        pages = []
-        for index, page in enumerate(box.pages):
-            means = []
-            for row in range(len(page.rows)):
-                ends = wishes.get((number, index, row), [10_000.0])
-                means.append((sum(ends) / len(ends), row))
-            order = [row for _, row in sorted(means)]
-            new_row |= {(number, index, row): new for new, row in enumerate(order)}
-            pages.append(replace(page, rows=tuple(page.rows[row] for row in order)))
-        boxes.append(replace(box, pages=tuple(pages)))
-    lines, references = (
-        [replace(link, row=new_row[link.source, link.page, link.row]) for link in links]
-        for links in (layers.lines, layers.references)
-    )
-    return replace(layers, boxes=boxes, lines=lines, references=references)
 
 
 class _Canvas:

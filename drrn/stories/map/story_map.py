@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled, Floats, Ints
-from drrn.compiled.search import first_words
+from drrn.compiled.search import EndingId, first_words
 from drrn.game.optional import THE_END
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges
@@ -36,14 +37,18 @@ class StoryMap:
     trap: list[bool]  # from some state of the node no ending can be reached
     visits: list[float]  # frequency
     distance: list[int]  # actions from the start
-    edges: dict[Edge, float]  # frequency of each
+    actions: dict[Edge, dict[str, float]]  # in the order of their pages, with their frequencies
     noun: str = "passage"  # what a node is called
     texts: list[str] = field(default_factory=list)  # one text of each node
-    actions: dict[Edge, dict[str, float]] = field(default_factory=dict)  # with their frequencies
     untried: dict[int, list[str]] = field(default_factory=dict)  # actions that were never taken
     partial: bool = False  # the play-test may not have seen the whole story
     # of a compiled game: the node of each state
     node_of_state: Ints | None = field(default=None, compare=False)
+
+    @cached_property
+    def edges(self) -> dict[Edge, float]:
+        """The edges, with their frequencies."""
+        return {edge: sum(amounts.values()) for edge, amounts in self.actions.items()}
 
 
 def story_map(compiled: Compiled) -> StoryMap:
@@ -57,12 +62,6 @@ def story_map(compiled: Compiled) -> StoryMap:
     visits = chain.visits()
     states_of_node = np.split(np.argsort(node, kind="stable"), np.cumsum(np.bincount(node))[:-1])
     firsts = [int(states[0]) for states in states_of_node]
-    count = len(firsts)
-    flow = visits[chain.origin] * chain.chance
-    pairs, index = np.unique(
-        node[chain.origin] * count + node[chain.successor], return_inverse=True
-    )
-    amounts = np.bincount(index, flow)
     lost = ~chain.leads_to(compiled.ended) & compiled.ended.any()
     steps = _steps_of_states(compiled, chain)
     return StoryMap(
@@ -72,10 +71,9 @@ def story_map(compiled: Compiled) -> StoryMap:
         trap=[bool(lost[states].any()) for states in states_of_node],
         visits=[float(visits[states].sum()) for states in states_of_node],
         distance=[int(steps[states].min()) for states in states_of_node],
-        edges={divmod(int(pair), count): float(a) for pair, a in zip(pairs, amounts, strict=True)},
+        actions=_actions(compiled, node, visits),
         noun="passage" if has_passage.any() else "page",
         texts=[compiled.texts[compiled.text[state]] for state in firsts],
-        actions=_actions(compiled, node, visits, count),
         node_of_state=node,
     )
 
@@ -89,36 +87,36 @@ def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.b
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
 
 
-def _actions(
-    compiled: Compiled, node: Ints, visits: Floats, nodes: int
-) -> dict[Edge, dict[str, float]]:
-    """Return the actions along each edge, with the frequency of each."""
+def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[str, float]]:
+    """Return the actions along each edge in the order of their pages, with their frequencies."""
     counts = np.diff(compiled.row_first)[compiled.row]
     outcomes = ranges(compiled.row_first[compiled.row], counts)
     slot = np.repeat(np.arange(len(compiled.row)), counts)
     state = compiled.slot_state[slot]
     flow = visits[state] / compiled.count[state] * compiled.probability[outcomes]
-    pairs = node[state] * nodes + node[compiled.successor[outcomes]]
-    keys, index = np.unique(
-        pairs * len(compiled.actions) + compiled.action[slot], return_inverse=True
+    shape = (int(node.max()) + 1, int(node.max()) + 1, len(compiled.actions))
+    steps = (node[state], node[compiled.successor[outcomes]], compiled.action[slot])
+    kinds, first, index = np.unique(
+        np.ravel_multi_index(steps, shape), return_index=True, return_inverse=True
     )
+    amounts = np.bincount(index, flow)
     actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
-    for key, amount in zip(keys, np.bincount(index, flow), strict=True):
-        pair, action = divmod(int(key), len(compiled.actions))
-        actions[divmod(pair, nodes)][compiled.actions[action]] = float(amount)
+    for kind in np.argsort(first):
+        source, target, action = map(int, np.unravel_index(kinds[kind], shape))
+        actions[source, target][compiled.actions[action]] = float(amounts[kind])
     return dict(actions)
 
 
 def _label(compiled: Compiled, state: int) -> str:
     if not compiled.ended[state]:
         return compiled.label(state)
-    ending = compiled.endings[compiled.ending_at[state]]
-    return _ending_label(ending.passage, ending.text)
+    return _ending_label(compiled.endings[compiled.ending_at[state]])
 
 
-def _ending_label(name: str, text: str) -> str:
+def _ending_label(ending: EndingId) -> str:
     """Return the name of an ending; in games that do not name endings, its first words."""
-    return first_words(text) if name == THE_END and text else name
+    is_unnamed = ending.passage == THE_END and ending.text
+    return first_words(ending.text) if is_unnamed else ending.passage
 
 
 def _steps_of_states(compiled: Compiled, chain: Chain) -> Ints:
@@ -133,13 +131,12 @@ def _steps_of_states(compiled: Compiled, chain: Chain) -> Ints:
     return steps
 
 
-def seen_map(title: str, evidence: Evidence, games: int, traps: Collection[str] = ()) -> StoryMap:
-    """Return the map of what a play-test saw.
+def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> StoryMap:
+    """Return the map of what a play-test saw; frequencies are means over its random games.
 
     Args:
         title: the story's title.
         evidence: the pages, and what their actions were seen to lead to.
-        games: the number of random games; frequencies are means over them.
         traps: labels of nodes from which no ending can be reached.
     """
     numbers: dict[Hashable, int] = {}
@@ -150,59 +147,37 @@ def seen_map(title: str, evidence: Evidence, games: int, traps: Collection[str] 
         node[key] = numbers.setdefault(group, len(numbers))
         if node[key] == len(first):
             first.append(page)
-    actions = _action_frequencies(evidence, node, games)
-    edges = {edge: sum(amounts.values()) for edge, amounts in actions.items()}
+    actions = _seen_actions(evidence, node)
     visits = [0.0] * len(first)
     visits[:1] = [1.0]
-    for (_, target), amount in edges.items():
-        visits[target] += amount
-    labels = [_seen_label(page) for page in first]
-    has_endings = bool(evidence.endings)
+    for (_, target), amounts in actions.items():
+        visits[target] += sum(amounts.values())
+    names = [page.passage or first_words(page.path.comes_to) for page in first]
+    pages = list(zip(names, first, strict=True))
     return StoryMap(
         name=title,
-        labels=labels,
-        reward=[_reward(evidence, page) for page in first],
-        trap=[
-            has_endings and page.ending is None and label in traps
-            for page, label in zip(first, labels, strict=True)
-        ],
+        labels=[_ending_label(page.ending) if page.ending else name for name, page in pages],
+        reward=[evidence.endings[page.ending].reward if page.ending else None for page in first],
+        trap=[page.ending is None and name in traps for name, page in pages],
         visits=visits,
-        distance=_steps_of_nodes(edges, len(first)),
-        edges=edges,
+        distance=_steps_of_nodes(actions, len(first)),
+        actions=actions,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
-        actions=actions,
         untried=_untried(evidence, node),
         partial=not evidence.complete,
     )
 
 
-def _action_frequencies(
-    evidence: Evidence, node: dict[Hashable, int], games: int
-) -> dict[Edge, dict[str, float]]:
+def _seen_actions(evidence: Evidence, node: dict[Hashable, int]) -> dict[Edge, dict[str, float]]:
     """Return how often each action was taken along each edge, per random game."""
-    actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
+    actions: defaultdict[Edge, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for key, page in evidence.pages.items():
-        for index, successors in page.successors.items():
-            action = page.actions[index]
+        for index, successors in sorted(page.successors.items()):
             for after in successors:
-                amounts = actions[node[key], node[after]]
-                amount = evidence.steps[key, index, after] / max(games, 1)
-                amounts[action] = amounts.get(action, 0.0) + amount
-    return dict(actions)
-
-
-def _seen_label(page: PageRecord) -> str:
-    if page.ending is None:
-        return page.passage or first_words(page.path.comes_to)
-    return _ending_label(page.ending.passage, page.ending.text)
-
-
-def _reward(evidence: Evidence, page: PageRecord) -> float | None:
-    if page.ending is None:
-        return None
-    ending = evidence.endings.get(page.ending)
-    return ending.reward if ending else 0.0
+                amount = evidence.steps[key, index, after] / max(evidence.random.games, 1)
+                actions[node[key], node[after]][page.actions[index]] += amount
+    return {edge: dict(amounts) for edge, amounts in actions.items()}
 
 
 def _steps_of_nodes(edges: Collection[Edge], nodes: int) -> list[int]:

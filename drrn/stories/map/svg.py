@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +20,6 @@ EXCERPT = 300  # characters of a page's text in its tooltip
 MAX_LINKS = 12  # in the tooltip of a line
 NOT_TRIED = "not tried"
 MIN_CHIP = 14  # letters of the name of a target
-# The legend
-LEFT = 24.0
-FIRST_Y = 74.0
-LEGEND_LINE = 22.0
-SIGN = 64.0  # width of a sign, and of the space around it and its words
-LETTER = 6.8  # width of a letter
 
 
 def check_map_file(file: Path) -> None:
@@ -86,15 +79,14 @@ class Drawing:
     """A map with its layout, and the texts and sizes that the template asks for."""
 
     box_width = round(WIDTH)
+    top = 162  # of the map, below the legend
 
     def __init__(self, story: StoryMap) -> None:
         self.story = story
         self.layout = map_layout(story)
         self.boxes = list(zip(self.layout.boxes, self.layout.corners, strict=True))
         self.width = max(self.layout.width, MIN_WIDTH)
-        self.title = shorten(story.name, int((self.width - 2 * LEFT) / 10))
-        self.legend = list(self._legend())
-        self.top = self.legend[-1][-1] + LEGEND_LINE
+        self.title = shorten(story.name, int((self.width - 48) / 10))
         self.height = self.layout.height + self.top
 
     @property
@@ -118,11 +110,9 @@ class Drawing:
         story = self.story
         lines = []
         for source in line.sources:
-            edge = (source, line.target)
-            actions = story.actions.get(edge) or {"": story.edges.get(edge, 0.0)}
+            actions = story.actions[source, line.target]
             for action, frequency in sorted(actions.items(), key=lambda item: -item[1]):
-                quoted = f"“{action}” " if action else ""
-                ends = f"{story.labels[source]} {quoted}→ {story.labels[line.target]}"
+                ends = f"{story.labels[source]} “{action}” → {story.labels[line.target]}"
                 lines.append(f"{ends}: {frequency:.2g} times in a random game")
         rest = len(lines) - MAX_LINKS
         return [*lines[:MAX_LINKS], f"… and {rest} more"] if rest > 0 else lines
@@ -175,37 +165,3 @@ class Drawing:
         layer = self.layout.layer_of_node
         arrow = "→" if layer[target] > layer[source] else "↩"
         return f"{arrow} {self.story.labels[target]}"
-
-    def _legend(self) -> Iterator[tuple[str, str, float, float]]:
-        """Yield the signs that the map uses, with their meanings and positions."""
-        x = LEFT
-        y = FIRST_Y
-        for sign, words in self._signs():
-            width = SIGN + LETTER * breadth(words)
-            if x > LEFT and x + width > self.width:
-                x = LEFT
-                y += LEGEND_LINE
-            yield sign, words, x, y
-            x += width
-
-    def _signs(self) -> Iterator[tuple[str, str]]:
-        story = self.story
-        yield "page", f"a {story.noun} with its links"
-        yield "start", "the start of the story"
-        rewards = sorted({reward for reward in story.reward if reward is not None})
-        if any(rewards):
-            span = f", from {rewards[0]:g} to {rewards[-1]:g}" if len(rewards) > 1 else ""
-            yield "ending", f"an ending, coloured by reward{span}, with its share of random games"
-        elif rewards:
-            yield "unpaid", "an ending with its share of random games"
-        if any(story.trap):
-            yield "trap", "no ending can be reached from here, or not in every case"
-        yield "on", "the wider, the more often random play takes it"
-        if any(line.back for line in self.layout.lines):
-            yield "back", "leads back"
-        references = self.layout.references.items()
-        is_same = [node == target for (node, _), targets in references for target in targets]
-        if not all(is_same):
-            yield "chip", "leads back (↩) or forward (→) to the page named"
-        if any(is_same):
-            yield "again", "leads to the same page"

@@ -9,8 +9,6 @@ from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame
-from drrn.stories.formats.file import format_key
-from drrn.stories.formats.library import HOW, TITLES
 from drrn.stories.hosted.patterns import COMPUTED_LINK, MOVES
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
@@ -114,11 +112,6 @@ class Source:
             return []
         return [problem for problem in self.problems if NOWHERE not in problem.what]
 
-    @property
-    def format(self) -> str:
-        """Title of the story's format, if it can be added."""
-        return TITLES.get(format_key(self.story.format), "")
-
 
 def _links(game: AuthoredGame) -> dict[str, set[str]]:
     """Return the passages that each passage links to or displays; unparsed, those that it names."""
@@ -209,7 +202,7 @@ def broken_links(source: Source) -> list[Issue]:
     """List links to passages that do not exist; computed targets are not reported."""
     if source.engine == INK:
         return []
-    if source.engine == NATIVE and not source.unsupported and not source.format:
+    if source.engine == NATIVE and not source.unsupported:
         problems = [problem for problem in source.problems if NOWHERE in problem.what]
         return [Issue(problem.passage, problem.what, problem.line) for problem in problems]
     pages = source.story.pages.values()
@@ -235,14 +228,13 @@ def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
 def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
     """List pages that ended although they were probably not meant to."""
     issues = []
-    for key, path in evidence.ended_by_error.items():
-        if key.rule is None:
-            what = "a page that threw an error and offers nothing"
-            issues.append(Issue(key.passage, what, path=path, kind=ERROR))
     for key, ending in evidence.endings.items():
-        if key.rule is not None or key in evidence.ended_by_error:
+        if key.rule is not None:
             continue
-        if error := ENGINE_ERROR.search(ending.text):
+        if ending.failure:
+            kind = ERROR
+            what = "a page that threw an error and offers nothing"
+        elif error := ENGINE_ERROR.search(ending.text):
             kind = ERROR
             what = f"a page that shows an error: {error[0].strip()[:120]}"
         elif ending.text.strip().casefold() == BLANK:
@@ -253,7 +245,7 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
             what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
         else:
             continue
-        issues.append(Issue(key.passage, what, path=ending.path, kind=kind))
+        issues.append(Issue(key.passage, what, path=ending.failure or ending.path, kind=kind))
     return issues
 
 
@@ -295,11 +287,8 @@ def loops(evidence: Evidence) -> list[Issue]:
 
 
 def advice(source: Source, evidence: Evidence) -> list[str]:
-    """Tell the author which format to add, and what to write into the TOML."""
+    """Tell the author what to write into the TOML."""
     lines = []
-    if source.format and source.unsupported:
-        title = source.format
-        lines.append(f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
     if source.engine and evidence.pages and not evidence.endings:
         lines += [
             'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '

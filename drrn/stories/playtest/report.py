@@ -7,39 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from drrn.document import (
-    Block,
-    Bullets,
-    Cell,
-    Document,
-    Fact,
-    Facts,
-    Note,
-    Paragraph,
-    Section,
-    Severity,
-    Table,
-    literal,
-    to_html,
-)
+from drrn import document as doc
+from drrn.document import Document, Note, Section, literal
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import RULE_OF_THREE
-from drrn.stories.playtest.findings import (
-    BEHIND,
-    FAILED,
-    LOOP,
-    PASSED,
-    UNSURE,
-    Ending,
-    Findings,
-    Issue,
-)
+from drrn.stories.playtest.findings import BEHIND, FAILED, LOOP, PASSED, UNSURE, Findings, Issue
 from drrn.writing import counted, one_line, percent
 
 MAX_STEPS = 40  # of a path that are printed
 MAX_GROUP = 4  # similar issues with a note each; more share one
 MAX_ROWS = 300  # of a table of the page
-SEVERITIES: dict[str, Severity] = {FAILED: "problem", UNSURE: "warning", PASSED: "success"}
+SEVERITIES: dict[str, doc.Severity] = {FAILED: "problem", UNSURE: "warning", PASSED: "success"}
 
 
 def report(findings: Findings, command: str = "", toml: str = "") -> Document:
@@ -51,17 +29,24 @@ def report(findings: Findings, command: str = "", toml: str = "") -> Document:
         toml: The file with the expectations, for annotations.
     """
     sections = [section for section in _sections(findings, command, toml) if section.blocks]
-    head = Paragraph(headline(findings), "headline")
-    blocks: list[Block] = [head, certainty(findings), _facts(findings)]
-    return Document(literal(findings.title), blocks, sections)
+    head = doc.Paragraph(headline(findings), "headline")
+    return Document(
+        literal(findings.title), [head, certainty(findings), _facts(findings)], sections
+    )
+
+
+def report_fragment(findings: Findings) -> str:
+    """Write the report as HTML without a title, for a page that has its own."""
+    whole = report(findings)
+    head = doc.to_html(Document("", whole.blocks))
+    body = doc.to_html(Document("", (), whole.sections), limit=MAX_ROWS)
+    return f'<div class="report-head">\n{head}\n</div>\n{body}\n'
 
 
 def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
     """Yield the sections of the report; those without blocks are left out."""
     so_far = "" if findings.exact else " so far"
-    untaken = "Links whose condition never held"
-    if not findings.complete:
-        untaken = "Links not taken so far"
+    untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
     yield Section("Expectations", _checks(findings, toml))
     dead_ends = len(findings.endings) - findings.intended_endings
     more = f", and {counted(dead_ends, 'dead end')}" if dead_ends else ""
@@ -83,24 +68,16 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
         yield Section("Replay", [f"{save}; `drrn play {story} --path FILE` plays them."])
 
 
-def _advice(findings: Findings) -> list[Block]:
+def _advice(findings: Findings) -> list[Note]:
     file = findings.source if findings.left_out else ""
-    severity: Severity = "warning" if findings.left_out else "info"
+    severity: doc.Severity = "warning" if findings.left_out else "info"
     lines = map(literal, findings.advice)
     return [Note(line, severity, label="advice", file=file, line=1) for line in lines]
 
 
 def _list(title: str, items: Sequence[str]) -> Section:
-    blocks = [Bullets([literal(item) for item in items])] if items else []
+    blocks = [doc.Bullets([literal(item) for item in items])] if items else []
     return Section(f"{title} ({len(items):,})", blocks)
-
-
-def report_fragment(findings: Findings) -> str:
-    """Write the report as HTML without a title, for a page that has its own."""
-    document = report(findings)
-    head = to_html(Document("", document.blocks))
-    body = to_html(Document("", (), document.sections), limit=MAX_ROWS)
-    return f'<div class="report-head">\n{head}\n</div>\n{body}\n'
 
 
 def headline(findings: Findings) -> str:
@@ -120,19 +97,16 @@ def headline(findings: Findings) -> str:
         sentences.append("No ending: every page leads on.")
     else:
         sentences.append("No ending was found in the time.")
-    counts = [
-        f"{counted(len(issues), noun)}{suffix}"
-        for issues, noun, suffix in (
-            (findings.errors, "error", ""),
-            (findings.dead_ends, "dead end", ""),
-            (findings.broken_links, "broken link", ""),
-            (findings.never_reached, "passage", " never reached"),
-        )
-        if issues
-    ]
+    counts = {
+        "error": len(findings.errors),
+        "dead end": len(findings.dead_ends),
+        "broken link": len(findings.broken_links),
+    }
+    issues = [counted(count, noun) for noun, count in counts.items() if count]
+    if findings.never_reached:
+        issues.append(f"{counted(len(findings.never_reached), 'passage')} never reached")
     clean = "No errors, no dead ends, no broken links."
-    sentences.append(f"To look at: {', '.join(counts)}." if counts else clean)
-    return " ".join(sentences)
+    return " ".join([*sentences, f"To look at: {', '.join(issues)}." if issues else clean])
 
 
 def certainty(findings: Findings) -> str:
@@ -144,27 +118,25 @@ def certainty(findings: Findings) -> str:
         start += "Stopped early. "
     if findings.exact:
         return f"{start}Exact: solved from all of its states, not estimated."
-    games = [counted(findings.games, "random game")]
+    games = counted(findings.games, "random game")
     if findings.cut_short:
-        games[0] += f" ({findings.cut_short:,} more cut short by the clock)"
-    games.append(f"{counted(findings.searching_games, 'game')} that search for new pages")
+        games += f" ({findings.cut_short:,} more cut short by the clock)"
+    searches = f"{counted(findings.searching_games, 'game')} that search for new pages"
+    games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:
         lessons = counted(findings.agent_lessons, "game")
         count = counted(findings.agent.games, "game")
-        games.append(f"{count} by an agent that was trained on {lessons}")
+        games += f" and {count} by an agent that was trained on {lessons}"
     why = f" Not exact, since {literal(findings.why_not)}." if findings.why_not else ""
     return (
-        f"{start}Estimated in {findings.seconds:.0f} seconds from {', '.join(games[:-1])} and "
-        f"{games[-1]}: shares have their standard error (±), counts are lower bounds.{why}"
+        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: shares have their "
+        f"standard error (±), counts are lower bounds.{why}"
     )
 
 
 def scores(findings: Findings) -> str:
     """Describe what best play, random play and an agent score."""
     random = findings.random
-    length = "may never end"
-    if random and random.steps:
-        length = f"takes {random.steps} steps on average"
     top = f"The best ending found pays {findings.top_reward:g}"
     if findings.equal_rewards:
         top = "All endings pay the same (an [[ending]] in the TOML sets its reward)"
@@ -172,6 +144,7 @@ def scores(findings: Findings) -> str:
         top = f"Best play scores {findings.top_reward:g} on average"
     if random is None:
         return f"{top}; no random game was finished."
+    length = f"takes {random.steps} steps on average" if random.steps else "may never end"
     if findings.equal_rewards:
         return f"{top}; random play {length}."
     agent = ""
@@ -180,7 +153,7 @@ def scores(findings: Findings) -> str:
     return f"{top}; random play scores {random.final_reward} and {length}.{agent}"
 
 
-def _facts(findings: Findings) -> Facts:
+def _facts(findings: Findings) -> doc.Facts:
     facts = []
     for noun, covered in (("passages", findings.passages), ("links", findings.links)):
         is_whole = covered.count == covered.total
@@ -188,24 +161,24 @@ def _facts(findings: Findings) -> Facts:
         name = f"{noun} covered{'' if is_sure else ', at least'}"
         if covered.total:
             count = f"{covered.count:,} of {covered.total:,}"
-            facts.append(Fact(name, count, "info" if is_whole else "warning"))
+            facts.append(doc.Fact(name, count, "info" if is_whole else "warning"))
     endings = findings.intended_endings
-    facts.append(Fact("ending" if endings == 1 else "endings", f"{endings:,}"))
+    facts.append(doc.Fact("ending" if endings == 1 else "endings", f"{endings:,}"))
     random = findings.random
     if random and not findings.equal_rewards:
-        facts.append(Fact("random play, final reward", f"{random.final_reward.mean:,.2f}"))
+        facts.append(doc.Fact("random play, final reward", f"{random.final_reward.mean:,.2f}"))
     if findings.top_reward is not None and not findings.equal_rewards:
         name = "best play" if findings.exact else "best ending found"
-        facts.append(Fact(name, f"{findings.top_reward:,.2f}"))
+        facts.append(doc.Fact(name, f"{findings.top_reward:,.2f}"))
     if random and random.steps:
-        facts.append(Fact("steps of random play", f"{random.steps.mean:,.1f}"))
+        facts.append(doc.Fact("steps of random play", f"{random.steps.mean:,.1f}"))
     counts = [len(findings.errors), len(findings.dead_ends), len(findings.broken_links)]
-    severity: Severity = "problem" if any(counts) else "success"
+    severity: doc.Severity = "problem" if any(counts) else "success"
     numbers = " / ".join(f"{count:,}" for count in counts)
-    return Facts([*facts, Fact("errors, dead ends, broken links", numbers, severity)])
+    return doc.Facts([*facts, doc.Fact("errors, dead ends, broken links", numbers, severity)])
 
 
-def _checks(findings: Findings, toml: str) -> list[Block]:
+def _checks(findings: Findings, toml: str) -> list[Note]:
     order = list(SEVERITIES)
     checks = sorted(findings.expectations, key=lambda check: order.index(check.status))
     return [
@@ -214,7 +187,7 @@ def _checks(findings: Findings, toml: str) -> list[Block]:
             SEVERITIES[check.status],
             title=literal(check.expectation),
             label=check.status,
-            steps=steps_of(check.path) if check.status != PASSED else (),
+            steps=steps_of(check.path),
             steps_title=check.shows + _seed(check.path),
             file=toml,
             line=check.line,
@@ -224,17 +197,12 @@ def _checks(findings: Findings, toml: str) -> list[Block]:
 
 
 def _issues(
-    findings: Findings,
-    title: str,
-    issues: Sequence[Issue],
-    label: str = "",
-    *,
-    annotate: bool = False,
+    findings: Findings, title: str, issues: list[Issue], label: str = "", *, annotate: bool = False
 ) -> Section:
     """Build a section with a note for each issue; many similar ones share a note."""
     file = findings.source.lower()
     has_lines = bool(file) and not file.endswith((".html", ".htm", ".json"))
-    notes: list[Block] = []
+    notes = []
     for kind in dict.fromkeys(issue.kind for issue in issues):
         group = [issue for issue in issues if issue.kind == kind]
         together = kind in (BEHIND, LOOP) and len(group) > MAX_GROUP
@@ -242,62 +210,68 @@ def _issues(
             names = ", ".join(other.passage for other in group) if together else issue.passage
             clicks = "Clicks to the first" if together else "Clicks"
             line = f" (line {issue.line})" if issue.line and has_lines and not together else ""
-            notes.append(
-                Note(
-                    literal(issue.what),
-                    "warning",
-                    title=literal(names) + line,
-                    label=kind or label,
-                    steps=steps_of(issue.path),
-                    steps_title=f"{clicks}{_seed(issue.path)}",
-                    page="" if together else issue.passage,
-                    file=findings.source if annotate else "",
-                    line=issue.line,
-                )
+            note = Note(
+                literal(issue.what),
+                "warning",
+                title=literal(names) + line,
+                label=kind or label,
+                steps=steps_of(issue.path),
+                steps_title=f"{clicks}{_seed(issue.path)}",
+                page="" if together else issue.passage,
+                file=findings.source if annotate else "",
+                line=issue.line,
             )
+            notes.append(note)
     count = sum(max(1, len(issue.targets)) for issue in issues)
     return Section(f"{title} ({count:,})", notes)
 
 
-def _endings(findings: Findings) -> list[Block]:
+def _endings(findings: Findings) -> list[doc.Block]:
     if not findings.endings:
         none = "There is none" if findings.exact else "None was found in the time"
         return [f"{none}: every page that was seen leads on."]
-    has_best = findings.exact and not findings.equal_rewards
-    header = ["ending", "reward", "random play", "best play", "agent", "steps"]
-    columns = [0, 1, 2, *([3] if has_best else []), *([4] if findings.agent else []), 5]
-    rows = [_row(findings, ending) for ending in findings.endings]
-    table = [[row[column] for column in columns] for row in rows]
-    names = [header[column] for column in columns]
-    blocks: list[Block] = [Table("", names, table, align="l" + "r" * len(names[1:]))]
+    blocks: list[doc.Block] = [_endings_table(findings)]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
         why = "reach the step limit before an ending"
         if findings.exact:
             why = "get stuck: no ending is reachable"
-        blocks.append(Paragraph(f"{unfinished.percent} of random games {why}.", "note"))
-    found = "" if findings.exact else " found"
+        blocks.append(doc.Paragraph(f"{unfinished.percent} of random games {why}.", "note"))
+    known = "" if findings.exact else " found"
     paths = []
     for ending in findings.endings:
         steps = " → ".join(steps_of(ending.path))
         paths.append(literal(f"{ending.name}: {steps}{_seed(ending.path)}"))
-    return [*blocks, Bullets(paths, f"Shortest path{found} to each ending")]
+    return [*blocks, doc.Bullets(paths, f"Shortest path{known} to each ending")]
 
 
-def _row(findings: Findings, ending: Ending) -> list[Cell | str]:
-    name = ending.name + (" (a dead end)" if findings.is_dead_end(ending) else "")
-    last_words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
-    odds = "?"
-    share = ending.probability
-    if share and (findings.exact or share.mean):
-        odds = share.percent
-    elif findings.games > RULE_OF_THREE:
-        odds = f"below {percent(RULE_OF_THREE / findings.games)}"
-    row: list[Cell | str] = [Cell(literal(name), remark=last_words, page=ending.name)]
-    row += [f"{ending.reward:g}", Cell(odds, bar=share.mean if share else None)]
-    for share in (ending.best, ending.agent):
-        row.append(Cell(share.percent, bar=share.mean) if share else "")
-    return [*row, f"{len(ending.path or ()):,}"]
+def _endings_table(findings: Findings) -> doc.Table:
+    header = ["ending", "reward", "random play"]
+    if findings.exact and not findings.equal_rewards:
+        header.append("best play")
+    if findings.agent:
+        header.append("agent")
+    header.append("steps")
+    rows = []
+    for ending in findings.endings:
+        name = ending.name + (" (a dead end)" if findings.is_dead_end(ending) else "")
+        words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
+        cells: dict[str, doc.Cell | str] = {
+            "ending": doc.Cell(literal(name), remark=words, page=ending.name),
+            "reward": f"{ending.reward:g}",
+            "steps": f"{len(ending.path or ()):,}",
+        }
+        for column, share in (("best play", ending.best), ("agent", ending.agent)):
+            cells[column] = doc.Cell(share.percent, bar=share.mean) if share else ""
+        odds = "?"
+        share = ending.probability
+        if share and (findings.exact or share.mean):
+            odds = share.percent
+        elif findings.games > RULE_OF_THREE:
+            odds = f"below {percent(RULE_OF_THREE / findings.games)}"
+        cells["random play"] = doc.Cell(odds, bar=share.mean if share else None)
+        rows.append([cells[column] for column in header])
+    return doc.Table("", header, rows, align="l" + "r" * len(header[1:]))
 
 
 def steps_of(path: ClickPath | None) -> list[str]:

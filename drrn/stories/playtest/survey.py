@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from drrn.compiled.game import Compiled
-from drrn.compiled.search import Face
 from drrn.game.contract import Game, Observation
 from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
 from drrn.stories.authored import Explorable, explorable, paraphrases_of
@@ -39,49 +38,35 @@ def explore(
             variants = evidence.endings.setdefault(face.ending, record).variants
             if face.ending.rule is None:
                 variants.setdefault(last_words(face.text))
-    return _statistics(game, exploration.faces, exploration.stochastic)
+    faces = [(face.text, face.actions, face.hypertext) for face in exploration.faces]
+    return _statistics(game, faces, exploration.stochastic)
 
 
 def compiled_statistics(game: Game, compiled: Compiled) -> Statistics:
     """Return the statistics of a compiled game."""
-    is_stochastic = bool((np.diff(compiled.row_first) > 1).any())
-    return _statistics(game, _faces(compiled), is_stochastic)
-
-
-def _faces(compiled: Compiled) -> list[Face]:
-    """Return one face for each page and ending of a compiled game."""
-    numbers = np.column_stack([compiled.page, compiled.ending_at])
     faces = []
-    for state in np.sort(np.unique(numbers, axis=0, return_index=True)[1]):
-        page = compiled.page[state]
+    for page in np.unique(compiled.page):
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
-        faces.append(
-            Face(
-                text=compiled.texts[compiled.page_text[page]],
-                actions=tuple(compiled.actions[action] for action in actions),
-                reward=float(compiled.reward[state]),
-                hypertext=bool(compiled.page_hypertext[page]),
-            )
-        )
-    return faces
+        words = tuple(compiled.actions[action] for action in actions)
+        text = compiled.texts[compiled.page_text[page]]
+        faces.append((text, words, bool(compiled.page_hypertext[page])))
+    return _statistics(game, faces, bool((np.diff(compiled.row_first) > 1).any()))
 
 
-def _statistics(game: Game, faces: Sequence[Face], is_stochastic: bool) -> Statistics:
+def _statistics(
+    game: Game, faces: Sequence[tuple[str, tuple[str, ...], bool]], is_stochastic: bool
+) -> Statistics:
+    """Return the statistics of pages: text, actions, and whether these are in the text."""
     pages = PageStatistics()
-    for face in faces:
-        pages.add(Observation(face.text, face.actions))
-    transitions = "stochastic" if is_stochastic else "deterministic"
-    kind = str(getattr(game, "kind", None) or _kind(faces))
-    return pages.statistics(kind, transitions, game)
-
-
-def _kind(faces: Sequence[Face]) -> str:
     kinds = []
-    if any(face.actions and not face.hypertext for face in faces):
+    for text, actions, _ in faces:
+        pages.add(Observation(text, actions))
+    if any(actions and not is_hypertext for _, actions, is_hypertext in faces):
         kinds.append("choice")
-    if any(face.hypertext for face in faces):
+    if any(is_hypertext for _, _, is_hypertext in faces):
         kinds.append("hypertext")
-    return " & ".join(kinds) or "choice"
+    kind = str(getattr(game, "kind", None) or " & ".join(kinds) or "choice")
+    return pages.statistics(kind, "stochastic" if is_stochastic else "deterministic", game)
 
 
 class PageStatistics:

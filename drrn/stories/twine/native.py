@@ -1,4 +1,4 @@
-"""Which stories our interpreter plays: their format, their script, and where engines differ.
+"""Which stories our interpreter plays, their scripts, and where the engines of Twine 1 differ.
 
 A story is read as Twine 1 if it names no format (most Twee files and all of Twine 1) or an unknown
 one, unless its code is unmistakably that of another format.
@@ -10,22 +10,11 @@ import gc
 import re
 from collections.abc import Iterator
 
-from drrn.errors import InputError
 from drrn.stories.twine.script import Problem, Script, summarise
 from drrn.stories.twine.story import Story
-from drrn.stories.twine.twine1.macros import read_passage
+from drrn.stories.twine.twine1.macros import Reader
 
-VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
-# Code of the formats of Twine 2 that Twine 1 would display as text.
-FOREIGN = {
-    "SugarCube": re.compile(VARIABLE),
-    "Harlowe": re.compile(rf"\([A-Za-z][\w-]*:|{VARIABLE}|\|\w+>\["),
-    "Snowman": re.compile(r"<%=?.{0,20}"),
-    "Chapbook": re.compile(
-        r"^--$|^\[(?:if|unless|else|after|JavaScript|cont)\b[^\]\n]*\]|"
-        r"\{[a-z][\w. ]*(?::[^}\n]*)?\}"
-    ),
-}
+TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
 # Code that identifies the format of a story that names none.
 UNMISTAKABLE = {
     "Harlowe": re.compile(
@@ -42,52 +31,38 @@ SUGARCUBE_MACROS = frozenset(
     "masteraudio timed repeat textbox textarea numberbox listbox radiobutton cycle done type "
     "addclass removeclass toggleclass".split()
 )
-MACROS_AND_LINKS = re.compile(r"<<[^<>]*>>|\[\[[^\[\]]*\]\]")
 INCLUDES = "StoryIncludes"
-
-
-class ForeignError(InputError):
-    """A story that only its own engine can play."""
 
 
 def twine_2_format(story: Story) -> str:
     """Return the title of a story's format if it is one of Twine 2's, by name or code, or ''."""
     if story.format:
-        return next((title for title in FOREIGN if story.format.startswith(title.lower())), "")
+        return next((title for title in TWINE_2 if story.format.startswith(title.lower())), "")
     texts = [passage.text for passage in story.pages.values()]
     titles = (title for title, code in UNMISTAKABLE.items() if any(map(code.search, texts)))
     return next(titles, "")
 
 
-def format_of(script: Script) -> str:
-    """Return the title of the Twine 2 format by name, code or macros, or ''."""
-    by_macros = not script.story.format and script.unknown & SUGARCUBE_MACROS
-    return "SugarCube" if by_macros else twine_2_format(script.story)
+def foreign(story: Story) -> str:
+    """Return why only its own engine can play a story, or ''."""
+    if title := twine_2_format(story):
+        return f"it is a {title} story"
+    if story.start not in story.pages:
+        return f'the start "{story.start}" is not a page (give StoryData another)'
+    return ""
 
 
 def read_script(story: Story, answers: dict[str, str]) -> Script:
-    """Parse a story; its script's `problems` are what cannot be played.
-
-    Raises:
-        ForeignError: Most of the story would be missing: only its own engine can play it.
-    """
+    """Parse a story of Twine 1; its script's `problems` are what cannot be played."""
     script = Script(story, answers)
     names = frozenset(story.pages)
-    if story.start not in names:
-        raise ForeignError(
-            f'{story.source}: the start "{story.start}" is not a page: give StoryData a "start"'
-        )
-    title = twine_2_format(story)
-    script.problems += _foreign_code(story, title)
-    if script.problems and title != "SugarCube":
-        needs = f"a {title} story, which needs its own engine"
-        raise ForeignError(f"{story.source}: {needs} ({script.problems[0]})")
     collecting = gc.isenabled()
     gc.disable()  # a big story makes a million closures and no garbage
     try:
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
-            script.tags[name] = story.passages[name].tags
-            script.nodes[name] = read_passage(script, story.passages[name], names)
+            passage = story.passages[name]
+            script.tags[name] = passage.tags
+            script.nodes[name] = Reader(script, passage, names).read(passage.text)
     finally:
         if collecting:
             gc.enable()
@@ -98,19 +73,16 @@ def read_script(story: Story, answers: dict[str, str]) -> Script:
     return script
 
 
-def _foreign_code(story: Story, title: str) -> Iterator[Problem]:
-    for name, passage in story.pages.items() if title else ():
-        for number, line in enumerate(passage.text.split("\n"), 1):
-            for match in FOREIGN[title].finditer(MACROS_AND_LINKS.sub("", line)):
-                what = f"{match.group()} ({title} code) is not supported"
-                yield Problem(passage.line_in_file(number), name, what, number)
+def is_sugarcube(script: Script) -> bool:
+    """Return whether a story that names no format has macros of SugarCube."""
+    return not script.story.format and not script.unknown.isdisjoint(SUGARCUBE_MACROS)
 
 
 def complaint(script: Script) -> str:
     """Return one line for each cause of problems, under a sentence that names the remedy."""
     count = len(script.problems)
-    things = f"{count} thing{'s' * (count > 1)} in this {format_of(script)} story"
-    things = things.replace("  ", " ")
+    kind = "SugarCube story" if is_sugarcube(script) else "story"
+    things = f"{count} thing{'s' * (count > 1)} in this {kind}"
     head = f"{script.story.source}: {things} cannot be played (lenient play leaves them out):"
     return "\n  ".join([head, *summarise(script.problems)])
 

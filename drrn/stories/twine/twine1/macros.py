@@ -1,4 +1,4 @@
-"""Macros of the classic Twine 1 formats.
+"""Reads passages of the classic Twine 1 formats: their markup and macros as nodes over a page.
 
 A new macro is a function with `@macro("name")`.
 """
@@ -7,19 +7,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
+from drrn.errors import InputError, did_you_mean
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Link, Node, Page
-from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Script
-from drrn.stories.twine.story import Passage, split_link
-from drrn.stories.twine.twine1.expressions import parse_parameters
-from drrn.stories.twine.twine1.markup import PLAIN, Reader, discard, link_at, shortened
+from drrn.stories.twine.page import Expression, Link, Node, Page
+from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Problem, Script
+from drrn.stories.twine.story import Passage, split_link, unescape_html
+from drrn.stories.twine.twine1.expressions import parse, parse_parameters
+from drrn.stories.twine.twine1.markup import PLAIN, Piece, link_at, pieces
 
+DEEPEST = 40  # nested blocks
+MOST_HINTS = 20  # "did you mean"s in one story: each compares all names
 MOST_PRINTED = 1_000  # texts with markup that one <<print>> caches
+BLOCK_TAGS = frozenset(
+    "br p div h1 h2 h3 h4 h5 h6 li ul ol tr table blockquote center hr html pre".split()
+)
+EXTERNAL = re.compile(
+    r"^(?:[a-z]+:)?//|^(?:mailto|javascript|data):|^www\.|^#|\.(?:html?|png|jpe?g|gif|pdf)$", re.I
+)
 ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
 QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
-Macro = Callable[[Reader, str, str], None]  # takes the reader, the arguments, the whole source
+Words = Callable[[Page], str]
+Macro = Callable[["Reader", str, str], None]  # takes the reader, the arguments, the whole source
 MACROS: dict[str, Macro] = {}
 
 
@@ -33,30 +44,269 @@ def macro(names: str) -> Callable[[Macro], Macro]:
     return register
 
 
-def read_passage(script: Script, passage: Passage, names: frozenset[str]) -> Node:
-    script.links.setdefault(passage.name, set())
-    return Reader(script, passage, names, _add_macro).read(passage.text)
+@dataclass
+class OpenBlock:
+    """An <<if>>, <<silently>> or <<nobr>> without its end yet."""
+
+    kind: str
+    line: int
+    outer: list[Node]  # the nodes around it
+    glued: bool  # whether line breaks are removed around it
+    condition: Expression
+    branches: list[tuple[Expression, Node]] = field(default_factory=list)
 
 
-def _add_macro(reader: Reader, source: str) -> None:
-    """Add a known macro, a bare variable, or a passage by its name."""
-    inside = source[2:-2].strip()
-    name, arguments = (*inside.split(None, 1), "", "")[:2]
-    lower = name.lower()
-    # the macro that `/name` or `endname` ends
-    block = next((lower.removeprefix(p) for p in ("/", "end") if lower.startswith(p)), "")
-    if name in MACROS:
-        MACROS[name](reader, arguments, source)
-    elif name.startswith("$"):
-        _print(reader, inside, source)
-    elif name in reader.names:
-        _display_short(reader, name, arguments, source)
-    elif lower in MACROS:
-        MACROS[lower](reader, arguments, source)
-    elif block not in reader.script.unknown:  # an unknown macro is reported without its end
-        reader.script.unknown.add(lower)
-        what = "the macro <<{}>> is not supported".format
-        reader.problem(what(shortened(name)), cause=what(shortened(lower)))
+class Reader:
+    """Makes nodes of the markup of one passage; adds problems to the script."""
+
+    def __init__(self, script: Script, passage: Passage, names: frozenset[str]) -> None:
+        self.script = script
+        self.passage = passage
+        self.names = names
+        self.links = script.links.setdefault(passage.name, set())
+        self.line = 1  # of the passage
+        self.glued = "nobr" in passage.tags
+        self.blocks: list[OpenBlock] = []
+        self.nodes: list[Node] = []
+        self.words: list[str] = []
+
+    def read(self, source: str) -> Node:
+        for piece in pieces(source):
+            self._add_piece(piece)
+            self.line += piece.source.count("\n")
+        while self.blocks:
+            kind = self.blocks[-1].kind
+            self.problem(f"<<{kind}>> has no <<end{kind}>>", self.blocks[-1].line)
+            self.close()
+        self.flush()
+        return in_sequence(self.nodes)
+
+    def read_inner(self, source: str) -> Node:
+        """Read markup inside markup: a link's label, or a variable that contains a link."""
+        inner = Reader(self.script, self.passage, self.names)
+        inner.line = self.line
+        return inner.read(source)
+
+    def _add_piece(self, piece: Piece) -> None:
+        """Add a piece; comments, styles, bold and italic, and the signs of lists add nothing."""
+        kind = piece.kind
+        if kind == "text":
+            self.print(unescape_html(piece.source))
+        elif kind == "verbatim":
+            self.print(piece.parts[0])
+        elif kind == "url":
+            self.print(piece.source)
+        elif kind == "dash":
+            self.print("—")
+        elif kind == "tag" and piece.parts[0] in BLOCK_TAGS:
+            self.words.append("\n")  # even inside <<nobr>>
+        elif kind == "macro":
+            self._add_macro(piece.source)
+        elif kind == "link":
+            label, target, setter = piece.parts
+            self.add_link(label, target, setter, piece.source)
+        elif kind == "image" and piece.parts[0]:
+            self.add_link("", piece.parts[0], "", piece.source)
+        elif kind == "unclosed":
+            ending = ">>" if piece.source == "<<" else "]]"
+            self.problem(f"{shortened(piece.parts[0])} has no closing {ending}")
+
+    def _add_macro(self, source: str) -> None:
+        """Add a known macro, a bare variable, or a passage by its name."""
+        inside = source[2:-2].strip()
+        name, arguments = (*inside.split(None, 1), "", "")[:2]
+        lower = name.lower()
+        # the macro that `/name` or `endname` ends
+        block = next((lower.removeprefix(p) for p in ("/", "end") if lower.startswith(p)), "")
+        if name in MACROS:
+            MACROS[name](self, arguments, source)
+        elif name.startswith("$"):
+            _print(self, inside, source)
+        elif name in self.names:
+            _display_short(self, name, arguments, source)
+        elif lower in MACROS:
+            MACROS[lower](self, arguments, source)
+        elif block not in self.script.unknown:  # an unknown macro is reported without its end
+            self.script.unknown.add(lower)
+            what = "the macro <<{}>> is not supported".format
+            self.problem(what(shortened(name)), cause=what(shortened(lower)))
+
+    # --- nodes
+
+    def print(self, text: str) -> None:
+        if self.glued:
+            text = text.replace("\n", "")
+        if text:
+            self.words.append(text)
+
+    def add(self, node: Node) -> None:
+        self.flush()
+        self.nodes.append(node)
+
+    def flush(self) -> None:
+        """Make one node of consecutive text."""
+        if self.words:
+            text = "".join(self.words)
+            self.words.clear()
+            self.nodes.append(lambda page: page.print(text))
+
+    def problem(self, what: str, line: int | None = None, cause: str = "") -> None:
+        self.script.problems.append(self._problem(what, line or self.line, cause))
+
+    def _problem(self, what: str, line: int, cause: str = "") -> Problem:
+        return Problem(self.passage.line_in_file(line), self.passage.name, what, line, cause)
+
+    def expression(self, source: str, macro: str) -> Expression | None:
+        """Return the parsed expression, or None after adding a problem."""
+        cache = self.script.expressions
+        try:
+            if source not in cache:
+                cache[source] = parse(source, self.script.facts, self.script.answers)
+            return cache[source]
+        except ExpressionError as error:
+            self.problem(f"{shortened(macro)}: {error}", cause=str(error))
+            return None
+
+    # --- links
+
+    def add_link(
+        self,
+        label: str,
+        target: str,
+        setter: str,
+        source: str,
+        mark: Words | None = None,
+        *,
+        vanishes: bool = False,
+    ) -> None:
+        """Add a link to a passage, itself or by an expression; an external link is plain text.
+
+        A link with a mark becomes plain text, or vanishes, once that cell is set: when the link,
+        or another with the same mark, was taken.
+        """
+        where = self.target(target, source, "leads to")
+        if where is None:
+            text = self.label(label or target)
+            self.add(lambda page: page.print(text(page)))
+            return
+        words = self.label(label or target) if label or target in self.names else where
+        effect = None
+        if setter.strip() and (expression := self.expression(setter, source)):
+            effect = (setter, expression)
+
+        def node(page: Page) -> None:
+            cell = mark(page) if mark else None
+            is_taken = cell is not None and js.truth(page.read(cell))
+            if is_taken and vanishes:
+                return
+            name = where(page)
+            if name in self.names and not is_taken:
+                page.pieces.append(Link(words(page), name, effect, cell))
+            else:
+                page.print(words(page))
+
+        self.add(node)
+
+    def target(self, target: str, source: str, verb: str) -> Words | None:
+        """Return the target of a link or display; None if it is not a passage."""
+        if target in self.names:
+            self.links.add(target)
+            return lambda page: target
+        if EXTERNAL.search(target):
+            return None
+        if "$" in target or "(" in target:
+            expression = self.expression(target, source)
+            return self._computed(expression, source, verb) if expression else None
+        self.problem(self._missing(source, verb, target))
+        return None
+
+    def _computed(self, expression: Expression, source: str, verb: str) -> Words:
+        location = self._problem("", self.line)
+
+        def target(page: Page) -> str:
+            name = js.string(expression(page))
+            if name not in self.names and not self.script.lenient:
+                raise InputError(f"{location}{self._missing(source, verb, name)}")
+            return name
+
+        return target
+
+    def _missing(self, source: str, verb: str, name: str) -> str:
+        few = len(self.script.problems) < MOST_HINTS
+        hint = did_you_mean(name[:100], self.names) if few else ""
+        return f'{shortened(source)} {verb} no passage: there is no "{shortened(name)}".{hint}'
+
+    def label(self, source: str) -> Words:
+        """Return a link's label, which may contain markup and macros."""
+        if PLAIN.fullmatch(source):
+            return lambda page: source
+        inner = self.read_inner(source)
+        return lambda page: "".join(
+            piece if isinstance(piece, str) else piece.label for piece in page.capture(inner)
+        )
+
+    # --- blocks
+
+    def open(self, kind: str, condition: Expression = lambda page: True) -> None:
+        if len(self.blocks) >= DEEPEST:
+            location = self._problem(f"more than {DEEPEST} nested blocks", self.line)
+            raise InputError(
+                f"{self.script.story.source}, {location}: use <<elseif>> or <<display>>"
+            )
+        self.flush()
+        self.blocks.append(OpenBlock(kind, self.line, self.nodes, self.glued, condition))
+        self.nodes = []
+        self.glued |= kind == "nobr"
+
+    def branch(self, condition: Expression) -> None:
+        """Start the next branch of the open <<if>>."""
+        self.flush()
+        block = self.blocks[-1]
+        block.branches.append((block.condition, in_sequence(self.nodes)))
+        block.condition = condition
+        self.nodes = []
+
+    def close(self) -> None:
+        self.branch(lambda page: False)
+        block = self.blocks.pop()
+        self.nodes = block.outer
+        self.glued = block.glued
+        branches = block.branches
+        first = branches[0][1]
+        if block.kind == "silently":
+            self.add(lambda page: discard(page.capture(first)))
+        elif block.kind == "nobr":
+            self.add(first)
+        else:
+            self.add(lambda page: _run_first_true(page, branches))
+
+
+def in_sequence(nodes: list[Node]) -> Node:
+    if len(nodes) == 1:
+        return nodes[0]
+    steps = tuple(nodes)
+
+    def run(page: Page) -> None:
+        for step in steps:
+            step(page)
+
+    return run
+
+
+def _run_first_true(page: Page, branches: list[tuple[Expression, Node]]) -> None:
+    for condition, node in branches:
+        if js.truth(condition(page)):
+            page.run_nested(node)
+            return
+
+
+def discard(_: object) -> None:
+    """Return nothing, as a node does."""
+
+
+def shortened(source: str) -> str:
+    source = " ".join(source.split())
+    return source if len(source) <= 60 else source[:57] + "…" + source[-2:]
 
 
 # --- values
@@ -73,6 +323,10 @@ def _set(reader: Reader, arguments: str, source: str) -> None:
 def _forget(reader: Reader, arguments: str, source: str) -> None:
     for variable in re.findall(r"\$\w+", arguments):
         reader.add(_write(variable, 0))
+
+
+def _write(variable: str, value: js.Value) -> Node:
+    return lambda page: page.write(variable, value)
 
 
 @macro("print")
@@ -128,13 +382,13 @@ def _display(reader: Reader, arguments: str, source: str) -> None:
 
 
 def _display_short(reader: Reader, name: str, arguments: str, source: str) -> None:
-    reader.script.links[reader.passage.name].add(name)
+    """Display a passage with parameters."""
+    reader.links.add(name)
     try:
-        parameters = parse_parameters(arguments, reader.script.facts)
+        values = parse_parameters(arguments, reader.script.facts)
     except ExpressionError as error:
         reader.problem(f"{shortened(source)}: {error}", cause=str(error))
         return
-    values = [reader.guarded(parameter, source) for parameter in parameters]
     reader.add(lambda page: page.display(name, tuple(value(page) for value in values)))
 
 
@@ -144,35 +398,20 @@ def _display_short(reader: Reader, name: str, arguments: str, source: str) -> No
 @macro("choice")
 def _choice(reader: Reader, arguments: str, source: str) -> None:
     """Add a link that becomes plain text once one of the page's choices was taken."""
-    label, target, setter = _link(arguments)
-    link = reader.separate(lambda: reader.add_link(label, target, setter, source, _choice_cell))
-    words = reader.label(label or target)
-    reader.add(
-        lambda page: page.print(words(page)) if page.read(_choice_cell(page)) else link(page)
-    )
-
-
-def _choice_cell(page: Page) -> str:
-    return f"chosen {page.passage}"
+    reader.add_link(*_link(arguments), source, lambda page: f"chosen {page.passage}")
 
 
 @macro("actions")
 def _actions(reader: Reader, arguments: str, source: str) -> None:
     """Add a list of passages, each until it was taken."""
     for name in _words(arguments):
-        _action(reader, name, source)
+        reader.words.append("\n")
+        reader.add_link("", name, "", source, _clicked(name), vanishes=True)
+        reader.words.append("\n")
 
 
-def _action(reader: Reader, name: str, source: str) -> None:
-    mark = f"clicked {name}"
-
-    def item() -> None:
-        reader.break_line()
-        reader.add_link("", name, "", source, lambda page: mark)
-        reader.break_line()
-
-    link = reader.separate(item)
-    reader.add(lambda page: None if page.read(mark) else link(page))
+def _clicked(name: str) -> Words:
+    return lambda page: f"clicked {name}"
 
 
 @macro("button")
@@ -240,6 +479,21 @@ def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, in
     return label, steps, target
 
 
+def _words(arguments: str) -> list[str]:
+    return [next(filter(None, match.groups()), "") for match in ARGUMENT.finditer(arguments)]
+
+
+def _link(arguments: str) -> tuple[str, str, str]:
+    """Return label, target and setter of `[[label|target][…]]` or `"target" "label"`."""
+    if (start := arguments.find("[[")) >= 0 and (link := link_at(arguments, start)):
+        _, body, setter = link
+        return (*split_link(body), setter)
+    words = _words(arguments) or [""]
+    first, _, second = words[0].partition("|")  # `label|target` in one word
+    label = first if second else ""
+    return (words[1] if len(words) > 1 else label), second or first, ""
+
+
 # --- blocks
 
 
@@ -265,7 +519,7 @@ def _else_if(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("silently nobr")
 def _block(reader: Reader, arguments: str, source: str) -> None:
-    reader.open("nobr" if source[2:].strip().lower().startswith("nobr") else "silently")
+    reader.open(source[2:-2].split()[0].lower())
 
 
 @macro("endif endsilently endnobr /if /silently /nobr")
@@ -274,22 +528,3 @@ def _end(reader: Reader, arguments: str, source: str) -> None:
     name = source[2:-2].split()[0].lower().lstrip("/").removeprefix("end")
     if reader.blocks and reader.blocks[-1].kind == name:
         reader.close()
-
-
-def _words(arguments: str) -> list[str]:
-    return [next(filter(None, match.groups()), "") for match in ARGUMENT.finditer(arguments)]
-
-
-def _link(arguments: str) -> tuple[str, str, str]:
-    """Return label, target and setter of `[[label|target][…]]` or `"target" "label"`."""
-    if (start := arguments.find("[[")) >= 0 and (link := link_at(arguments, start)):
-        _, body, setter = link
-        return (*split_link(body), setter)
-    words = _words(arguments) or [""]
-    first, _, second = words[0].partition("|")  # `label|target` in one word
-    label = first if second else ""
-    return (words[1] if len(words) > 1 else label), second or first, ""
-
-
-def _write(variable: str, value: js.Value) -> Node:
-    return lambda page: page.write(variable, value)
