@@ -77,8 +77,8 @@ class Hall(Walk):
 
     doors, more = 2000, 0
 
-    def look_around(self):
-        seen = super().look_around()
+    def current_page(self):
+        seen = super().current_page()
         doors = tuple(f"door {number % 10} of row {number // 10}" for number in range(self.doors))
         return Observation(
             seen.text + " so on" * self.more, doors if seen.actions else (), seen.reward

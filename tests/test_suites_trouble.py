@@ -86,10 +86,12 @@ def test_a_run_continues_when_environments_die(stand_ins, caplog):
 class Careless:
     """A game with an action fewer: all but the one that hangs; every seventh step dies, whatever was chosen."""
 
-    name, max_steps = "careless", 3
+    name = "careless"
+    max_steps = 3
 
     def __init__(self, game):
-        self.game, self.steps = game, 0
+        self.game = game
+        self.steps = 0
 
     @property
     def stopped(self):

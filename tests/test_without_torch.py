@@ -1,4 +1,4 @@
-"""Authors work without PyTorch: stories are tested, inspected and played; training says what to install."""
+"""Without PyTorch stories are tested, inspected and played, and training names the package to install."""
 
 import os
 import subprocess
@@ -68,7 +68,7 @@ def test_stories_are_tested_inspected_and_played(drrn_command, arguments):
     ],
     ids=lambda words: words[0],
 )
-def test_what_needs_pytorch_says_how_to_install_it(drrn_command, arguments):
+def test_a_command_that_needs_pytorch_names_the_installation(drrn_command, arguments):
     result = drrn_command(*arguments)
     assert result.returncode == 2
     assert "pip install 'drrn[torch]'" in result.stderr and result.stderr.count("\n") == 1
@@ -77,12 +77,12 @@ def test_what_needs_pytorch_says_how_to_install_it(drrn_command, arguments):
 @pytest.mark.parametrize(
     "call", ["drrn.trainer('long-watch')", "drrn.load('run')", "drrn.resume('run')", "drrn.Trainer"]
 )
-def test_so_does_the_api(drrn_command, call):
+def test_a_function_that_needs_pytorch_names_the_installation(drrn_command, call):
     result = drrn_command(code=f"import drrn; {call}")
     assert "InputError: torch is not installed: pip install 'drrn[torch]'" in result.stderr
 
 
-def test_help_is_fast(drrn_command):
+def test_help_takes_little_cpu_time(drrn_command):
     before = os.times().children_user
     assert drrn_command("--help").returncode == 0
     assert os.times().children_user - before < 0.3
