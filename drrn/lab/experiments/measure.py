@@ -220,8 +220,8 @@ def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str]
     states = {mark(text): text for text in compiled.texts}
     actions = {mark(text): text for text in compiled.actions}
     try:
-        pair = (actions[example.good.mark], actions[example.poor.mark])
-        return (states[example.state.mark], *pair)
+        pair = (actions[example.good["mark"]], actions[example.poor["mark"]])
+        return (states[example.state["mark"]], *pair)
     except KeyError:
         return None
 
@@ -243,7 +243,7 @@ def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) ->
         q = trainer.agent.ask(state, [action for _, action in actions])
         for replica, seed in enumerate(trainer.settings.run.seeds):
             for (kind, action), value in zip(actions, q[replica].tolist(), strict=True):
-                key = {"seed": seed, "state": example.state.mark, "kind": kind}
+                key = {"seed": seed, "state": example.state["mark"], "kind": kind}
                 rows.append({**key, "action": mark(action), "q": round(value, 4)})
     return rows
 
@@ -294,7 +294,7 @@ class Trace:
             vectors = np.stack([each["vectors"][replica] for each in tensors])
             points = plane(vectors.astype(np.float64)).tolist()
             for episodes, tensor, three in zip(times, tensors, points, strict=True):
-                key = {"seed": seed, "episodes": episodes, "state": self.example.state.mark}
+                key = {"seed": seed, "episodes": episodes, "state": self.example.state["mark"]}
                 q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
                 for role, (x, y), value in zip(ROLES, three, q, strict=True):
                     point = {"x": round(x, 4), "y": round(y, 4), "q": value}

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
@@ -285,13 +285,7 @@ def cost(game: str, variant: Variant, settings: Settings) -> float:
 # --- The states whose Q-values are reported
 
 MADE_UP = ("positive", "negative", "irrelevant")
-
-
-class Text(NamedTuple):
-    """A text of a game: its mark, and its meaning in our own words."""
-
-    mark: str
-    gloss: str
+Text = dict[str, str]  # a text of a game: its "mark", and its "gloss": its meaning in our own words
 
 
 @dataclass(frozen=True)
@@ -303,20 +297,11 @@ class Example:
     good: Text
     poor: Text
     made_up: dict[str, list[str]]  # by kind
-    embedding: bool  # whether its embeddings are recorded during training
+    embedding: bool = False  # whether its embeddings are recorded during training
 
 
-EXAMPLES = tuple(
-    Example(
-        game=entry["game"],
-        state=Text(entry["mark"], entry["gloss"]),
-        good=Text(**entry["good"]),
-        poor=Text(**entry["poor"]),
-        made_up={kind: entry[kind] for kind in MADE_UP},
-        embedding=entry.get("embedding", False),
-    )
-    for entry in read_toml(Path(__file__).with_name("examples.toml"))["state"]
-)
+_EXAMPLES = read_toml(Path(__file__).with_name("examples.toml"))["example"]
+EXAMPLES = [Example(**entry) for entry in _EXAMPLES]
 
 
 def examples_of(game: str) -> list[Example]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import traceback
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any
@@ -35,7 +36,7 @@ class Event:
     why: str = ""  # it failed
 
 
-class Workers(ABC):
+class Workers(AbstractContextManager["Workers"]):
     """Runs jobs at once, on this machine or on a cluster. Closing it stops all running jobs."""
 
     attempts: int  # how often a job is started if its worker dies each time
@@ -55,9 +56,6 @@ class Workers(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stop all running jobs."""
-
-    def __enter__(self) -> Workers:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -295,18 +295,18 @@ def examples_section(results: ResultSet) -> list[Block]:
 def _example_table(results: ResultSet, example: Example) -> Table:
     values: dict[tuple[str, str], list[float]] = {}
     for row in results.rows(example.game, BEST, ".examples"):
-        if row["state"] == example.state.mark:
+        if row["state"] == example.state["mark"]:
             values.setdefault((row["kind"], row["action"]), []).append(row["q"])
     lines = []  # description, text, kind, mark of the action
     for kind, action in (("good", example.good), ("poor", example.poor)):
-        lines.append((f"in the game, {kind}", action.gloss, kind, action.mark))
+        lines.append((f"in the game, {kind}", action["gloss"], kind, action["mark"]))
     same = "the same in other words"
     for kind, action_mark in values:
         if kind.endswith(" paraphrased"):
             lines.append((f"paraphrased, {kind.split()[0]}", same, kind, action_mark))
     for kind in plan.MADE_UP:
         lines += [(f"made up, {kind}", text, kind, mark(text)) for text in example.made_up[kind]]
-    theirs = published("examples", example.state.mark)
+    theirs = published("examples", example.state["mark"])
     rows: list[Cells] = []
     for description, text, kind, action_mark in lines:
         cells: Cells = [description, text, spread(summary(values.get((kind, action_mark), [])))]
@@ -314,7 +314,7 @@ def _example_table(results: ResultSet, example: Example) -> Table:
             cells.append(decimal(theirs[kind]) if kind in theirs else "")
         rows.append(cells)
     header = ["", "Action", "Q", *["the paper"] * bool(theirs)]
-    return Table(f"{results.title(example.game)}: {example.state.gloss}", header, rows)
+    return Table(f"{results.title(example.game)}: {example.state['gloss']}", header, rows)
 
 
 def embeddings_section(results: ResultSet) -> list[Block]:
@@ -326,7 +326,7 @@ def embeddings_section(results: ResultSet) -> list[Block]:
 
 def _plane(results: ResultSet, example: Example) -> list[Plot]:
     rows = results.rows(example.game, BEST, ".embeddings")
-    if not rows or rows[0]["state"] != example.state.mark:
+    if not rows or rows[0]["state"] != example.state["mark"]:
         return []
     seed = rows[0]["seed"]
     looks: dict[int, dict[str, list[float | None]]] = {}
@@ -335,7 +335,7 @@ def _plane(results: ResultSet, example: Example) -> list[Plot]:
             looks.setdefault(row["episodes"], {})[row["role"]] = [row["x"], row["y"], row["q"]]
     title = results.title(example.game)
     points = [{"episodes": episodes, **points} for episodes, points in sorted(looks.items())]
-    glosses = {name: getattr(example, name).gloss for name in ("state", "good", "poor")}
+    glosses = {name: getattr(example, name)["gloss"] for name in ("state", "good", "poor")}
     caption = PROSE["plane"].format(title=title, seed=seed, **glosses).replace("..", ".")
     data = {"title": title, "looks": points}
     return [plot(f"embeddings-{example.game}", caption, "plane", data)]
