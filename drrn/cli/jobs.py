@@ -19,7 +19,6 @@ from drrn.lab.experiments.workers import (
     Workers,
     in_order,
     run_all,
-    seconds_per_cost,
     time_left_text,
 )
 from drrn.settings import all_settings
@@ -81,17 +80,14 @@ def run_jobs(
         until: No job is started after this time of the monotonic clock.
         is_done: Whether a job is done.
     """
-    missing: list[Job] = []
-    finished: list[Job] = []
-    for job in jobs:
-        (finished if is_done(job) else missing).append(job)
-    print(f"{len(finished)} of {len(jobs)} {text}", flush=True)
+    missing = [job for job in jobs if not is_done(job)]
+    print(f"{len(jobs) - len(missing)} of {len(jobs)} {text}", flush=True)
     if not missing:
         return []
     if until is None:
         missing = in_order(missing)
     failed = []
-    display = Display(missing, workers, seconds_per_cost(finished), until)
+    display = Display(missing, workers, until)
     try:
         for event in run_all(itertools.takewhile(lambda _: is_before(until), missing), workers):
             display.update(event)
@@ -118,14 +114,12 @@ def failure_error(failed: list[Event], total: int) -> InputError:
 class Display:
     """Prints a line for each finished job; on a terminal, a status line names the running ones."""
 
-    def __init__(
-        self, jobs: list[Job], workers: Workers, seconds: float, until: float | None = None
-    ) -> None:
+    def __init__(self, jobs: list[Job], workers: Workers, until: float | None = None) -> None:
         self.total = len(jobs)
         self.finished = 0
         self.workers = workers
         self.until = until
-        self.estimate = Estimate(jobs, workers.slots(), seconds)
+        self.estimate = Estimate(jobs, workers.slots())
         self.running: dict[str, str] = {}  # round and score, by name
         self.show = status_line()
         print(f"{self._time_left()}, {workers.slots()} at a time", flush=True)

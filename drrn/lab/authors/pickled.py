@@ -115,11 +115,9 @@ class _Machine:
         self.stack.append(tuple(self._pop_mark()))
 
     def do_dict(self, _: None) -> None:
-        items = self._pop_mark()
+        if self._pop_mark():
+            raise ValueError("in protocol 0, the items of a dict follow it")
         self.stack.append({})
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            self.stack += [key, value]
-            self.do_setitem()
 
     def do_append(self, _: None) -> None:
         value = self.stack.pop()
@@ -127,7 +125,7 @@ class _Machine:
             raise TypeError("not a list")
         self.stack[-1].append(value)
 
-    def do_setitem(self, _: None = None) -> None:
+    def do_setitem(self, _: None) -> None:
         value = self.stack.pop()
         key = self.stack.pop()
         if not isinstance(key, str) or not isinstance(self.stack[-1], dict):

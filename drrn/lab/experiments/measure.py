@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.episodes import play_episodes, random_policy, summarise
+from drrn.game.make import is_suite
 from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
@@ -256,13 +258,13 @@ ROLES = ("state", "good", "poor")
 Points = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class Trace:
     """Saves the embeddings of an example in a run's folder, so that a resumed run has them."""
 
-    def __init__(self, folder: Path, example: Example, texts: tuple[str, str, str]) -> None:
-        self.folder = folder
-        self.example = example
-        self.texts = texts
+    folder: Path
+    example: Example
+    texts: tuple[str, str, str]  # state, good and poor action
 
     @staticmethod
     def of(folder: Path, game: str, compiled: Compiled | None) -> Trace | None:
@@ -329,8 +331,10 @@ STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most
 STATISTICS += "transitions pages actions".split()
 
 
-def facts(game: Game, settings: Settings) -> dict[str, Any]:
+def facts(game: Game, settings: Settings, source: str) -> dict[str, Any]:
     """Return a game's facts by name; None: unknown. The settings give α and γ of softmax play."""
+    if is_suite(source):
+        return _suite_facts(game, source)
     try:
         compiled = compile_game(game, limit=MOST_STATES)
         findings = inspect_game(game, compiled)
@@ -355,7 +359,10 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
     }
     if scores.random_return is not None and statistics.kind == "parser":
         values |= {"random_return": scores.random_return, "best_return": scores.best_return}
-        values |= _quest_facts(compiled, limit) if compiled else {}
+        if compiled:
+            by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
+            values["random_done"] = exact_good_share(compiled, random_play(compiled, limit))
+            values["best_done"] = exact_good_share(compiled, by_best)
     if paraphrases := statistics.paraphrases.get(DEFAULT_SET):
         values |= {
             "paraphrases": paraphrases.pairs,
@@ -366,7 +373,7 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
     return values
 
 
-def suite_facts(game: Game, source: str) -> dict[str, Any]:
+def _suite_facts(game: Game, source: str) -> dict[str, Any]:
     """Return the facts of a suite's game: its name without folders, and scores of random play."""
     suite, _, rest = source.partition(":")
     path, question, options = rest.partition("?")
@@ -396,11 +403,3 @@ def softmax_scores(compiled: Compiled, settings: Settings, limit: int) -> dict[s
         point = fixed_point(compiled, alpha, gamma, limit, n_steps=n_steps)
         values[name] = point.final_reward if point else None
     return values
-
-
-def _quest_facts(compiled: Compiled, limit: int) -> dict[str, float]:
-    by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
-    return {
-        "random_done": exact_good_share(compiled, random_play(compiled, limit)),
-        "best_done": exact_good_share(compiled, by_best),
-    }

@@ -14,7 +14,7 @@ from drrn.lab.reports import result_set
 from drrn.lab.reports.claims import best_baseline, control, depth_effect, label
 from drrn.lab.reports.figures import Plot, curves_of, plot
 from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
-from drrn.lab.reports.texts import FACTS, MODELS, PROSE, published
+from drrn.lab.reports.texts import FACTS, MODELS, PARAPHRASES, PROSE, REFERENCES, published
 
 Cells = list[Cell | str]
 
@@ -119,15 +119,12 @@ def best_cell(score: Summary | None, best: float | None) -> Cell:
 
 def _reference_table(results: ResultSet, game: str) -> Table:
     """Reference scores: look-up table, random play, fixed point, best possible, people."""
-    exact = "" if results.fact(game, "best_final_reward") is None else ", exact"
-    facts = {
-        f"Random play{exact}": "random_final_reward",
-        "Fixed point of Q-learning, exact": "one_step_at_rest",
-        "Softmax of the true Q-values, exact": "true_q_softmax",
-        "Best possible, exact": "best_final_reward",
-    }
+    exact = results.fact(game, "best_final_reward") is not None
     rows = [[f"{MODELS['table']}, a control", results.text(game, TABLE), ""]]
-    rows += [[text, results.fact_text(game, name, 2), ""] for text, name in facts.items()]
+    for name, text in REFERENCES.items():
+        is_sampled = name == "random_final_reward" and not exact
+        text += "" if is_sampled else ", exact"
+        rows.append([text, results.fact_text(game, name, 2), ""])
     people = published("people", game)
     rows += [[f"People, {kind}", "", decimal(score)] for kind, score in people.items()]
     columns = 3 if people else 2
@@ -213,14 +210,8 @@ def paraphrases_section(results: ResultSet) -> list[Block]:
 
 def _paraphrase_facts(results: ResultSet, games: Sequence[str]) -> Table:
     """Measure how much the paraphrases differ from the originals."""
-    measures = {
-        "paraphrases": ("Paraphrased actions", 0, 1.0),
-        "paraphrased_pairs": ("Unique pairs of state and action", 0, 1.0),
-        "oov_rate": ("Words that no action has, %", 1, 100.0),
-        "bleu": ("BLEU-4", 3, 1.0),
-    }
     rows = []
-    for name, (text, digits, scale) in measures.items():
+    for name, (text, digits, scale) in PARAPHRASES.items():
         row: Cells = [text]
         for game in games:
             ours = results.fact(game, name)
