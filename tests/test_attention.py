@@ -6,7 +6,7 @@ import torch
 
 from drrn.models import Pages
 from drrn.models.attention import positions
-from tests.small_readers import TEXTS, reader
+from tests.models import TEXTS, encoder_model
 
 
 def by_hand(model, side, text, other_side, other):
@@ -24,7 +24,7 @@ def by_hand(model, side, text, other_side, other):
 
 
 def test_q_is_that_of_the_equation():
-    model = reader("attention", layers=1)
+    model = encoder_model("attention", layers=1)
     model.weights["state place b"] += 0.5
     for place, action in enumerate((0, 3)):
         state = by_hand(model, "state", 2, "action", action)
@@ -43,7 +43,7 @@ def test_q_of_a_pair_does_not_depend_on_what_else_is_in_the_batch(name, encoders
 
     other = encoders[1] and encoder_of(encoders[1])
     model, chance = (
-        reader(encoders[0], seeds=(0, 1), name=name, action_encoder=other),
+        encoder_model(encoders[0], seeds=(0, 1), name=name, action_encoder=other),
         np.random.default_rng(0),
     )
     states = chance.integers(0, len(TEXTS), (2, 40))
@@ -57,7 +57,7 @@ def test_q_of_a_pair_does_not_depend_on_what_else_is_in_the_batch(name, encoders
 
 
 def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
-    model, chance = reader("attention"), np.random.default_rng(0)
+    model, chance = encoder_model("attention"), np.random.default_rng(0)
     pages = Pages(
         chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3))
     )
