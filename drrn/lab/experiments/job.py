@@ -14,7 +14,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.game.make import make
+from drrn.game.make import is_suite, make
 from drrn.game.optional import close, fingerprint_of, sources_of
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
@@ -47,7 +47,6 @@ class Job:
     commit: str
     device: str = "cpu"
     vectors: str | None = None  # hash of the word vectors, if the settings name some
-    suite: bool = False  # whether the game belongs to a suite: it has fewer facts
 
     @property
     def name(self) -> str:
@@ -184,7 +183,7 @@ class Job:
         return files
 
     def _store_facts(self, game: Game, start: float) -> None:
-        if self.suite:
+        if is_suite(self.source):
             facts = measure.suite_facts(game, self.source)
         else:
             facts = measure.facts(game, self.settings)

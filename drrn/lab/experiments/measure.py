@@ -25,7 +25,7 @@ from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
 from drrn.models.drrn import DRRN
-from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
+from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
@@ -72,26 +72,18 @@ def final_scores(
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     rollouts: Rollouts = fast or SteppedRollouts(game, model)
     alpha = settings.exploration.alpha
+    seeds = settings.run.seeds
     number = settings.run.rounds + 1  # a round of its own, for the random draws
     scores: Scores = []
     for policy, count in episodes.items():
-        exact = exact_scores(fast, policy, settings, step_limit_of(game))
-        sampled = evaluate(rollouts, [policy], alpha, count, settings.run.seeds, number)
+        # None if a choice depends on the order of the actions, or on earlier pages.
+        exact: list[Score | None] = [None] * len(seeds)
+        if fast is not None and not model.sees_menu and policy != "best":
+            probabilities = fast.probabilities(policy_of(policy, alpha))
+            exact = [policy_score(fast.game, each, step_limit_of(game)) for each in probabilities]
+        sampled = evaluate(rollouts, [policy], alpha, count, seeds, number)
         scores += [(each, exact[each.replica]) for each in sampled]
     return scores
-
-
-def exact_scores(
-    rollouts: CompiledRollouts | None, policy: str, settings: Settings, max_steps: int
-) -> list[Score | None]:
-    """Return the expected score of each replica.
-
-    It is None if a choice depends on the order of the actions, or on earlier pages.
-    """
-    if rollouts is None or rollouts.model.sees_menu or policy == "best":
-        return [None] * len(settings.run.seeds)
-    probabilities = rollouts.probabilities(policy_of(policy, settings.exploration.alpha))
-    return [policy_score(rollouts.game, each, max_steps) for each in probabilities]
 
 
 def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: bool) -> list[Row]:

@@ -265,11 +265,8 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     return settings_for(settings, unusual)
 
 
-def cost(game: str, variant: Variant, *, strong: bool = False) -> float:
-    """Return the relative duration of a job with the usual rounds and seeds.
-
-    `strong`: whether a variant of a sweep uses the strong recipe's learner.
-    """
+def cost(game: str, variant: Variant, settings: Settings) -> float:
+    """Return the relative duration of a job with the usual rounds and seeds."""
     costs = PLAN["cost"]
     of_strong: float = costs["strong"].get(game, 12.0)
     of_game: float = costs["game"].get(game, 3.0)
@@ -277,12 +274,12 @@ def cost(game: str, variant: Variant, *, strong: bool = False) -> float:
         return of_strong
     if variant.name in costs["job"]:
         return float(costs["job"][variant.name]) * of_game
-    size = (0.7 + 0.003 * (variant.hidden or 100)) * (1.25 if variant.layers == 2 else 1.0)
-    shape: float = costs["interaction"].get(variant.interaction, 1.0)
-    shape *= 1.7 if variant.shared else 1.0
-    if strong:
-        return of_strong / 2 * size * shape
-    return float(costs["model"].get(variant.model, 2.0)) * size * shape * of_game
+    model = settings.model
+    shape: float = (0.7 + 0.003 * model.hidden) * costs["interaction"].get(model.interaction, 1.0)
+    shape *= (1.25 if model.layers == 2 else 1.0) * (1.7 if model.shared else 1.0)
+    if settings.learner.name != "q-learning":  # in a sweep
+        return shape * of_strong / 2
+    return shape * float(costs["model"].get(model.name, 2.0)) * of_game
 
 
 # --- The states whose Q-values are reported

@@ -182,7 +182,7 @@ def job_cost(job: Job) -> float:
         return 0.0
     run = job.settings.run
     seeds = run.replicas / SEEDS.get(job.variant.group, PAPER.run.replicas)
-    usual = cost(job.game, job.variant, strong=job.settings.learner.name != "q-learning")
+    usual = cost(job.game, job.variant, job.settings)
     rounds = usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
     return START + rounds + START
 
@@ -237,9 +237,6 @@ class Estimate:
         """Return the seconds until all jobs are done; at least those of the longest job."""
         left = [whole - self.done.get(key, (0.0,))[0] for key, whole in self.costs.items()]
         return self._rate() * max(sum(left) / max(1, self.slots), max(left, default=0.0))
-
-    def seconds_per_job(self) -> float:
-        return self._rate() * sum(self.costs.values()) / max(1, len(self.costs))
 
     def _rate(self) -> float:
         """Return the duration of a unit of cost."""

@@ -272,13 +272,13 @@ def _prediction_table(results: ResultSet, game: str) -> Table:
 def _scatter(results: ResultSet, game: str) -> list[Plot]:
     """Plot Q-values of original and paraphrased actions, of one seed as in the paper."""
     seeds = results.pairs(game, BEST)
-    record = results.record(game, BEST)
     r2 = results.predictive_r2(game, BEST)[0]
-    if not (seeds and record and r2):
+    if not seeds or not r2:
         return []
     points = [list(pair) for pair in seeds[0]]
     title = results.title(game)
-    facts = {"title": title, "seed": record["wanted"]["seed"], "r2": decimal(r2.mean, 2)}
+    seed = results.wanted(game, BEST, "seed")
+    facts = {"title": title, "seed": seed, "r2": decimal(r2.mean, 2)}
     caption = PROSE["scatter"].format(pairs=len(points), **facts)
     return [plot(f"paraphrases-{game}", caption, "scatter", {"title": title, "points": points})]
 

@@ -46,10 +46,10 @@ def write_report(
         write(folder.root / "figures" / f"{name}.svg", as_file(svg))
     for path in _obsolete_figures(folder, whole):
         path.unlink()
-    texts = _texts(folder, results, whole, drawings, readme, beyond)
-    for path, text in texts.items():
+    reports = _reports(folder, whole, drawings)
+    for path, text in {**reports, **_blocks(folder, results, readme, beyond)}.items():
         write(path, text)
-    return [folder.root / "RESULTS.md", folder.root / "report.html"]
+    return list(reports)
 
 
 def differences(
@@ -72,7 +72,7 @@ def differences(
         elif not is_unchanged(svg):
             messages.append(f"{path}: it was edited after it was drawn")
     messages += [f"{path}: it has no rows" for path in _obsolete_figures(folder, whole)]
-    texts = _texts(folder, results, whole, drawings, readme, beyond)
+    texts = {**_reports(folder, whole, drawings), **_blocks(folder, results, readme, beyond)}
     for path, expected in texts.items():
         pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
         for number, (line, other) in enumerate(pairs, 1):
@@ -83,19 +83,17 @@ def differences(
     return messages
 
 
-def _texts(
-    folder: Results,
-    results: ResultSet,
-    whole: Document,
-    drawings: Mapping[str, str],
-    readme: Path | None,
-    beyond: Path | None,
+def _reports(folder: Results, whole: Document, drawings: Mapping[str, str]) -> dict[Path, str]:
+    page = results_page(whole, drawings)
+    markdown = results_markdown(whole)
+    return {folder.root / "RESULTS.md": markdown, folder.root / "report.html": page}
+
+
+def _blocks(
+    folder: Results, results: ResultSet, readme: Path | None, beyond: Path | None
 ) -> dict[Path, str]:
-    """Return the text that each file must have."""
-    texts = {
-        folder.root / "RESULTS.md": results_markdown(whole),
-        folder.root / "report.html": results_page(whole, drawings),
-    }
+    """Return the texts of files that have a block of the report."""
+    texts = {}
     if readme is not None:
         texts[readme] = with_headline(readme, results, folder.root)
     if beyond is not None:
