@@ -9,7 +9,7 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.twine.renderer import Renderer
-from tests.runs import resuming, train
+from tests.runs import resume_command, train
 from tests.sample_games import Walk
 
 
@@ -68,7 +68,7 @@ def test_a_run_goes_on_with_the_files_outside_that_it_was_allowed(tale, tmp_path
     toml.write_text(tale.read_text().replace("tale.twee", "../tale.twee"))
     assert train(toml, tmp_path / "run", "--rounds", "1") == 2
     assert train(toml, tmp_path / "run", "--rounds", "1", "--outside") == 0
-    assert main(resuming(tmp_path / "run")) == 0
+    assert main(resume_command(tmp_path / "run")) == 0
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2"]) == 0
 
 
