@@ -48,8 +48,8 @@ def market():
 
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
-def test_every_compiled_game_keeps_the_contract(name, shuffle, located):
-    check_game(drrn.compile_game(drrn.make(located(name), shuffle=shuffle)), episodes=5)
+def test_every_compiled_game_keeps_the_contract(name, shuffle, game_path):
+    check_game(drrn.compile_game(drrn.make(game_path(name), shuffle=shuffle)), episodes=5)
 
 
 def test_a_hidden_coin_makes_two_states_of_one_page(story):

@@ -4,7 +4,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from tests.runs import resuming, train
+from tests.runs import resume_command, train
 
 PARAPHRASES = "original\tparaphrase\nGo out.\tLeave.\n"
 
@@ -43,5 +43,5 @@ def test_a_resumed_run_may_use_the_outside_files_that_it_was_allowed(tale, tmp_p
     toml.write_text(tale.read_text().replace("tale.twee", "../tale.twee"))
     assert train(toml, tmp_path / "run", "--rounds", "1") == 2
     assert train(toml, tmp_path / "run", "--rounds", "1", "--outside") == 0
-    assert main(resuming(tmp_path / "run")) == 0
+    assert main(resume_command(tmp_path / "run")) == 0
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2"]) == 0

@@ -26,7 +26,7 @@ COMMAND = [
     *SET,
 ]
 TWO = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "2"]
-pytestmark = pytest.mark.usefixtures("jobs_here")
+pytestmark = pytest.mark.usefixtures("jobs_in_process")
 
 
 @pytest.fixture(scope="module")
@@ -245,7 +245,7 @@ def test_two_at_once_in_one_folder_are_refused_by_name(swept, capsys):
     assert "another `drrn sweep` is running" in capsys.readouterr().err
 
 
-def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, own_modules, capsys):
+def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, import_folder, capsys):
     (tmp_path / "broken.py").write_text(
         "import drrn\n"
         "class Game:\n"

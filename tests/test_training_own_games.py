@@ -17,9 +17,9 @@ from drrn.game.contract import Observation
 from drrn.learning.fast import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.runs import numbers, same
+from tests.runs import results_of, same_results
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
-from tests.small_trainings import CPU, SMALL, alike, biases
+from tests.trainings import CPU, SMALL, biases, same_weights
 
 GAMES = {
     "ten lines of Python": Walk,
@@ -81,7 +81,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(
     list(resumed.train())
     whole = drrn.trainer(opened(), paper=True, **settings)
     list(whole.train())
-    assert alike(resumed, whole) and resumed.rows == whole.rows
+    assert same_weights(resumed, whole) and resumed.rows == whole.rows
     assert not any(
         np.array_equal(a, b) for a, b in zip(first, biases(whole), strict=True)
     )  # it has learned
@@ -249,7 +249,7 @@ def test_a_round_that_was_interrupted_is_learned_once(caplog):
     with caplog.at_level("WARNING"):
         assert [f.transitions for f in trainer.train()] == [f.transitions for f in whole.train()]
     assert (
-        alike(trainer, whole)
+        same_weights(trainer, whole)
         and "round was interrupted while it learned" in caplog.text
         and not trainer.is_torn
     )
@@ -325,7 +325,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
     once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
     assert [finished.transitions > 0 for finished in lazy.train()] == [True, False, False]
     list(once.train())
-    assert alike(lazy, once)
+    assert same_weights(lazy, once)
     with pytest.raises(drrn.InputError, match="must be a class or a function of"):
         drrn.trainer(fork, paper=True, learner="builtins:__doc__", **SMALL)
 
@@ -333,7 +333,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
 # --- from the command line
 
 
-def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, own_modules):
+def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
     source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
@@ -438,4 +438,4 @@ def test_same_numbers_by_the_command_and_by_python(tmp_path, fork, tale):
     trainer = Trainer(drrn.make(tale), settings, CPU)
     list(trainer.train())
     trainer.save(tmp_path / "again")
-    assert same(numbers(tmp_path / "run"), numbers(tmp_path / "again"))
+    assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "again"))

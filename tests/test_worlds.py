@@ -214,7 +214,7 @@ def test_what_makes_no_sense_costs_a_tenth_and_what_is_in_vain_a_hundredth(house
 
 
 @pytest.mark.slow
-def test_games_lists_the_worlds(capsys, known_games):
+def test_games_lists_the_worlds(capsys, shared_compile_cache):
     assert main(["games"]) == 0
     told = capsys.readouterr().out
     assert "Home World" in told and "The Comet House" in told
