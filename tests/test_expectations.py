@@ -4,7 +4,7 @@ import pytest
 
 from drrn.errors import InputError
 from drrn.stories.twine.rules import read_expectations
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 
 @pytest.fixture

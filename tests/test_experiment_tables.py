@@ -233,8 +233,8 @@ def ours():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_GAMES)
-def test_published_files_contain_no_text_of_the_papers_games(located, name):
-    phrases = phrases_of(compile_game(drrn.make(located(name))))
+def test_published_files_contain_no_text_of_the_papers_games(game_path, name):
+    phrases = phrases_of(compile_game(drrn.make(game_path(name))))
     for path, text in ours().items():
         assert quoted(phrases, text) == [], path
 
@@ -272,8 +272,8 @@ def quoted(phrases, text):
         ("night-market", "night-market"),
     ],
 )
-def test_the_example_states_are_in_the_games_and_our_actions_are_not(located, key, name):
-    compiled = compile_game(drrn.make(located(name)))
+def test_the_example_states_are_in_the_games_and_our_actions_are_not(game_path, key, name):
+    compiled = compile_game(drrn.make(game_path(name)))
     texts, actions = ({mark(text) for text in side} for side in (compiled.texts, compiled.actions))
     known = {word for action in compiled.actions for word in words(action)}
     mine = [example for example in EXAMPLES if example.game == key]

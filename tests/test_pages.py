@@ -18,7 +18,7 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Issue
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.report import report, report_fragment
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 EXPECTED = '[[expect]]\nbest = ">= 20"\n[[expect]]\nreachable = "Island"\n'
 HOSTILE = FORK.replace("Go out.", "<script>alert(1)</script>").replace(

@@ -25,7 +25,7 @@ from drrn.stories.playtest.report import certainty
 from drrn.stories.playtest.report import report as build_report
 from drrn.stories.playtest.solve import ShortestPaths
 from drrn.writing import percent
-from tests.small_ink import STALL
+from tests.ink_stories import STALL
 from tests.tiny_engine import tiny_story
 
 TALE = """\

@@ -32,6 +32,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.files import make_folder, remove_leftovers, write_atomically
 from drrn.game.contract import Game
@@ -56,6 +57,8 @@ LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError,
 class Trainable(Protocol):
     """What a run needs of a trainer."""
 
+    game: Game
+    compiled: Compiled | None
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
@@ -189,18 +192,6 @@ class Run:
             raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
         return reference
 
-    def computed_reference(self) -> scores.ReferenceScores | None:
-        """Return the reference scores, computed if necessary; None if its game cannot be opened."""
-        if (reference := self.reference()) is not None:
-            return reference
-        settings = self.settings
-        try:
-            game = self.open_game()
-            compiled = scores.compiled_or_none(game, settings)
-            return scores.reference_scores(game, compiled, settings.run.evaluation_episodes)
-        except InputError:
-            return None
-
     def compare(
         self, other: Run, column: str = "softmax_final_reward", number: int | None = None
     ) -> dict[str, Any]:
@@ -311,9 +302,14 @@ class Run:
         if config := self._new_config(trainer):
             storage.replace_files(self.folder, config)
 
-    def save_reference(self, reference: scores.ReferenceScores) -> None:
-        """Save the reference scores."""
-        storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(reference))})
+    def ensure_reference(self, trainer: Trainable) -> scores.ReferenceScores:
+        """Return the reference scores, which are computed and saved if the run has none."""
+        reference = self.reference()
+        if reference is None:
+            episodes = trainer.settings.run.evaluation_episodes
+            reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
+            storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(reference))})
+        return reference
 
     def write_card(self) -> None:
         """Write the model card, unless the user has edited it."""

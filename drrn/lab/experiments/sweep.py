@@ -242,24 +242,20 @@ class Sweep:
             vectors=vectors_digest(vectors) if vectors else None,
         )
 
-    def jobs(
-        self, budget: int | None, *, at_random: bool, seed: int
-    ) -> tuple[list[Job], list[str]]:
+    def jobs(self, budget: int | None, seed: int) -> tuple[list[Job], list[str]]:
         """Return the jobs to choose by, and a sentence for each combination that is impossible.
 
         Args:
             budget: The largest number of jobs; a larger grid is sampled.
-            at_random: Sample the grid even if it is smaller.
             seed: Of the sample.
         """
         most = min(budget or MAX_JOBS, MAX_JOBS)
         size = self.grid.size
-        if budget is None and not at_random and size > MAX_JOBS:
-            raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs) or 30m")
-        sampled = at_random or size > most
+        if budget is None and size > MAX_JOBS:
+            raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs)")
         jobs = list[Job]()
         errors = list[str]()
-        for changes in self.grid.at_random(seed) if sampled else self.grid.in_order():
+        for changes in self.grid.at_random(seed) if size > most else self.grid.in_order():
             try:
                 if not self.remote:
                     check_memory(self.settings(changes, self.tuning))

@@ -217,9 +217,6 @@ class Estimate:
         left = [whole - self.done.get(key, (0.0,))[0] for key, whole in self.costs.items()]
         return self._rate() * max(sum(left) / max(1, self.slots), max(left, default=0.0))
 
-    def seconds_per_job(self) -> float:
-        return self._rate() * sum(self.costs.values()) / max(1, len(self.costs))
-
     def _rate(self) -> float:
         """Return the duration of a unit of cost."""
         seconds = WEIGHT * SECONDS + sum(seconds for _, seconds in self.done.values())
