@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from drrn.compiled.game import Compiled
 from drrn.errors import InputError
-from drrn.files import make_folder, remove_leftovers, write_atomically
+from drrn.files import make_folder, remove_leftovers
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.processes import is_locked, locked
@@ -323,10 +323,6 @@ class Run:
     def card(self) -> bytes:
         """Return the model card, from the other files of the run."""
         return model_card(self.config, self.rounds(), self.reference()).encode()
-
-    def write(self, name: str, text: str) -> None:
-        """Write another file to the folder, without a hash."""
-        write_atomically(self.folder / name, text.encode())
 
     def restore(self, trainer: Trainable) -> None:
         """Restore the trainer to the state after the last finished round.
