@@ -115,11 +115,11 @@ def test_every_module_and_public_class_has_a_docstring():
 def test_the_choices_of_settings_are_the_registered_names():
     from drrn import models, settings
     from drrn.learning import learners, optimisers
-    from drrn.models import drrn, encoders
+    from drrn.models import drrn
 
     assert tuple(models.MODELS) == settings.MODELS
     assert tuple(drrn.INTERACTIONS) == settings.INTERACTIONS
-    assert tuple(encoders.ENCODERS) == settings.ENCODERS
+    assert tuple(models.ENCODERS) == settings.ENCODERS
     assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 

@@ -159,7 +159,7 @@ class _Parser:
         self.facts.written.add(variable[1:])
         # A plain assignment must not read the old value: it would split the story's states.
         if sign != "=":
-            value = _apply(ASSIGNMENTS[sign], self._variable(variable), value)
+            value = _apply(OPERATORS[sign[:-1]], self._variable(variable), value)
 
         def write(page: Page) -> Value:
             result = value(page)
