@@ -18,6 +18,7 @@ from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.game import Compiled
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
+from drrn.files import write_atomically
 from drrn.game.contract import Game
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite
@@ -119,7 +120,8 @@ def save_step_counts(run: Run, trainer: Trainer) -> None:
     """Add the steps that each seed has played to the run's folder, if the learner counts them."""
     if isinstance(trainer.learner, QLearning) and trainer.settings.learner.keep:
         counts = [buffer.count for buffer in trainer.learner.memories]
-        run.write(PLAYED, json.dumps({**_step_counts(run), str(trainer.round): counts}))
+        text = json.dumps({**_step_counts(run), str(trainer.round): counts})
+        write_atomically(run.folder / PLAYED, text.encode())
 
 
 def _step_counts(run: Run) -> dict[str, list[int]]:
