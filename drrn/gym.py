@@ -23,6 +23,8 @@ require("gymnasium", "gym")
 import gymnasium  # noqa: E402
 from gymnasium.vector.utils import create_shared_memory  # noqa: E402
 
+Action = int | np.integer[Any] | str
+Info = dict[str, Any]
 MOST_ACTIONS = {"long-watch": 4, "night-market": 9}
 
 
@@ -73,17 +75,13 @@ class StoryEnv(gymnasium.Env[str, Any]):
         """The fingerprint of the game, so that results belong to it."""
         return fingerprint_of(self.game)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[str, Info]:
         super().reset(seed=seed)
         self._steps = 0
         self._show(self.game.reset(seed))
         return self._page.text, self._info()
 
-    def step(
-        self, action: int | np.integer[Any] | str
-    ) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         index = self._index(action)
         if index is None:
             reward = self._refused
@@ -103,12 +101,11 @@ class StoryEnv(gymnasium.Env[str, Any]):
     def _show(self, observation: Observation) -> None:
         count = len(observation.actions)
         if count > self._most_actions:
-            raise InputError(
-                f"a page has {count} actions; make the environment with most_actions={count}"
-            )
+            cure = f"make the environment with most_actions={count}"
+            raise InputError(f"a page has {count} actions; {cure}")
         self._page = observation
 
-    def _index(self, action: int | np.integer[Any] | str) -> int | None:
+    def _index(self, action: Action) -> int | None:
         """Return the index of an action; None if it is not available."""
         actions = self._page.actions
         if not actions:
@@ -117,7 +114,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
             return actions.index(action) if action in actions else None
         return int(action) if 0 <= int(action) < len(actions) else None
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         mask = np.zeros(self._most_actions, dtype=np.int8)
         mask[: len(self._page.actions)] = 1
         return {"admissible_commands": list(self._page.actions), "action_mask": mask}

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 EXPECTED = """
@@ -109,7 +109,7 @@ def small_story() -> list[dict[str, Any]]:
     ]
 
 
-DROP = """files => {
+DROP_FILES = """files => {
   const transfer = new DataTransfer();
   for (const file of files) transfer.items.add(new File([file.text], file.name, { type: file.mimeType }));
   for (const name of ["dragover", "drop"]) {
@@ -118,7 +118,7 @@ DROP = """files => {
 }"""
 
 # Texts whose contrast with their background is below 4.5, or 3 if they are large (WCAG, AA).
-FAINT = """() => {
+LOW_CONTRAST_TEXTS = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {
     canvas.clearRect(0, 0, 1, 1);
@@ -153,7 +153,7 @@ FAINT = """() => {
 }"""
 
 # Controls without a name for screen readers.
-NAMELESS = """() => [...document.querySelectorAll("a[href], button, input, select, summary")].filter((element) => {
+UNNAMED_CONTROLS = """() => [...document.querySelectorAll("a[href], button, input, select, summary")].filter((element) => {
   if (!element.checkVisibility() || element.closest("svg")) return false;
   const labels = [...(element.labels || [])].map((label) => label.textContent).join("");
   return !(element.getAttribute("aria-label") || labels || element.textContent).trim();

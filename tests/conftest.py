@@ -13,10 +13,10 @@ from hypothesis import settings
 import drrn
 from drrn.runs.curve import draw_run
 from drrn.stories.twine.story_game import StoryGame
-from tests.imitation import add_imitation, clone
-from tests.jobs_here import JobsHere
+from tests.experiment_jobs import InProcessWorkers
+from tests.imitation import add_imitation, write_clone
 from tests.paper_games import ABSENT, SHARED
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 Story = Callable[..., StoryGame]
 
@@ -37,7 +37,7 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def undrawn_curves() -> Iterator[None]:
+def placeholder_curves() -> Iterator[None]:
     """A run's curve is a stand-in, since drawing one takes longer than a small run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -47,16 +47,16 @@ def undrawn_curves() -> Iterator[None]:
 
 
 @pytest.fixture
-def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+def real_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """The curve is drawn after all."""
     monkeypatch.setattr("drrn.runs.curve.draw_run", draw_run)
 
 
 @pytest.fixture(scope="module")
-def jobs_here() -> Iterator[None]:
+def jobs_in_process() -> Iterator[None]:
     """The jobs of a command are done in this process, not in ones of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.cli.jobs.Processes", JobsHere)
+        patch.setattr("drrn.lab.experiments.workers.Processes", InProcessWorkers)
         yield
 
 
@@ -96,7 +96,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def known_games(home: Path, session_home: Path) -> None:
+def shared_compile_cache(home: Path, session_home: Path) -> None:
     """In the data folder of the test's own, games that other tests compiled need not be compiled again."""
     (session_home / "cache").mkdir(parents=True, exist_ok=True)
     home.mkdir()
@@ -104,7 +104,7 @@ def known_games(home: Path, session_home: Path) -> None:
 
 
 @pytest.fixture
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working folder of the test's own."""
     monkeypatch.chdir(tmp_path)
 
@@ -112,7 +112,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def imitation(tmp_path: Path) -> Path:
     """Something like a clone of the authors' repository."""
-    return clone(tmp_path / "text-games")
+    return write_clone(tmp_path / "text-games")
 
 
 @pytest.fixture(scope="session")
@@ -121,12 +121,12 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder / "home"))
-        made, _ = add_imitation(clone(folder / "text-games"))
+        made, _ = add_imitation(write_clone(folder / "text-games"))
         return made.path
 
 
 @pytest.fixture
-def located(request: pytest.FixtureRequest) -> Callable[[str], str | Path]:
+def game_path(request: pytest.FixtureRequest) -> Callable[[str], str | Path]:
     """What `make` opens for a name in a test's list: `FIXTURE/FILE` lies in the folder that the fixture gives."""
 
     def found(name: str) -> str | Path:
@@ -145,7 +145,7 @@ def tale(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def import_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The current folder is the test's own; what is imported from there is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))

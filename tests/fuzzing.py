@@ -25,7 +25,7 @@ from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.script import ExpressionError, Facts
 from drrn.stories.twine.twine1.expressions import parse
-from tests.fuzz_material import (
+from tests.fuzz_corpus import (
     GOOD_HTML,
     GOOD_TOML,
     GOOD_TWEE,
@@ -35,15 +35,15 @@ from tests.fuzz_material import (
     TOKENS,
     TOML_SNIPPETS,
 )
+from tests.ink_stories import STALL
 from tests.runs import SMALL, SMALL_STRONG
-from tests.small_ink import STALL
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 WHAT = """Mutate stories, expressions, TOMLs, Ink and run folders for so many minutes. Each case must work, or be
 refused in one sentence; those that do neither are kept in a folder, which is named, and the exit code is 1."""
 
 
-def mutated(text, cuts):
+def mutate(text, cuts):
     """The text with some of it cut out and snippets put in."""
     for place, length, snippet in cuts:
         at = int(place * len(text))
@@ -51,7 +51,7 @@ def mutated(text, cuts):
     return text
 
 
-def flipped(data, flips):
+def flip_bytes(data, flips):
     data = bytearray(data)
     for place, byte in flips:
         data[int(place * (len(data) - 1))] = byte
@@ -90,7 +90,7 @@ def random_flips(chance):
     return [(chance.random(), chance.randrange(256)) for _ in range(chance.randint(1, 5))]
 
 
-def evaluated(source):
+def check_expression(source):
     """An expression has a value, or says in a few words why not."""
     try:
         expression = parse(source, Facts())
@@ -116,24 +116,22 @@ def a_story(folder, chance):
         [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")]
     )
     path = folder / name
-    text = mutated(good, random_cuts(chance, SNIPPETS)).encode("utf-8", "surrogatepass")
-    path.write_bytes(flipped(text, random_flips(chance)) if chance.random() < 0.3 else text)
+    text = mutate(good, random_cuts(chance, SNIPPETS)).encode("utf-8", "surrogatepass")
+    path.write_bytes(flip_bytes(text, random_flips(chance)) if chance.random() < 0.3 else text)
     play(path, lenient=chance.random() < 0.6)
     if chance.random() < 0.1:
         command(["inspect", str(path), "--limit", "100", "--json", "--lenient"])
 
 
 def an_expression(_, chance):
-    evaluated(" ".join(chance.choices(TOKENS, k=chance.randint(1, 14))))
+    check_expression(" ".join(chance.choices(TOKENS, k=chance.randint(1, 14))))
 
 
 def a_toml(folder, chance):
     (folder / "tale.twee").write_text(GOOD_TWEE)
     path = folder / "tale.toml"
-    text = mutated(GOOD_TOML, random_cuts(chance, TOML_SNIPPETS, 3)).encode(
-        "utf-8", "surrogatepass"
-    )
-    path.write_bytes(flipped(text, random_flips(chance)) if chance.random() < 0.2 else text)
+    text = mutate(GOOD_TOML, random_cuts(chance, TOML_SNIPPETS, 3)).encode("utf-8", "surrogatepass")
+    path.write_bytes(flip_bytes(text, random_flips(chance)) if chance.random() < 0.2 else text)
     play(path, lenient=chance.random() < 0.8, within=folder)
     if chance.random() < 0.1:
         command(["test", str(path), "--games", "5", "--lenient"])
@@ -141,10 +139,10 @@ def a_toml(folder, chance):
 
 def an_ink_story(folder, chance):
     path = folder / "tale.json"
-    text = mutated(json.dumps(STALL), random_cuts(chance, JSON_SNIPPETS, 2)).encode(
+    text = mutate(json.dumps(STALL), random_cuts(chance, JSON_SNIPPETS, 2)).encode(
         "utf-8", "surrogatepass"
     )
-    path.write_bytes(flipped(text, random_flips(chance)) if chance.random() < 0.3 else text)
+    path.write_bytes(flip_bytes(text, random_flips(chance)) if chance.random() < 0.3 else text)
     play(path)
 
 
@@ -179,7 +177,7 @@ def damage(path, chance):
     if kind == 0:
         path.write_bytes(data[: int(chance.random() * len(data))])
     elif kind == 1 and data:
-        path.write_bytes(flipped(data, random_flips(chance)))
+        path.write_bytes(flip_bytes(data, random_flips(chance)))
     elif kind == 2:
         path.write_bytes(chance.choice([b"", b"{}", b"[]", b"null", b"\xff\xfe", b"PK\x03\x04"]))
     elif kind == 3:
@@ -187,7 +185,7 @@ def damage(path, chance):
     elif kind == 4:
         path.write_bytes(chance.choice(sorted(path.parent.iterdir())).read_bytes())
     elif kind == 5:
-        text = mutated(data.decode("latin-1"), random_cuts(chance, JSON_SNIPPETS, 3))
+        text = mutate(data.decode("latin-1"), random_cuts(chance, JSON_SNIPPETS, 3))
         path.write_bytes(text.encode("latin-1", "replace"))
     elif path.suffix == ".json":
         path.write_bytes(other_json(data, chance))

@@ -169,7 +169,7 @@ GATE = {
 }
 
 
-def clone(folder: Path, simulator: str = CROSSING, story: bytes | None = None) -> Path:
+def write_clone(folder: Path, simulator: str = CROSSING, story: bytes | None = None) -> Path:
     """The folder with all files that the games are made from."""
     place = folder / "simulators"
     place.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def clone(folder: Path, simulator: str = CROSSING, story: bytes | None = None) -
 
 
 @contextmanager
-def as_published(folder: Path) -> Iterator[None]:
+def treat_as_published(folder: Path) -> Iterator[None]:
     """Let the present files of an imitation count as the published ones."""
     hashes = dict(PUBLISHED)
     for name in PUBLISHED:
@@ -203,7 +203,7 @@ def as_published(folder: Path) -> Iterator[None]:
 
 def add_imitation(folder: Path, **options: bool) -> tuple[Origin, bool]:
     """Install the games of an imitation."""
-    with as_published(folder):
+    with treat_as_published(folder):
         return add_games(folder, **options)
 
 
@@ -211,21 +211,26 @@ def pickled_story(passages: dict, start: str) -> bytes:
     """Protocol 0, as Python 2 wrote instances of a class without ancestors."""
     nodes = b""
     for name, (text, actions, links) in passages.items():
-        fields = written("text") + written(text) + b"s"
+        fields = pickled_string("text") + pickled_string(text) + b"s"
         for key, words in (("actions", actions), ("links", links)):
-            fields += written(key) + b"(l" + b"".join(written(word) + b"a" for word in words) + b"s"
-        nodes += written(name) + b"(i__main__\nStoryNode\n(d" + fields + b"bs"
-    return b"((d" + nodes + written(start) + b"p1\nt."
+            fields += (
+                pickled_string(key)
+                + b"(l"
+                + b"".join(pickled_string(word) + b"a" for word in words)
+                + b"s"
+            )
+        nodes += pickled_string(name) + b"(i__main__\nStoryNode\n(d" + fields + b"bs"
+    return b"((d" + nodes + pickled_string(start) + b"p1\nt."
 
 
 def pickled_words(words: list[str]) -> bytes:
     return (
         b"(dp1\n"
-        + b"".join(written(word) + f"I{i}\ns".encode() for i, word in enumerate(words))
+        + b"".join(pickled_string(word) + f"I{i}\ns".encode() for i, word in enumerate(words))
         + b"."
     )
 
 
-def written(text: str) -> bytes:
+def pickled_string(text: str) -> bytes:
     """`S'…'`: the repr of a Python 2 string, whose bytes are UTF-8."""
     return b"S" + repr(text.encode("utf-8"))[1:].encode("ascii") + b"\n"

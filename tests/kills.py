@@ -23,7 +23,7 @@ from unittest import mock
 
 from drrn.cli import main
 from tests.runs import SMALL
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 WHAT = """Kill train, resume, reproduce and sweep at random moments and begin them again, until they end; every byte
 that they leave must be what a run that was never killed leaves."""
@@ -118,7 +118,7 @@ def _timeless(path: Path) -> bytes:
     return json.dumps(record, sort_keys=True).encode()
 
 
-def is_of_an_orphan(error: str) -> bool:
+def is_orphan_traceback(error: str) -> bool:
     """Whether all that was thrown came of workers whose parent was killed before it had told them what to do: nothing
     but multiprocessing's own lines, and a pipe that nobody holds any more."""
     places = re.findall(r'^ +File "(.*?)"', error, re.MULTILINE)
@@ -199,7 +199,7 @@ class KillTest:
             self._wait_for_a_moment(process)
             process.send_signal(signal.SIGKILL)
         out, error = process.communicate(timeout=300)
-        quiet = "Traceback" not in error or (kill and is_of_an_orphan(error))
+        quiet = "Traceback" not in error or (kill and is_orphan_traceback(error))
         assert process.returncode in (0, -signal.SIGKILL) and quiet, f"{command}: {out}{error}"
         return process.returncode == 0
 

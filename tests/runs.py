@@ -11,7 +11,7 @@ SMALL_STRONG = ["--updates", "3", "--batch-size", "8", *FEW]
 UNUSED = {"table": "--hidden", "linear": "--hidden", "online": "--epochs"}  # refused with these
 
 
-def small(*more):
+def small_options(*more):
     """Return the options of a small run, without those that the others forbid."""
     left_out = {UNUSED.get(word) for word in more}
     options = zip(SMALL[1::2], SMALL[2::2], strict=True)
@@ -21,10 +21,10 @@ def small(*more):
 
 
 def train(tale, out, *more):
-    return main(["train", str(tale), "--out", str(out), *small(*more), *more])
+    return main(["train", str(tale), "--out", str(out), *small_options(*more), *more])
 
 
-def resuming(run):
+def resume_command(run):
     return ["train", "--resume", str(run)]
 
 
@@ -36,12 +36,12 @@ def rehash(run):
     storage._write_hashes(run, hashes)
 
 
-def numbers(run):
+def results_of(run):
     arrays, _ = storage.load_tensors(run / "model.safetensors")
     return (run / "evaluations.csv").read_text(), arrays
 
 
-def same(one, two):
+def same_results(one, two):
     return (
         one[0] == two[0]
         and one[1].keys() == two[1].keys()

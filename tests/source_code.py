@@ -14,7 +14,7 @@ def trees(folder: Path) -> list[tuple[Path, ast.Module]]:
     ]
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imports_of(tree: ast.Module) -> Iterator[str]:
     """The dotted names that a file imports, inside functions too; of `from a import b` both `a` and `a.b`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -25,6 +25,6 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def within(module: str, room: str) -> bool:
+def is_inside(module: str, room: str) -> bool:
     """Whether a dotted name is a room or something in it."""
     return module == room or module.startswith(f"{room}.")

@@ -26,7 +26,7 @@ def is_running(pid):
     return True
 
 
-def children(of=None, leaders=True):
+def child_processes(of=None, leaders=True):
     """Processes that one (this one) has started: all, or leaders of groups of their own, as environments are."""
     found, of = [], of or os.getpid()
     for entry in Path("/proc").glob("[0-9]*"):

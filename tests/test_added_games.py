@@ -17,10 +17,10 @@ from drrn.stories import added as place
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.rules import read_paraphrases
 from tests.imitated_twee import write_twee
-from tests.imitation import CROSSING, add_imitation, as_published, clone, pickled_words
+from tests.imitation import CROSSING, add_imitation, pickled_words, treat_as_published, write_clone
 
 SIMULATOR = "simulators/MySimulator.py"
-pytestmark = pytest.mark.usefixtures("home", "own_folder")
+pytestmark = pytest.mark.usefixtures("home", "working_folder")
 
 
 @pytest.fixture
@@ -188,11 +188,11 @@ def test_a_slip_in_the_name_finds_the_games(capsys):
 
 
 def test_games_lists_the_added_games_and_the_source_of_their_rewards(
-    capsys, imitation, known_games
+    capsys, imitation, shared_compile_cache
 ):
     main(["games"])
     assert "saving-john and machine-of-death: not installed: git clone" in capsys.readouterr().out
-    with as_published(imitation):
+    with treat_as_published(imitation):
         assert main(["games", "add", str(imitation), "--as-published"]) == 0
     assert "installed: sources" in capsys.readouterr().out
     main(["games"])
@@ -238,7 +238,7 @@ def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitati
 def test_adding_the_same_files_again_changes_nothing_and_reports_it(capsys, home, imitation):
     add_imitation(imitation)
     before = everything(home)
-    with as_published(imitation):
+    with treat_as_published(imitation):
         assert main(["games", "add", str(imitation)]) == 0
     assert "already installed" in capsys.readouterr().out
     assert everything(home) == before
@@ -246,8 +246,8 @@ def test_adding_the_same_files_again_changes_nothing_and_reports_it(capsys, home
 
 def test_other_files_replace_the_games_and_report_the_old_ones(capsys, home, imitation):
     first, _ = add_imitation(imitation)
-    clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
-    with as_published(imitation):
+    write_clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
+    with treat_as_published(imitation):
         assert main(["games", "add", str(imitation)]) == 0
     said = capsys.readouterr().out
     assert "installed again" in said and f"before: sources {first.sha256[:12]}" in said
@@ -264,12 +264,12 @@ def test_a_game_that_was_changed_by_hand_is_put_right_by_adding_again(imitation)
 
 def test_the_hash_is_of_what_was_read_and_line_ends_do_not_count(imitation):
     path = imitation / SIMULATOR
-    with as_published(imitation):
+    with treat_as_published(imitation):
         before = read_sources(imitation).sha256
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
         assert read_sources(imitation).sha256 == before
     path.write_bytes(path.read_bytes() + b"# one more line\n")
-    with as_published(imitation):
+    with treat_as_published(imitation):
         assert read_sources(imitation).sha256 != before
 
 
@@ -281,7 +281,7 @@ def test_files_that_differ_from_the_published_ones_are_refused(capsys, home, imi
 
 
 def test_one_file_that_differs_is_named_and_the_games_stay(imitation):
-    with as_published(imitation):
+    with treat_as_published(imitation):
         made, _ = add_games(imitation)
         path = imitation / "simulators" / "savingjohn_wordId.pickle"
         path.write_bytes(pickled_words(["another"]))
@@ -317,7 +317,7 @@ def test_a_file_larger_than_any_published_one_is_not_read_whole(imitation):
 def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, imitation):
     add_imitation(imitation)
     before = everything(home)
-    clone(imitation, CROSSING.replace("wide", "broad"))
+    write_clone(imitation, CROSSING.replace("wide", "broad"))
 
     def full(self, *args, **kwargs):
         raise OSError(28, "No space left on device")

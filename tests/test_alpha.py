@@ -11,7 +11,7 @@ from drrn.game.contract import Observation
 from drrn.learning.experience import RewardScale
 from drrn.playing.evaluation import mean_and_deviation
 from tests.sample_games import Doors
-from tests.small_trainings import alike
+from tests.trainings import same_weights
 
 SMALL = {
     "hidden": 10,
@@ -52,7 +52,7 @@ def learned(unit, **settings):
 @pytest.mark.parametrize("unit", [1024.0, 2.0**-7])
 def test_rewards_in_another_power_of_two_give_the_same_weights(recipe, unit):
     (one, first), (other, last) = learned(1.0, **recipe), learned(unit, **recipe)
-    assert one.settings.exploration.alpha_relative and alike(one, other)
+    assert one.settings.exploration.alpha_relative and same_weights(one, other)
     assert [e.summary.mean_return * unit for e in first.evaluations] == pytest.approx(
         [e.summary.mean_return for e in last.evaluations]
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import drrn
-from tests.source_code import imported, trees, within
+from tests.source_code import imports_of, is_inside, trees
 
 ROOT = Path(drrn.__file__).parent
 # A package imports only from its own floor or a lower one.
@@ -60,7 +60,7 @@ def test_no_import_runs_up():
         if module == "drrn":
             continue
         assert floor_of(module) is not None, f"{module} has no floor"
-        for name in imported(tree):
+        for name in imports_of(tree):
             if name.startswith("drrn.") and floor_of(name) is not None:
                 assert floor_of(name) <= floor_of(module), f"{module} imports {name}"
 
@@ -69,7 +69,7 @@ def test_no_import_runs_up():
 def test_separate_parts_do_not_import_each_other(part, other):
     for path, tree in trees(ROOT):
         if path == ROOT / part or ROOT / part in path.parents:
-            names = [module for module in imported(tree) if within(module, f"drrn.{other}")]
+            names = [module for module in imports_of(tree) if is_inside(module, f"drrn.{other}")]
             assert not names, f"{path.relative_to(ROOT)} imports {names[0]}"
 
 
@@ -78,7 +78,7 @@ def test_no_import_cycle():
     modules = {module_of(path): tree for path, tree in trees(ROOT)}
     edges = {}
     for module, tree in modules.items():
-        names = {name for name in imported(tree) if name in modules and name != module}
+        names = {name for name in imports_of(tree) if name in modules and name != module}
         # `from a import b` yields both a and a.b; if a.b is a module, that is the import
         edges[module] = {n for n in names if not any(o.startswith(f"{n}.") for o in names)}
     done = set()
@@ -115,11 +115,11 @@ def test_every_module_and_public_class_has_a_docstring():
 def test_the_choices_of_settings_are_the_registered_names():
     from drrn import models, settings
     from drrn.learning import learners, optimisers
-    from drrn.models import drrn, encoders
+    from drrn.models import drrn
 
     assert tuple(models.MODELS) == settings.MODELS
     assert tuple(drrn.INTERACTIONS) == settings.INTERACTIONS
-    assert tuple(encoders.ENCODERS) == settings.ENCODERS
+    assert tuple(models.ENCODERS) == settings.ENCODERS
     assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from drrn.models import Pages
-from drrn.models.encoders.attention import positions
-from tests.small_readers import TEXTS, reader
+from drrn.models.attention import positions
+from tests.models import TEXTS, encoder_model
 
 
 def by_hand(model, side, text, other_side, other):
@@ -24,7 +24,7 @@ def by_hand(model, side, text, other_side, other):
 
 
 def test_q_is_that_of_the_equation():
-    model = reader("attention", layers=1)
+    model = encoder_model("attention", layers=1)
     model.weights["state place b"] += 0.5
     for place, action in enumerate((0, 3)):
         state = by_hand(model, "state", 2, "action", action)
@@ -43,7 +43,7 @@ def test_q_of_a_pair_does_not_depend_on_what_else_is_in_the_batch(name, encoders
 
     other = encoders[1] and encoder_of(encoders[1])
     model, chance = (
-        reader(encoders[0], seeds=(0, 1), name=name, action_encoder=other),
+        encoder_model(encoders[0], seeds=(0, 1), name=name, action_encoder=other),
         np.random.default_rng(0),
     )
     states = chance.integers(0, len(TEXTS), (2, 40))
@@ -57,17 +57,17 @@ def test_q_of_a_pair_does_not_depend_on_what_else_is_in_the_batch(name, encoders
 
 
 def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
-    model, chance = reader("attention"), np.random.default_rng(0)
+    model, chance = encoder_model("attention"), np.random.default_rng(0)
     pages = Pages(
         chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3))
     )
     whole = model.q(pages)
     with monkeypatch.context() as patch:
-        patch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
+        patch.setattr("drrn.models.attention.PAIRS_AT_ONCE", 12)
         assert torch.allclose(model.q(pages), whole, atol=1e-5)
     most = []
     monkeypatch.setattr(
-        "drrn.models.pairs.WORDS_AT_ONCE", 7 * 3 * 4
+        "drrn.models.attention.WORDS_AT_ONCE", 7 * 3 * 4
     )  # room for four pages of the longest texts
     monkeypatch.setattr(
         model, "of_pairs", lambda s, a, q=model.of_pairs: most.append(s.shape[1]) or q(s, a)

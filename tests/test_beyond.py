@@ -26,13 +26,13 @@ from drrn.lab.reports.claims import headline
 from drrn.lab.reports.report import differences
 from drrn.lab.reports.result_set import ResultSet
 from drrn.settings import STRONG_CHANGES
-from tests.cut_jobs import assert_cut_job_ends_alike
+from tests.experiment_jobs import assert_interrupted_job_matches
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}
 SET = [f"{name}={value}" for name, value in TINY.items() if name != "hidden"]
 COMMAND = ["reproduce", "--quick", "--jobs", "1", "--set", *SET, "--games", "long-watch"]
-pytestmark = pytest.mark.usefixtures("jobs_here")
+pytestmark = pytest.mark.usefixtures("jobs_in_process")
 
 
 def settings(variant, game="night-market", **options):
@@ -90,7 +90,9 @@ def test_each_ablation_changes_what_it_names_and_nothing_else():
             name: value for name, value in settings(variant).flat().items() if value != whole[name]
         }
         assert apart and apart == {
-            name: value for name, value in variant.changes if value != whole[name]
+            name: variant.settings[name]
+            for name in variant.changes
+            if variant.settings[name] != whole[name]
         }, variant.name
     assert len(
         {variant.name for variant in BEYOND} | {variant.label for variant in BEYOND}
@@ -202,7 +204,7 @@ def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vector
             vectors="d",
         )
 
-    assert_cut_job_ends_alike(
+    assert_interrupted_job_matches(
         work,
         lambda root: tmp_path / root / "rows/long-watch",
         ("strong-vectors.csv", "strong-vectors.reworded.csv"),

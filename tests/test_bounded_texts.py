@@ -6,7 +6,7 @@ import pytest
 import drrn
 from drrn.game.contract import Observation
 from tests.sample_games import Dice, Walk
-from tests.small_trainings import SMALL, alike
+from tests.trainings import SMALL, same_weights
 
 
 class Endless:
@@ -75,7 +75,7 @@ def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
             asked.agent.ask(f"a made-up page {number}", [f"a made-up action {number}", "Go out."])
         asked.agent.evaluate(fork, episodes=5)
         asked.agent.evaluate(Walk(), episodes=5)
-    assert alike(quiet, asked)
+    assert same_weights(quiet, asked)
     stores = [trainer.store for trainer in (quiet, asked)]
     assert stores[0].states.vocabulary.spelled == stores[1].states.vocabulary.spelled
 
@@ -110,7 +110,7 @@ def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_p
     cut.save(tmp_path / "run")
     resumed = drrn.resume(tmp_path / "run", Endless())
     list(resumed.train())
-    assert alike(whole, resumed)
+    assert same_weights(whole, resumed)
 
 
 def test_a_full_vocabulary_learns_no_more_words_and_training_goes_on(monkeypatch):

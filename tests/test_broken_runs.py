@@ -9,8 +9,8 @@ import pytest
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.runs import storage
-from tests.runs import numbers, rehash, resuming, same, train
-from tests.small_stories import FORK, REWARDS
+from tests.runs import rehash, results_of, resume_command, same_results, train
+from tests.stories import FORK, REWARDS
 
 
 def refusals(mine, theirs, capsys):
@@ -18,7 +18,7 @@ def refusals(mine, theirs, capsys):
     for name in ("model.safetensors", "checkpoint.safetensors"):
         (mine / name).write_bytes((theirs / name).read_bytes())
     rehash(mine)
-    for command in (["ask", str(mine), "--state", "x", "--action", "y"], resuming(mine)):
+    for command in (["ask", str(mine), "--state", "x", "--action", "y"], resume_command(mine)):
         capsys.readouterr()
         assert main(command) == 2
         yield capsys.readouterr().err
@@ -114,11 +114,11 @@ def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
 def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rounds, capsys):
     train(tale, tmp_path / "run", "--rounds", rounds)
     (tmp_path / "run/checkpoint.safetensors").unlink()
-    before = numbers(tmp_path / "run")
+    before = results_of(tmp_path / "run")
     capsys.readouterr()
-    assert main(resuming(tmp_path / "run")) == 2
+    assert main(resume_command(tmp_path / "run")) == 2
     assert f"cannot be resumed after round {rounds}" in capsys.readouterr().err
-    assert same(numbers(tmp_path / "run"), before)
+    assert same_results(results_of(tmp_path / "run"), before)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(
         path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged
     )
     capsys.readouterr()
-    assert main(resuming(tmp_path / "run")) == 2
+    assert main(resume_command(tmp_path / "run")) == 2
     error = capsys.readouterr().err
     assert message in error and name in error and error.count("\n") == 1
 

@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from tests.browser import DROP, FAINT, NAMELESS, PageServer, chromium, small_story
+from tests.browser import (
+    DROP_FILES,
+    LOW_CONTRAST_TEXTS,
+    UNNAMED_CONTROLS,
+    PageServer,
+    chromium,
+    small_story,
+)
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -69,7 +76,7 @@ def game(browser, server):
     page = browser.new_page()
     page.goto(server.link)
     page.locator(".card").first.wait_for()
-    page.evaluate(DROP, small_story())
+    page.evaluate(DROP_FILES, small_story())
     card = page.locator(".card", has_text="The Grey Sea")
     card.wait_for()
     id_ = card.get_attribute("data-game")
@@ -220,15 +227,15 @@ def test_every_view_fits_and_has_contrast_and_names_of_controls(
         page.wait_for_load_state("networkidle")
         page.locator(".spinner").first.wait_for(state="detached")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
-        assert page.evaluate(FAINT) == [], view
-        assert page.evaluate(NAMELESS) == [], view
+        assert page.evaluate(LOW_CONTRAST_TEXTS) == [], view
+        assert page.evaluate(UNNAMED_CONTROLS) == [], view
 
 
 def test_a_bad_story_and_a_stopped_server_are_explained(open_page, server):
     page = open_page()
     page.locator(".card").first.wait_for()
     page.evaluate(
-        DROP, [{"name": "odd.twee", "mimeType": "text/plain", "text": "no passage at all"}]
+        DROP_FILES, [{"name": "odd.twee", "mimeType": "text/plain", "text": "no passage at all"}]
     )
     page.locator(".drop-state .wrong").wait_for()
     assert len(page.locator(".drop-state .wrong").inner_text()) > 20
@@ -258,7 +265,7 @@ def test_a_shared_page_opens_only_with_its_link(browser, tmp_path):
         assert "token" not in page.url
         page.goto(door)
         page.locator(".card").first.wait_for()
-        page.evaluate(DROP, small_story())
+        page.evaluate(DROP_FILES, small_story())
         game = page.locator(".card", has_text="The Grey Sea").get_attribute(
             "data-game", timeout=60_000
         )

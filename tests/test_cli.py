@@ -60,7 +60,7 @@ def say(monkeypatch, *lines):
     monkeypatch.setattr("rich.console.Console.input", answer)
 
 
-def test_games_lists_both_built_in_stories(capsys, known_games):
+def test_games_lists_both_built_in_stories(capsys, shared_compile_cache):
     assert main(["games"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["name", "title", "kind", "transitions", "pages", "endings"]

@@ -73,7 +73,7 @@ def done_here(jobs):
 
 @needs_ray
 def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(
-    tmp_path, own_modules, monkeypatch, capfd
+    tmp_path, import_folder, monkeypatch, capfd
 ):
     """Two workers of a local cluster; the one that comes to a certain step first is killed there."""
     (tmp_path / "fragile.py").write_text(FRAGILE)

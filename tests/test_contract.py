@@ -14,8 +14,8 @@ from tests.sample_games import Walk
 
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
-def test_every_story_keeps_the_contract_in_whatever_order_its_actions_are(name, shuffle, located):
-    game = drrn.make(located(name), shuffle=shuffle)
+def test_every_story_keeps_the_contract_in_whatever_order_its_actions_are(name, shuffle, game_path):
+    game = drrn.make(game_path(name), shuffle=shuffle)
     check_game(game, episodes=5)
     check_markup(game)
 

@@ -8,7 +8,7 @@ import pytest
 
 import drrn
 from drrn.cli import parser
-from tests.documents import NOT_RUN, ROOT, Reader, blocks_of, pages
+from tests.documentation import NOT_RUN, ROOT, Reader, blocks_of, pages
 
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
 LINK = re.compile(

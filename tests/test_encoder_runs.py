@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import drrn
-from tests.small_trainings import SMALL
+from tests.trainings import SMALL
 from tests.vector_files import vector_file
 
 QUESTION = ("The sea is grey.", ["Go out.", "Row on."])

@@ -16,9 +16,9 @@ from drrn.runs.agent import Agent
 from drrn.settings import Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
+from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches
 from tests.runs import train
-from tests.small_models import ACTIONS, CPU, STATES, falls, random_batches
-from tests.small_trainings import SMALL
+from tests.trainings import SMALL
 from tests.vector_files import vector_file
 
 
@@ -120,7 +120,7 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     )  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings.from_flat(learning_rate=0.05, optimiser=optimiser))
-    assert falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)
+    assert error_falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)
 
 
 def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
@@ -172,9 +172,9 @@ def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, 
     assert np.allclose(both.ask(*question)[1], alone.ask(*question)[0], atol=1e-6)
 
 
-def test_the_encoder_of_the_docs_trains_by_the_command(tale, own_modules):
+def test_the_encoder_of_the_docs_trains_by_the_command(tale, import_folder):
     text = (Path(__file__).parents[1] / "docs/encoders.md").read_text(encoding="utf-8")
     code = text.split("## Add an encoder")[1].split("```python\n")[1].split("```")[0]
-    (own_modules / "mine.py").write_text(code, encoding="utf-8")
-    assert train(tale, own_modules / "run", "--encoder", "mine:GatedMean") == 0
-    assert main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go."]) == 0
+    (import_folder / "mine.py").write_text(code, encoding="utf-8")
+    assert train(tale, import_folder / "run", "--encoder", "mine:GatedMean") == 0
+    assert main(["ask", str(import_folder / "run"), "--state", "The sea.", "--action", "Go."]) == 0

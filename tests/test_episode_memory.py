@@ -5,7 +5,7 @@ import pytest
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.models import Pages
-from tests.small_episodes import steps_of
+from tests.episodes import steps_of
 
 
 def remembered(*episodes, capacity=1000, ordered=False):

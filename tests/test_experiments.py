@@ -36,14 +36,14 @@ from drrn.lab.experiments.plan import (
 from drrn.lab.experiments.results import EVALUATIONS, Results, difference
 from drrn.lab.experiments.workers import run_all
 from drrn.lab.reports import figures
-from tests.jobs_here import JobsHere
+from tests.experiment_jobs import InProcessWorkers
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
 SET = [f"{name}={value}" for name, value in TINY.items()]
 COMMAND = ["reproduce", "--quick", "--games", "long-watch", "--jobs", "1", "--set", *SET]
 
-pytestmark = pytest.mark.usefixtures("jobs_here")
+pytestmark = pytest.mark.usefixtures("jobs_in_process")
 
 
 def job_for(root, variant=BEST, **more):
@@ -253,7 +253,7 @@ def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
     bad = replace(
         good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"}
     )
-    with JobsHere(1) as workers:
+    with InProcessWorkers(1) as workers:
         events = list(run_all([bad, good], workers))
     assert [(event.job.name, event.kind) for event in events if event.kind != "round"] == [
         ("linear", "started"), ("linear", "failed"), ("table", "started"), ("table", "done"),
@@ -427,16 +427,6 @@ def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
     monkeypatch.setattr("drrn.lab.reports.report.write", full)
     assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
     assert "the report could not be written" in capsys.readouterr().err
-
-
-def test_a_figure_of_someone_elses_stays(results):
-    mine, stale = results / "figures/mine.svg", results / "figures/curves-gone.svg"
-    mine.write_text("<svg></svg>")
-    stale.write_text((results / "figures/curves-long-watch.svg").read_text())
-    assert main(["report", "--out", str(results), "--check"]) == 1
-    assert main(["report", "--out", str(results)]) == 0
-    assert mine.exists() and not stale.exists()
-    assert main(["report", "--out", str(results), "--check"]) == 0
 
 
 def test_a_title_with_dollar_signs_is_no_formula():

@@ -72,7 +72,7 @@ def test_json_says_the_same_as_the_story(evil, capsys):
     )
 
 
-def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypatch, drawn_curves):
+def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypatch, real_curves):
     train(evil, tmp_path / "run", "--rounds", "1")
     answers = iter(["nonsense", "1", "n"])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))

@@ -8,13 +8,13 @@ import pytest
 
 from drrn.cli import main
 from drrn.runs import storage
-from tests.runs import numbers, rehash, resuming, same, train
+from tests.runs import rehash, results_of, resume_command, same_results, train
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A finished run, by the bytes of its files."""
-    from tests.small_stories import FORK, REWARDS
+    from tests.stories import FORK, REWARDS
 
     folder = tmp_path_factory.mktemp("finished")
     (folder / "tale.twee").write_text(FORK)
@@ -124,7 +124,7 @@ def test_damage_is_one_sentence_that_names_the_file(run, name, what, change, has
     assert (run / name).read_bytes() != before
     if hashes == "new":
         rehash(run)
-    assert main(asking(run) if name == "model.safetensors" else resuming(run)) == 2
+    assert main(asking(run) if name == "model.safetensors" else resume_command(run)) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"drrn: {run}/") and name in error and error.count("\n") == 1
     assert "learning" not in error  # the file is to blame
@@ -133,10 +133,10 @@ def test_damage_is_one_sentence_that_names_the_file(run, name, what, change, has
 @pytest.mark.parametrize(
     ("name", "command"),
     [
-        ("evaluations.csv", resuming),
-        ("checkpoint.safetensors", resuming),
-        ("config.json", resuming),
-        ("hashes.json", resuming),
+        ("evaluations.csv", resume_command),
+        ("checkpoint.safetensors", resume_command),
+        ("config.json", resume_command),
+        ("hashes.json", resume_command),
         ("model.safetensors", asking),
         ("vocabulary.json", asking),
     ],
@@ -155,7 +155,7 @@ def test_what_was_damaged_of_the_weights_is_made_anew_by_going_on(run, finished,
         and f"drrn train --resume {run} writes it again" in capsys.readouterr().err
     )
     assert (
-        main(resuming(run)) == 0
+        main(resume_command(run)) == 0
         and (run / "model.safetensors").read_bytes() == finished["model.safetensors"]
     )
 
@@ -164,7 +164,7 @@ def test_more_rounds_may_be_written_into_the_config_of_a_run(run):
     config = json.loads((run / "config.json").read_text())
     config["settings"]["rounds"] = 3
     (run / "config.json").write_text(json.dumps(config))
-    assert main(resuming(run)) == 0 and numbers(run)[0].count("\n") == 1 + 3 * 2
+    assert main(resume_command(run)) == 0 and results_of(run)[0].count("\n") == 1 + 3 * 2
 
 
 @pytest.mark.parametrize("last", ["hashes.json", "config.json"])
@@ -185,9 +185,9 @@ def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
         assert train(tale, tmp_path / "cut", "--rounds", "1") == 130
     assert (tmp_path / f"cut/.{last}.123").exists() and not (tmp_path / "cut/config.json").exists()
     capsys.readouterr()
-    assert main(resuming(tmp_path / "cut")) == 2 and "not a run" in capsys.readouterr().err
+    assert main(resume_command(tmp_path / "cut")) == 2 and "not a run" in capsys.readouterr().err
     assert train(tale, tmp_path / "cut", "--rounds", "1") == 0
-    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
 
 
 def test_going_on_clears_what_killed_runs_left_half_written_and_nothing_else(run):
@@ -197,7 +197,7 @@ def test_going_on_clears_what_killed_runs_left_half_written_and_nothing_else(run
     )
     for name in (*left, *others):
         (run / name).write_text("x")
-    assert main(resuming(run)) == 0
+    assert main(resume_command(run)) == 0
     assert not any((run / name).exists() for name in left) and all(
         (run / name).exists() for name in others
     )

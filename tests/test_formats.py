@@ -23,7 +23,7 @@ from drrn.stories.formats.library import (
 )
 from drrn.stories.twine.reading import read_story, read_twee, read_twine_html
 from drrn.stories.twine.rules import read_rules
-from tests.small_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
+from tests.story_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 OURS = ("lighthouse-garden", "last-tram")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz_material import GOOD_HTML, GOOD_TWEE, GOOD_TWINE_2, SNIPPETS, TOKENS
-from tests.fuzzing import TARGETS, evaluated, flipped, mutated, play
+from tests.fuzz_corpus import GOOD_HTML, GOOD_TWEE, GOOD_TWINE_2, SNIPPETS, TOKENS
+from tests.fuzzing import TARGETS, check_expression, flip_bytes, mutate, play
 
 fuzz = settings(
     derandomize=True,
@@ -36,7 +36,7 @@ FLIPS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, ma
 @given(cuts=CUTS)
 def test_a_mutated_twee_file_plays_or_says_why_not(tmp_path, lenient, cuts):
     path = tmp_path / "tale.twee"
-    path.write_text(mutated(GOOD_TWEE, cuts), encoding="utf-8")
+    path.write_text(mutate(GOOD_TWEE, cuts), encoding="utf-8")
     play(path, lenient=lenient)
 
 
@@ -45,7 +45,7 @@ def test_a_mutated_twee_file_plays_or_says_why_not(tmp_path, lenient, cuts):
 @given(cuts=CUTS)
 def test_a_mutated_twine_page_plays_or_says_why_not(tmp_path, good, cuts):
     path = tmp_path / "tale.html"
-    path.write_text(mutated(good, cuts), encoding="utf-8")
+    path.write_text(mutate(good, cuts), encoding="utf-8")
     play(path, lenient=True)
 
 
@@ -57,7 +57,7 @@ def test_a_mutated_twine_page_plays_or_says_why_not(tmp_path, good, cuts):
 @given(flips=FLIPS)
 def test_a_file_with_flipped_bytes_plays_or_says_why_not(tmp_path, good, name, flips):
     path = tmp_path / name
-    path.write_bytes(flipped(good.encode(), flips))
+    path.write_bytes(flip_bytes(good.encode(), flips))
     play(path, lenient=True)
 
 
@@ -83,7 +83,7 @@ def test_bytes_play_or_say_why_not(tmp_path, data):
 @settings(fuzz, max_examples=600)
 @given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=14).map(" ".join))
 def test_any_expression_has_a_value_or_says_why_not(source):
-    evaluated(source)
+    check_expression(source)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)

@@ -9,25 +9,25 @@ import drrn
 from drrn.cli import main
 from drrn.runs.trainer import rescheduled
 from drrn.settings import Settings
-from tests.runs import FEW, resuming, train
+from tests.runs import FEW, resume_command, train
 
 MADE = ("evaluations.csv", "metrics.jsonl", "model.safetensors", "vocabulary.json", "checkpoint.safetensors",
         "config.json", "hashes.json", "README.md", "reference_scores.json", "curve.png")  # fmt: skip
 
 
-@pytest.mark.usefixtures("drawn_curves")
+@pytest.mark.usefixtures("real_curves")
 def test_a_finished_run_that_goes_on_has_every_byte_of_one_that_was_told_so_many_rounds_at_once(
     tale, tmp_path, capsys
 ):
     train(tale, tmp_path / "whole", "--rounds", "4")
     train(tale, tmp_path / "run", "--rounds", "2")
-    assert main([*resuming(tmp_path / "run"), "--rounds", "4"]) == 0
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "4"]) == 0
     assert capsys.readouterr().err == ""
     for name in MADE:
         assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), (
             name
         )
-    assert main([*resuming(tmp_path / "run"), "--rounds", "3"]) == 2
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "3"]) == 2
     assert "the run has 4 rounds" in capsys.readouterr().err
 
 
@@ -42,8 +42,8 @@ def test_more_rounds_are_kept_at_once_so_that_a_kill_does_not_undo_them(
     train(tale, tmp_path / "run", "--rounds", "1")
     with monkeypatch.context() as patch:
         patch.setattr(Run, "save", die)
-        assert main([*resuming(tmp_path / "run"), "--rounds", "2"]) == 130
-    assert main(resuming(tmp_path / "run")) == 0
+        assert main([*resume_command(tmp_path / "run"), "--rounds", "2"]) == 130
+    assert main(resume_command(tmp_path / "run")) == 0
     assert [
         json.loads(line)["round"]
         for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()
@@ -63,7 +63,7 @@ def test_schedules_that_follow_the_number_of_rounds_are_named(tale, tmp_path, ca
         *FEW,
     ]
     assert main(strong) == 0
-    assert main([*resuming(tmp_path / "run"), "--rounds", "6"]) == 0
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "6"]) == 0
     (said,) = [record.getMessage() for record in caplog.records]
     assert "started with 3 rounds, which determine alpha_start, rate_end, optimism_share" in said
     assert "started with 6 rounds" in said
@@ -131,7 +131,7 @@ def test_an_agent_that_was_saved_answers_as_before_and_is_no_run(tale, tmp_path,
     )
     with pytest.raises(drrn.InputError, match="already exists"):
         loaded.save(tmp_path / "agent")
-    assert main(resuming(tmp_path / "agent")) == 2
+    assert main(resume_command(tmp_path / "agent")) == 2
     assert "an agent without its run" in capsys.readouterr().err
 
 
@@ -153,7 +153,7 @@ def test_metrics_that_were_damaged_are_made_anew_by_going_on(tale, tmp_path):
     path = tmp_path / "run/metrics.jsonl"
     before = path.read_bytes()
     path.write_bytes(b"{}\n")
-    assert main(resuming(tmp_path / "run")) == 0 and path.read_bytes() == before
+    assert main(resume_command(tmp_path / "run")) == 0 and path.read_bytes() == before
 
 
 def test_a_card_that_a_person_has_written_is_left_as_it_is(tale, tmp_path):
@@ -163,8 +163,11 @@ def test_a_card_that_a_person_has_written_is_left_as_it_is(tale, tmp_path):
         "library_name: drrn" in card.read_text() and "After round 1 (8 episodes" in card.read_text()
     )
     assert (
-        main([*resuming(tmp_path / "run"), "--rounds", "2"]) == 0
+        main([*resume_command(tmp_path / "run"), "--rounds", "2"]) == 0
         and "After round 2" in card.read_text()
     )
     card.write_text("Mine.")
-    assert main([*resuming(tmp_path / "run"), "--rounds", "3"]) == 0 and card.read_text() == "Mine."
+    assert (
+        main([*resume_command(tmp_path / "run"), "--rounds", "3"]) == 0
+        and card.read_text() == "Mine."
+    )

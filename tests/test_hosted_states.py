@@ -24,8 +24,8 @@ from drrn.stories.playtest.findings import share_of
 from drrn.stories.playtest.play import Games, play_random_games
 from drrn.stories.twine.story import Passage, Story
 from tests.listed_outcomes import check_outcomes
-from tests.small_trainings import SMALL, alike
 from tests.tiny_engine import tiny_story
+from tests.trainings import SMALL, same_weights
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
@@ -182,7 +182,9 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     )
     evidence = Evidence()
     play_random_games(Games(game, evidence), 40, 600.0)
-    shares = {key.passage: share_of(n, 40) for key, n in evidence.random.endings.items()}
+    shares = {
+        key.passage: share_of(len(games), 40) for key, games in evidence.random.endings.items()
+    }
     assert evidence.random.games == 40 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 
@@ -453,7 +455,7 @@ def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbe
     path = str(tmp_path / "story0.html")
     trainers = [drrn.trainer(path, paper=True, workers=workers, **settings) for workers in (1, 2)]
     rounds = [list(trainer.train()) for trainer in trainers]
-    assert alike(*trainers)
+    assert same_weights(*trainers)
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.source_code import imported, trees
+from tests.source_code import imports_of, trees
 
 TESTS = Path(__file__).parent
 CLOCK = re.compile(
@@ -20,14 +20,14 @@ def tree(request):
 
 
 def test_no_test_file_is_imported(tree):
-    modules = [module.removeprefix("tests.") for module in imported(tree)]
+    modules = [module.removeprefix("tests.") for module in imports_of(tree)]
     assert [module for module in modules if module.startswith(("test_", "conftest"))] == []
 
 
 def test_no_clock_is_read(tree):
     """A busy machine is no fault of the code; what must not take long is counted instead."""
     names = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    names += [part for module in imported(tree) for part in module.split(".")]
+    names += [part for module in imports_of(tree) for part in module.split(".")]
     called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     assert [name for name in names if CLOCK.fullmatch(name)] == []
     assert [

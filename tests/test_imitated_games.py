@@ -129,7 +129,7 @@ def test_annotate_says_where_it_has_not_seen_all(crossing, tmp_path, monkeypatch
 
 
 @pytest.mark.usefixtures("home")
-def test_the_papers_experiments_are_run_on_the_games_by_name(imitation, tmp_path, jobs_here):
+def test_the_papers_experiments_are_run_on_the_games_by_name(imitation, tmp_path, jobs_in_process):
     """Statistics, scores, paraphrased play and the report; no example is in the imitation, so none has a Q-value."""
     add_imitation(imitation)
     tiny = ["rounds=1", "episodes_per_round=5", "epochs=1", "evaluation_episodes=5"]

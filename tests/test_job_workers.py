@@ -94,7 +94,7 @@ def test_a_job_is_taken_only_when_a_slot_is_free():
 
 
 @pytest.mark.slow
-def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_path, own_modules):
+def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_path, import_folder):
     (tmp_path / "mortal.py").write_text(
         "import os, drrn\n"
         "class Game:\n"

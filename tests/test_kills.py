@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.kills import COMMANDS, KillTest, is_of_an_orphan
+from tests.kills import COMMANDS, KillTest, is_orphan_traceback
 
 
 @pytest.mark.parametrize("what", COMMANDS, ids=lambda what: what.name)
 def test_a_command_killed_at_a_random_moment_leaves_the_same_bytes(
-    what, tmp_path, jobs_here, drawn_curves
+    what, tmp_path, jobs_in_process, real_curves
 ):
     KillTest(tmp_path, seed=1).test(what, 1)
 
@@ -30,4 +30,4 @@ SPAWN += '  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 122, in sp
     ],
 )
 def test_of_what_is_thrown_only_a_worker_without_its_parent_is_no_fault(error, expected):
-    assert is_of_an_orphan(error) == expected
+    assert is_orphan_traceback(error) == expected

@@ -16,7 +16,7 @@ from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.small_episodes import bytes_of, single_steps, steps_of
+from tests.episodes import bytes_of, single_steps, steps_of
 
 
 def test_an_ending_bootstraps_nothing():

@@ -10,7 +10,7 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.runs.limits import check_memory, memory_needed
 from drrn.settings import Settings
-from tests.small_trainings import SMALL
+from tests.trainings import SMALL
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from tests.small_trainings import SMALL
     ids=lambda asked: asked[-2],
 )
 def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(
-    asked, capsys, own_folder, tmp_path
+    asked, capsys, working_folder, tmp_path
 ):
     assert main(["train", "long-watch", *asked]) == 2
     error = capsys.readouterr().err

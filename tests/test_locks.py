@@ -6,15 +6,15 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.runs.run import Run
-from tests.runs import numbers, resuming, same, train
+from tests.runs import results_of, resume_command, same_results, train
 
 
 def test_a_run_that_another_process_is_at_work_on_is_left_alone(tale, tmp_path, capsys):
     train(tale, tmp_path / "run", "--rounds", "1")
-    before = numbers(tmp_path / "run")
+    before = results_of(tmp_path / "run")
     with Run(tmp_path / "run").locked():
         for second in (
-            resuming(tmp_path / "run"),
+            resume_command(tmp_path / "run"),
             ["train", str(tale), "--out", str(tmp_path / "run")],
         ):
             capsys.readouterr()
@@ -23,7 +23,10 @@ def test_a_run_that_another_process_is_at_work_on_is_left_alone(tale, tmp_path, 
             assert "another process is using this run" in error and error.count("\n") == 1
         with pytest.raises(InputError, match="another process is using"):
             drrn.resume(tmp_path / "run").save(tmp_path / "run")
-    assert same(numbers(tmp_path / "run"), before) and main(resuming(tmp_path / "run")) == 0
+    assert (
+        same_results(results_of(tmp_path / "run"), before)
+        and main(resume_command(tmp_path / "run")) == 0
+    )
 
 
 def test_two_that_begin_one_folder_are_one_run_and_one_refusal(tale, tmp_path, monkeypatch, capsys):
@@ -39,4 +42,4 @@ def test_two_that_begin_one_folder_are_one_run_and_one_refusal(tale, tmp_path, m
     assert train(tale, tmp_path / "run") == 0 and second == [2]
     assert "already exists" in capsys.readouterr().err
     train(tale, tmp_path / "alone")
-    assert same(numbers(tmp_path / "run"), numbers(tmp_path / "alone"))
+    assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "alone"))

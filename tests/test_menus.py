@@ -11,8 +11,8 @@ from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.models import Pages, base
-from tests.small_episodes import bytes_of, single_steps, steps_of
-from tests.small_models import learner, model
+from tests.episodes import bytes_of, single_steps, steps_of
+from tests.models import learner, model
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
 

@@ -11,7 +11,7 @@ from drrn.learning.q_learning import Batches
 from drrn.models import MODELS, Pages
 from drrn.models.word_table import distinct, small_random
 from tests.bags import bag_of
-from tests.small_models import ACTIONS, STATES, learner, model, pages, random_batches, shown
+from tests.models import ACTIONS, STATES, learner, model, pages, pages_of, random_batches
 
 
 def bag(texts, text):
@@ -38,7 +38,7 @@ def tower(built, side, text, layers):
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_drrn_is_the_inner_product_of_two_towers(layers):
     built = model(layers=layers)
-    q = built.q(shown(built))[0].numpy()
+    q = built.q(pages_of(built))[0].numpy()
     for b, (state, menu) in enumerate(zip(pages().states[0], pages().actions[0], strict=True)):
         for a, action in enumerate(menu):
             if action >= 0:
@@ -52,13 +52,13 @@ def test_the_other_interactions_follow_their_formulas():
     s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
     assert s.shape == (5,) and a.shape == (3,)
     expected = s @ built.weights["interaction"][0].numpy() @ a
-    assert built.q(shown(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
+    assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
     built = model(interaction="network")
     w = {name: weight[0].numpy() for name, weight in built.weights.items()}
     s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
     hidden = np.tanh(s @ w["interaction s"] + a @ w["interaction a"] + w["interaction b"][0])
     expected = (hidden @ w["interaction out"]).item()
-    assert built.q(shown(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
+    assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_inner_product_refuses_sides_of_two_sizes():
@@ -70,11 +70,11 @@ def test_a_shared_embedding_reads_both_sides_with_one_table():
     built = model(shared=True)
     assert list(built.tables) == ["text"]
     s, a = tower(built, "text", STATES[0], 2)[-1], tower(built, "text", ACTIONS[1], 2)[-1]
-    assert built.q(shown(built))[0, 0, 1].item() == pytest.approx(s @ a, abs=1e-5)
+    assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(s @ a, abs=1e-5)
 
 
 def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
-    now = shown(built)
+    now = pages_of(built)
     replicas = len(built.seeds)
     wide = Pages(now.states[None], now.actions[None])
     ending = Pages(now.states[None], np.full_like(now.actions[None], -1))
@@ -137,7 +137,7 @@ def test_every_models_update_agrees_with_finite_differences(name, interaction):
 
     def loss():
         q = (
-            built.q(shown(built))
+            built.q(pages_of(built))
             .gather(2, torch.from_numpy(whole.taken[0]).unsqueeze(2))
             .squeeze(2)
         )
@@ -169,7 +169,7 @@ def test_every_models_update_agrees_with_finite_differences(name, interaction):
 def test_shuffling_the_shown_actions_changes_no_q_value_of_a_model_that_sees_no_menu(name):
     built = model(name)
     learner(built, 0.1).update(batches(built))
-    plain = shown(built)
+    plain = pages_of(built)
     q = built.q(plain)
     mixed = built.q(Pages(plain.states, plain.actions[:, :, [2, 0, 1]]))
     assert torch.allclose(q[:, 0, [2, 0, 1]], mixed[:, 0], atol=1e-6)
@@ -179,12 +179,12 @@ def test_shuffling_the_shown_actions_changes_no_q_value_of_a_model_that_sees_no_
 def test_the_max_action_models_refuse_more_actions_than_they_have_outputs(name):
     built = model(name, most_actions=2)
     with pytest.raises(InputError, match="2 outputs"):
-        built.q(shown(built))
+        built.q(pages_of(built))
 
 
 def test_the_linear_model_is_linear_in_the_counts():
     built = model("linear")
-    page = shown(built)
+    page = pages_of(built)
     w = {key: table.weight[0].numpy() for key, table in built.tables.items()}
     x = bag(built.store.states, STATES[1]) @ w["state"][: len(built.store.states.vocabulary)]
     for place, action in enumerate(["turn", "wait"]):
@@ -203,10 +203,10 @@ def test_a_replica_among_five_learns_the_same_as_alone(name):
         learn = learner(built, 0.05)
         for _ in range(5):
             learn.update(batches(built))
-    assert torch.allclose(together.q(shown(together))[3], alone.q(shown(alone))[0], atol=1e-6)
+    assert torch.allclose(together.q(pages_of(together))[3], alone.q(pages_of(alone))[0], atol=1e-6)
     if name != "table":
         assert not torch.allclose(
-            together.q(shown(together))[2], alone.q(shown(alone))[0], atol=1e-3
+            together.q(pages_of(together))[2], alone.q(pages_of(alone))[0], atol=1e-3
         )
 
 
@@ -221,10 +221,10 @@ def test_first_weights_are_small_and_depend_on_word_and_seed_only():
 def test_new_words_do_not_disturb_what_was_learned():
     built = model()
     learner(built, 0.1).update(batches(built))
-    before = built.q(shown(built)).clone()
+    before = built.q(pages_of(built)).clone()
     new = np.array([built.store.states.id(f"gull number {i}") for i in range(50)])
     built.meet(0, new, np.arange(0))
-    assert torch.equal(built.q(shown(built)), before)
+    assert torch.equal(built.q(pages_of(built)), before)
 
 
 def test_a_word_that_a_replica_never_met_counts_for_nothing():
@@ -327,8 +327,8 @@ def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formu
 
 @pytest.mark.parametrize("name", ["drrn", "max-action", "per-action"])
 def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
-    monkeypatch.setattr("tests.small_models.STATES", ["…", "?", "!"])
-    monkeypatch.setattr("tests.small_models.ACTIONS", [".", "..", "-", "--"])
+    monkeypatch.setattr("tests.models.STATES", ["…", "?", "!"])
+    monkeypatch.setattr("tests.models.ACTIONS", [".", "..", "-", "--"])
     built = model(name)
     errors = learner(built, 0.05).update(random_batches(built, 4))
     assert np.isfinite(errors).all()
@@ -393,5 +393,5 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
     assert not learn.views
     assert not any(weight.requires_grad for weight in interrupted.weights.values())
     torch.testing.assert_close(
-        interrupted.q(shown(interrupted)), few.q(shown(few)), rtol=1e-4, atol=1e-6
+        interrupted.q(pages_of(interrupted)), few.q(pages_of(few)), rtol=1e-4, atol=1e-6
     )

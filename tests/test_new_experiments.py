@@ -29,12 +29,12 @@ from drrn.lab.experiments.results import Results
 from drrn.lab.reports.beyond import encoder_verdicts, nearly_all, on_par
 from drrn.lab.reports.result_set import ResultSet
 from drrn.runs.run import Run
-from tests.cut_jobs import assert_cut_job_ends_alike
+from tests.experiment_jobs import assert_interrupted_job_matches
 from tests.suite_files import game_file
 
 SET = ["rounds=2", "episodes_per_round=6", "evaluation_episodes=4", "epochs=1"]
 COMMAND = ["reproduce", "--quick", "--jobs", "1", "--set", *SET]
-pytestmark = pytest.mark.usefixtures("jobs_here")
+pytestmark = pytest.mark.usefixtures("jobs_in_process")
 
 
 @pytest.fixture(scope="module")
@@ -311,7 +311,7 @@ def test_an_interrupted_parser_job_ends_with_the_same_rows(tmp_path):
             "a commit",
         )
 
-    assert_cut_job_ends_alike(
+    assert_interrupted_job_matches(
         work,
         lambda root: tmp_path / root / "rows/home-world",
         ("parser-drrn-bag.csv", "parser-drrn-bag.quests.csv"),

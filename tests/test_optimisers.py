@@ -6,9 +6,8 @@ import torch
 from drrn.cli import main
 from drrn.learning.optimisers import Adam
 from drrn.runs.run import Run
-from tests.runs import numbers, same, small
-from tests.small_models import model
-from tests.small_readers import reader
+from tests.models import encoder_model, model
+from tests.runs import results_of, same_results, small_options
 
 TWEE = "".join(
     f":: {here}\nA room of {here} and of {words}.\n\n[[Go {words}.|{there}]]\n[[Leave {here}.|Out]]\n\n"
@@ -28,7 +27,7 @@ def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(
     (tmp_path / "tale.twee").write_text(f"{TWEE}:: Out\nOut.\n")
     more = ["--model", name, "--optimiser", "adam", "--grow"]
     more += ["--rounds", "4", "--episodes-per-round", "2"]
-    arguments = ["train", str(tmp_path / "tale.twee"), *small(name), *more]
+    arguments = ["train", str(tmp_path / "tale.twee"), *small_options(name), *more]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
     keep = Run.save
 
@@ -42,7 +41,7 @@ def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(
         main(["train", "--resume", str(tmp_path / "cut")])
     monkeypatch.setattr(Run, "save", keep)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
-    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
 
 
 def test_a_slot_takes_the_room_of_its_weight_whether_larger_or_smaller():
@@ -53,7 +52,7 @@ def test_a_slot_takes_the_room_of_its_weight_whether_larger_or_smaller():
 
 
 def test_adam_of_a_model_that_reads_in_order_makes_the_same_steps_in_one_operation():
-    plain, fused = (Adam(reader("gru", seeds=(0, 1, 2)), 0.01) for _ in range(2))
+    plain, fused = (Adam(encoder_model("gru", seeds=(0, 1, 2)), 0.01) for _ in range(2))
     chance = torch.Generator().manual_seed(0)
     for active in (
         [True, True, True],

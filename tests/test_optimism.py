@@ -10,8 +10,8 @@ from drrn.models import Pages
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.settings import Settings
 from drrn.text import Store
-from tests.exploring_games import Corridor, Unrepeated
-from tests.small_episodes import steps_of
+from tests.episodes import steps_of
+from tests.exploration_games import Corridor, Unrepeated
 
 END = (9, [])
 PAGE = Pages(np.array([0]), np.array([[5, 6, 7]]))

@@ -23,10 +23,10 @@ MINE = (
 
 
 @pytest.fixture
-def folder(own_modules):
+def folder(import_folder):
     """The current folder, with a module of the user's in it."""
-    (own_modules / "mygames.py").write_text(MINE)
-    return own_modules
+    (import_folder / "mygames.py").write_text(MINE)
+    return import_folder
 
 
 def test_a_game_of_ones_own_is_opened_by_module_and_factory(folder):
@@ -117,7 +117,7 @@ def package(monkeypatch):
     )  # what is registered is kept for each path
 
 
-def test_a_registered_name_is_a_game_like_any_other(package, capsys, known_games):
+def test_a_registered_name_is_a_game_like_any_other(package, capsys, shared_compile_cache):
     assert make("dice").name == "dice" and spec_of(make("dice")) == GameSpec("dice")
     assert absolute_name("dice") == "dice" and spec_of(make("dice")).open().name == "dice"
     with pytest.raises(drrn.InputError, match='game "gone": there is no Gone in tests'):

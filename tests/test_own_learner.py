@@ -41,7 +41,7 @@ SMALL += ["--episodes-per-round", "20", "--evaluation-episodes", "10"]
 
 
 @pytest.fixture
-def folder(tmp_path, own_modules):
+def folder(tmp_path, import_folder):
     (tmp_path / "toy.py").write_text(TOY)
     (tmp_path / "doors.twee").write_text(STORY)
     (tmp_path / "doors.toml").write_text(RULES)

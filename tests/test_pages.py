@@ -1,4 +1,4 @@
-"""Pages that are files: the report of the experiments and of a play-test, made by templates, with nothing loaded."""
+"""Self-contained pages: reports of experiments and play-tests, from templates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Issue
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.report import report, report_fragment
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 EXPECTED = '[[expect]]\nbest = ">= 20"\n[[expect]]\nreachable = "Island"\n'
 HOSTILE = FORK.replace("Go out.", "<script>alert(1)</script>").replace(
@@ -27,13 +27,15 @@ HOSTILE = FORK.replace("Go out.", "<script>alert(1)</script>").replace(
 
 
 class Tags(HTMLParser):
-    """Every tag and attribute of a page, and whether what was opened is closed."""
+    """The tags and attributes of a page; `open` has the tags that are not closed."""
 
     VOID = frozenset("meta link br hr img input rect path circle line".split())
 
     def __init__(self, text):
         super().__init__()
-        self.names, self.attributes, self.open = [], [], []
+        self.names = []
+        self.attributes = []
+        self.open = []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
@@ -68,8 +70,8 @@ def test_the_page_of_a_play_test_opens_with_its_story_and_its_failures(story):
         "Endings (2)</h2>",
         "Map</h2>",
     ]
-    places = [body.index(words) for words in order]
-    assert places == sorted(places)
+    positions = [body.index(words) for words in order]
+    assert positions == sorted(positions)
     assert "http" not in text.replace("http://www.w3.org", "") and Tags(text).open == []
 
 
@@ -85,12 +87,10 @@ def test_texts_of_a_story_are_never_markup(story):
     for text in (page_of(findings), report_fragment(findings)):
         tags = Tags(text)
         assert not {"script", "img"} & set(tags.names) and "onerror" not in tags.attributes
-        assert "&lt;script&gt;alert(1)" in text and not re.search(
-            "[\x00-\x08\x0b-\x1f\u202a-\u202e]", text
-        )
-    assert (
-        "style" not in Tags(report_fragment(findings)).attributes
-    )  # the server's policy allows none
+        assert "&lt;script&gt;alert(1)" in text
+        assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text)
+    # the server's policy allows no inline styles
+    assert "style" not in Tags(report_fragment(findings)).attributes
 
 
 def test_the_command_prints_the_page_and_fails_as_in_other_formats(tmp_path, capsys):
@@ -98,11 +98,8 @@ def test_the_command_prints_the_page_and_fails_as_in_other_formats(tmp_path, cap
     (tmp_path / "tale.toml").write_text(f'story = "tale.twee"\n{REWARDS}{EXPECTED}')
     assert main(["test", str(tmp_path / "tale.toml"), "--seconds", "5", "--format", "html"]) == 1
     text = capsys.readouterr().out
-    assert (
-        text.startswith("<!doctype html>")
-        and text.count("</html>") == 1
-        and 'data-page="Island"' in text
-    )
+    assert text.startswith("<!doctype html>") and text.count("</html>") == 1
+    assert 'data-page="Island"' in text
 
 
 def test_a_report_opens_with_its_headline_and_figures():
@@ -111,15 +108,11 @@ def test_a_report_opens_with_its_headline_and_figures():
     document = Document("Results", blocks, [Section("A & B", [table], "a")])
     text = results_page(document, {})
     body = text[text.index("<main>") :]
-    places = [
-        body.index(words)
-        for words in ("<h1>", "What it is.", "A headline.", "How to read.", "A &amp; B</h2>")
-    ]
-    assert places == sorted(places) and Tags(text).open == []
-    assert (
-        "<caption><span>Scores, as <b>measured</b></span></caption>" in text
-        and '<td class="muted">&lt;2&gt;</td>' in text
-    )
+    order = ("<h1>", "What it is.", "A headline.", "How to read.", "A &amp; B</h2>")
+    positions = [body.index(words) for words in order]
+    assert positions == sorted(positions) and Tags(text).open == []
+    assert "<caption><span>Scores, as <b>measured</b></span></caption>" in text
+    assert '<td class="muted">&lt;2&gt;</td>' in text
 
 
 def test_without_jinja2_the_error_names_the_package_to_install(monkeypatch):

@@ -16,7 +16,7 @@ from drrn.runs.run import Run
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.rules import distance
 from tests.runs import train
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 PLAIN = ("Go out.", "Stay in.")
 FIRST = ("Sail out.", "Wait in.")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.twine.patterns import Pattern
-from tests.small_stories import FORK
+from tests.stories import FORK
 
 SLOW = [
     "(a+)+$",

@@ -6,7 +6,7 @@ import pytest
 
 from drrn.errors import InputError
 from drrn.lab.authors.pickled import Record, read_pickle
-from tests.imitation import GATE, pickled_story, written
+from tests.imitation import GATE, pickled_story, pickled_string
 
 HARMFUL = {
     "a function": b"cos\nsystem\n(S'touch THE_CODE_WAS_RUN'\ntR.",
@@ -19,7 +19,9 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize("data", HARMFUL.values(), ids=HARMFUL)
-def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(data, own_folder, tmp_path):
+def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(
+    data, working_folder, tmp_path
+):
     with pytest.raises(InputError, match=r"story\.pickle, byte \d+: .*nothing of it was used"):
         read_pickle(data, "story.pickle")
     assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
@@ -33,7 +35,7 @@ def test_the_error_for_a_refused_name_contains_it():
 def test_plain_data_comes_out_as_it_went_in():
     data = (
         b"(dp1\nS'a'\np2\n(lp3\nI-7\nag2\nas"
-        + written("it’s “x”\n")
+        + pickled_string("it’s “x”\n")
         + b"(i__main__\nStoryNode\n(dS'k'\ng3\nsbs."
     )
     assert read_pickle(data, "x") == {"a": [-7, "a"], "it’s “x”\n": Record({"k": [-7, "a"]})}

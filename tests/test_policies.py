@@ -13,8 +13,8 @@ from drrn.playing.policies import POLICIES, policy_of, probabilities_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.small_stories import FORK, REWARDS
-from tests.small_trainings import CPU, SMALL
+from tests.stories import FORK, REWARDS
+from tests.trainings import CPU, SMALL
 
 CIRCLE = {
     "Go out.": 1.0,

@@ -12,7 +12,7 @@ from drrn.learning.exploration import Optimism
 from drrn.learning.return_learning import Average
 from drrn.learning.text_noise import Noise
 from drrn.settings import Settings
-from tests.exploring_games import Corridor, Key, ManyDoors, Treadmill
+from tests.exploration_games import Corridor, Key, ManyDoors, Treadmill
 
 SMALL = {"hidden": 16, "rounds": 8, "episodes_per_round": 20, "evaluation_episodes": 5, "replicas": 4, "replan": 5,
          "updates": 25, "batch_size": 64, "learning_rate": 0.01}  # fmt: skip

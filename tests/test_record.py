@@ -8,7 +8,7 @@ import torch
 
 from drrn.cli import main
 from drrn.runs import storage
-from tests.runs import SMALL, numbers, resuming, same, train
+from tests.runs import SMALL, results_of, resume_command, same_results, train
 
 
 def test_training_warns_about_a_story_without_rewards(tale, tmp_path, capsys):
@@ -24,7 +24,7 @@ def test_training_warns_about_a_story_without_rewards(tale, tmp_path, capsys):
     )
 
 
-def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, drawn_curves):
+def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, real_curves):
     assert train(tale, tmp_path / "run") == 0
     out = capsys.readouterr().out
     assert out.count("round ") == 3 and "random play" in out and "curve.png" in out
@@ -49,19 +49,19 @@ def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, ca
 
 def test_a_run_is_never_overwritten_and_both_cures_are_named(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
-    before = numbers(tmp_path / "run")
+    before = results_of(tmp_path / "run")
     capsys.readouterr()
     assert train(tale, tmp_path / "run") == 2
     error = capsys.readouterr().err
     assert "--resume" in error and "--out" in error
-    assert same(numbers(tmp_path / "run"), before)
+    assert same_results(results_of(tmp_path / "run"), before)
 
 
 def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     train(tale, tmp_path / "one", "--seed", "4")
     config = str(tmp_path / "one/config.json")
     assert main(["train", str(tale), "--config", config, "--out", str(tmp_path / "two")]) == 0
-    assert same(numbers(tmp_path / "one"), numbers(tmp_path / "two"))
+    assert same_results(results_of(tmp_path / "one"), results_of(tmp_path / "two"))
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(
         main(["train", "--resume", str(tmp_path / "cut")])
     monkeypatch.setattr(Run, "save", keep)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
-    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(
     train(tale, tmp_path / "cut", "--rounds", "1")
     monkeypatch.setattr(storage, "write_atomically", write_atomically)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
-    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
 
 
 def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
@@ -124,7 +124,7 @@ def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monk
     (tmp_path / "long-watch").mkdir()
     assert main(["train", "long-watch", "--out", "run", *SMALL, "--rounds", "1"]) == 0
     assert json.loads((tmp_path / "run/config.json").read_text())["game"]["source"] == "long-watch"
-    assert main(resuming("run")) == 0
+    assert main(resume_command("run")) == 0
 
 
 def test_an_interrupted_run_says_how_to_resume(tale, tmp_path, monkeypatch, capsys):

@@ -13,8 +13,7 @@ from drrn.models import Pages, pick
 from drrn.models.encoders.recurrent import RecurrentEncoder
 from drrn.models.encodings import EncodingCache
 from drrn.settings import Settings
-from tests.small_models import random_batches
-from tests.small_readers import TEXTS, reader
+from tests.models import TEXTS, encoder_model, random_batches
 
 ORDER = {"gru": ("r", "z", "n"), "lstm": ("i", "f", "o", "g")}
 GAIN = 3.0
@@ -59,7 +58,7 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
     if pieces:  # the way back is gone in several, as with many words
         monkeypatch.setattr("drrn.models.encoders.recurrent.GRU_PIECE", 3)
         monkeypatch.setattr("drrn.models.encoders.recurrent.LSTM_PIECE", 3)
-    model = reader(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
+    model = encoder_model(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
     ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)], list(model.weights.values())
     direction = torch.randn(len(seeds), 4, 5, generator=torch.Generator().manual_seed(1))
     leaves = []
@@ -98,7 +97,7 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_a_texts_vector_depends_on_nothing_else_in_the_batch(encoder):
-    model, chance = reader(encoder, seeds=(0, 1, 2)), np.random.default_rng(0)
+    model, chance = encoder_model(encoder, seeds=(0, 1, 2)), np.random.default_rng(0)
     alone = {text: vectors(model, np.full((3, 1), text))[:, 0] for text in range(-1, len(TEXTS))}
     for _ in range(20):
         ids = chance.integers(-1, len(TEXTS), (3, int(chance.integers(1, 9))))
@@ -109,13 +108,13 @@ def test_a_texts_vector_depends_on_nothing_else_in_the_batch(encoder):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_the_order_of_words_counts_and_an_empty_text_is_zero(encoder):
-    found = vectors(reader(encoder), [[0, 4, 1]])[0]
+    found = vectors(encoder_model(encoder), [[0, 4, 1]])[0]
     assert not torch.allclose(found[0], found[1], atol=1e-3) and not found[2].any()
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_first_weights_depend_on_the_replicas_own_seed(encoder):
-    both, alone = reader(encoder, seeds=(7, 8)), reader(encoder, seeds=(8,))
+    both, alone = encoder_model(encoder, seeds=(7, 8)), encoder_model(encoder, seeds=(8,))
     assert all(
         torch.equal(weight[1:], alone.weights[name]) for name, weight in both.weights.items()
     )
@@ -125,7 +124,7 @@ def test_first_weights_depend_on_the_replicas_own_seed(encoder):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_a_pass_is_differentiated_once(encoder):
-    model, leaves = reader(encoder), []
+    model, leaves = encoder_model(encoder), []
     found = vectors(model, [[0, 2]], leaves).sum()
     torch.autograd.grad(found, [vectors for _, vectors in leaves], retain_graph=True)
     with pytest.raises(RuntimeError, match="once"):
@@ -136,7 +135,10 @@ def test_a_pass_is_differentiated_once(encoder):
 @pytest.mark.parametrize("shape", [{}, {"shared": True}, {"interaction": "bilinear", "action_hidden": 3},
                                    {"interaction": "network"}])  # fmt: skip
 def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
-    both, alone = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(6,), **shape)
+    both, alone = (
+        encoder_model(encoder, seeds=(5, 6), **shape),
+        encoder_model(encoder, seeds=(6,), **shape),
+    )
     batches = random_batches(both, 4)
     settings = {"learning_rate": 0.05, "optimiser": "adam"}
     QLearning(both, Settings.from_flat(replicas=2, **settings)).update(batches)
@@ -157,7 +159,10 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 @pytest.mark.parametrize("shape", [{}, {"shared": True}, {"name": "per-action"}])
 def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
-    at_once, apart = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(5, 6), **shape)
+    at_once, apart = (
+        encoder_model(encoder, seeds=(5, 6), **shape),
+        encoder_model(encoder, seeds=(5, 6), **shape),
+    )
     batches = random_batches(at_once, 3)
     errors = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
     monkeypatch.setattr(RecurrentEncoder, "reads_at_once", False)
@@ -169,7 +174,7 @@ def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, mo
 
 def error_after_learning(encoder, name):
     """Two states of the same words with opposite rewards: what is left of the error of 1 on both."""
-    model = reader(encoder, hidden=8, name=name, seeds=(0, 1))
+    model = encoder_model(encoder, hidden=8, name=name, seeds=(0, 1))
     states = np.tile(np.array([0, 4]), (8, 2, 1))  # "the sea is grey", "grey is the sea"
     rewards = np.where(states == 0, 1, -1).astype(np.float32)
     pages, none = Pages(states, np.full((*states.shape, 1), 3)), np.zeros_like(rewards)
@@ -191,7 +196,7 @@ def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(name):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_encodings_that_are_kept_give_the_same_q_values(encoder):
-    model, chance = reader(encoder, seeds=(0, 1)), np.random.default_rng(0)
+    model, chance = encoder_model(encoder, seeds=(0, 1)), np.random.default_rng(0)
     kept, texts = EncodingCache(model), len(model.store.states)
     for _ in range(4):
         states, actions = chance.integers(-1, texts, (2, 3)), chance.integers(-1, texts, (2, 3, 2))

@@ -15,15 +15,15 @@ from drrn.errors import InputError
 from drrn.models import Model, model_class
 from drrn.models.drrn import Interaction, interaction_of
 from drrn.settings import Settings
-from tests.runs import numbers, resuming, same, train
+from tests.runs import results_of, resume_command, same_results, train
 
 BUILT_IN = {"one": 1, "two": 2}
 
 
 @pytest.fixture
-def here(own_modules):
+def here(import_folder):
     """A working folder whose modules can be imported for as long as the test runs."""
-    return own_modules
+    return import_folder
 
 
 def test_a_built_in_name_is_looked_up():
@@ -171,8 +171,8 @@ def test_what_is_ones_own_is_trained_evaluated_asked_and_resumed(
     with monkeypatch.context() as patch:
         patch.setattr(Run, "save", keep_and_stop)
         assert train(tale, here / "cut", *own) == 130
-    assert main(resuming(here / "cut")) == 0
-    assert same(numbers(here / "cut"), numbers(here / "whole"))
+    assert main(resume_command(here / "cut")) == 0
+    assert same_results(results_of(here / "cut"), results_of(here / "whole"))
     assert main(["evaluate", str(here / "cut"), "--episodes", "3"]) == 0
     capsys.readouterr()
     assert main(["ask", str(here / "cut"), *ASK]) == 0

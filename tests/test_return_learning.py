@@ -11,11 +11,11 @@ from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.runs.trainer import torch_threads
 from drrn.vectors import open_vectors
+from tests.episodes import RETURNS, return_learner, state_after_rounds
+from tests.models import model
 from tests.sample_games import Doors
-from tests.small_episodes import RETURNS, return_learner, taught
-from tests.small_models import model
-from tests.small_stories import FORK, SMALL_REWARDS
-from tests.small_trainings import alike, trained
+from tests.stories import FORK, SMALL_REWARDS
+from tests.trainings import run_training, same_weights
 from tests.vector_files import vector_file
 
 KINDS = [ReturnLearning, FastReturnLearning]
@@ -49,7 +49,7 @@ def test_the_fast_learner_has_the_gradients_of_the_plain_one(encoder, layers, ve
     shape = {"layers": layers, "action_encoder": encoder, "vectors": vectors}
     plain, fast = (return_learner(kind, model(seeds=(0, 1), **shape), updates=1) for kind in KINDS)
     for learning in (plain, fast):
-        taught(learning, rounds=1)
+        state_after_rounds(learning, rounds=1)
     plain, fast = plain.optimiser.slots, fast.optimiser.slots
     means = [name for name in plain if name.endswith(" m")]
     assert plain.keys() == fast.keys() and len(means) == len(plain.keys()) / 3
@@ -72,10 +72,14 @@ def test_the_fast_learner_moves_the_weights_as_the_plain_one_does(
         {"layers": layers, "action_encoder": encoder, "vectors": vectors},
         {"average": average, **FEW},
     )
-    plain = taught(return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **given))
+    plain = state_after_rounds(
+        return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **given)
+    )
     first = model(seeds=(0, 1), **shape).state()
     monkeypatch.setattr(ReturnLearning, "fit_batch", None)  # the plain update is not asked for
-    fast = taught(return_learner(FastReturnLearning, model(seeds=(0, 1), **shape), **given))
+    fast = state_after_rounds(
+        return_learner(FastReturnLearning, model(seeds=(0, 1), **shape), **given)
+    )
     assert near(plain, fast) and not near(plain, first, within=0.005)
 
 
@@ -103,9 +107,9 @@ def test_with_word_dropout_both_learn_the_same_once_they_leave_out_the_same_word
         learning = return_learner(
             kind, model(seeds=(0, 1)), state_dropout=0.4, action_dropout=0.4, batch_size=300, **FEW
         )
-        found.append(taught(learning, make=Masks))
+        found.append(state_after_rounds(learning, make=Masks))
     assert near(*found)
-    without = taught(
+    without = state_after_rounds(
         return_learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks
     )
     assert not near(found[0], without, within=0.001)
@@ -116,7 +120,7 @@ def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(ki
     learning = return_learner(kind, model(), average=0.9, updates=AVERAGE_EVERY)
     average = learning.model.state()["weight state b1"].copy()
     for number in range(6):
-        taught(learning, rounds=1)
+        state_after_rounds(learning, rounds=1)
         student = learning.student.state()["weight state b1"]
         decay = min(0.9**AVERAGE_EVERY, (2 + number) / (5 + number))
         average = decay * average + (1 - decay) * student
@@ -129,8 +133,8 @@ def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(ki
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replica_among_three_learns_what_it_learns_alone(kind, settings):
-    together = taught(return_learner(kind, model(seeds=(5, 6, 7)), **settings))
-    alone = taught(return_learner(kind, model(seeds=(6,)), **settings))
+    together = state_after_rounds(return_learner(kind, model(seeds=(5, 6, 7)), **settings))
+    alone = state_after_rounds(return_learner(kind, model(seeds=(6,)), **settings))
     assert all(np.allclose(together[name][1], alone[name][0], atol=1e-6) for name in alone)
 
 
@@ -162,7 +166,7 @@ def small_fork(story):
 
 
 def greedy_returns(game, **settings):
-    _, rounds = trained(game, **{**LEARNED, **settings})
+    _, rounds = run_training(game, **{**LEARNED, **settings})
     return [done.summary.mean_return for done in rounds[-1].evaluations if done.policy == "greedy"]
 
 
@@ -187,7 +191,9 @@ def test_settings_at_their_bounds_are_learned_with(small_fork, settings):
 
 def test_a_first_page_that_ends_the_story_leaves_nothing_to_learn(story):
     for more in ({}, {"no_compile": True}, {"exploration": "optimism"}, {"model": "table"}):
-        trainer, rounds = trained(story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more})
+        trainer, rounds = run_training(
+            story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more}
+        )
         assert [done.transitions for done in rounds] == [0, 0] and trainer.round == 2
 
 
@@ -197,7 +203,7 @@ def test_a_story_whose_actions_have_no_words_is_learned():
             seen = super().look(state)
             return type(seen)(seen.text, tuple("<>"[: len(seen.actions)]), seen.reward)
 
-    assert len(trained(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
+    assert len(run_training(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
 
 
 WAYS = [
@@ -234,7 +240,9 @@ def test_a_resumed_run_has_the_numbers_of_one_that_went_on(fork, settings, tmp_p
             break
     resumed = drrn.resume(tmp_path / "run", fork.another())
     list(resumed.train())
-    assert alike(whole, again) and alike(whole, resumed) and resumed.rows == whole.rows
+    assert (
+        same_weights(whole, again) and same_weights(whole, resumed) and resumed.rows == whole.rows
+    )
 
 
 @pytest.mark.parametrize("where", ["play", "learn"])
@@ -266,6 +274,6 @@ def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
         next(going)
     monkeypatch.setattr(owner, name, usual)
     list(cut.train())
-    assert alike(whole, cut) and [len(m) for m in cut.learner.memories] == [
+    assert same_weights(whole, cut) and [len(m) for m in cut.learner.memories] == [
         len(m) for m in whole.learner.memories
     ]

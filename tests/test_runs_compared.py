@@ -7,7 +7,7 @@ import pytest
 from drrn.cli import main
 from drrn.runs.run import Run, difference_of
 from tests.runs import train
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from drrn.cli import main
 from drrn.models.encoders.text_vectors import SentenceTexts
 from drrn.text import Store
 from drrn.vectors import open_sentences
-from tests.runs import resuming, train
-from tests.small_trainings import SMALL as SMALL_TRAINING
+from tests.runs import resume_command, train
+from tests.trainings import SMALL as SMALL_TRAINING
 
 CALLS = []
 
@@ -97,16 +97,16 @@ def test_the_encoder_and_its_source_are_asked_for_together(fork):
         drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:counted")
 
 
-def test_a_run_finds_the_function_again(tale, own_modules, capsys):
-    (own_modules / "mine.py").write_text(
+def test_a_run_finds_the_function_again(tale, import_folder, capsys):
+    (import_folder / "mine.py").write_text(
         "def read(texts):\n    return [[len(text), 1.0] for text in texts]\n"
     )
     assert (
-        train(tale, own_modules / "run", "--encoder", "sentence", "--sentences", "mine:read") == 0
+        train(tale, import_folder / "run", "--encoder", "sentence", "--sentences", "mine:read") == 0
     )
-    assert main(resuming(own_modules / "run")) == 0
+    assert main(resume_command(import_folder / "run")) == 0
     assert (
-        main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
+        main(["ask", str(import_folder / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
     )
     assert "Go out." in capsys.readouterr().out
 

@@ -6,8 +6,8 @@ from drrn.serve import http, library, services
 from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder
 from drrn.serve.scores import read, scores_file
-from tests.small_server import PORT, client_of, start_game, take, upload
-from tests.small_stories import FORK, REWARDS
+from tests.page_client import PORT, client_of, start_game, take, upload
+from tests.stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tests.small_server import client_of, start_game
+from tests.page_client import client_of, start_game
 
 pytest.importorskip("starlette")
 

@@ -20,8 +20,8 @@ from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_finding
 from drrn.serve.services import TOO_LONG, Services
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import StoryTest
-from tests.small_server import client_of, upload
-from tests.small_stories import FORK, REWARDS
+from tests.page_client import client_of, upload
+from tests.stories import FORK, REWARDS
 
 pytest.importorskip("starlette")
 

@@ -32,7 +32,7 @@ from drrn.settings import (
     settings_for,
 )
 from drrn.text import Store
-from tests.runs import FEW, SMALL, SMALL_STRONG, numbers, resuming, same, train
+from tests.runs import FEW, SMALL, SMALL_STRONG, results_of, resume_command, same_results, train
 from tests.sample_games import Doors
 
 
@@ -456,8 +456,8 @@ def test_a_run_of_the_strong_recipe_goes_on_as_if_it_had_never_been_stopped(tale
                            "episodes_per_round": 8, "evaluation_episodes": 4, "replicas": 2})  # fmt: skip
     next(trainer.train())
     trainer.save(tmp_path / "cut")
-    assert main(resuming(tmp_path / "cut")) == 0
-    assert same(numbers(tmp_path / "whole"), numbers(tmp_path / "cut"))
+    assert main(resume_command(tmp_path / "cut")) == 0
+    assert same_results(results_of(tmp_path / "whole"), results_of(tmp_path / "cut"))
     assert config_of(tmp_path / "cut")["recipe"] == "strong"
 
 
@@ -758,7 +758,7 @@ MORE_OFF = {
 
 
 @pytest.mark.parametrize("words", MORE_OFF)
-@pytest.mark.usefixtures("own_folder")
+@pytest.mark.usefixtures("working_folder")
 def test_what_is_not_in_the_recipes_own_list_can_be_switched_off_as_well(tale, tmp_path, words):
     (tmp_path / "small.txt").write_text("go 1.5 2\nout 1 -1\nstay 0.5 1\n")
     small = [*FEW, "--rounds", "1", "--updates", "2", "--batch-size", "4"]

@@ -15,7 +15,7 @@ from drrn.runs import hub, storage
 from drrn.runs.config import read_config
 from tests.hub_server import running_hub
 from tests.runs import train
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
 

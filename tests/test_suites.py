@@ -11,8 +11,8 @@ from drrn.game.make import is_suite, spec_for
 from drrn.game.optional import fingerprint_of
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
-from tests.small_trainings import SMALL, alike
 from tests.suite_files import game_file
+from tests.trainings import SMALL, same_weights
 
 NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-plant"]
 
@@ -68,7 +68,7 @@ def test_a_game_of_a_suite_is_trained_and_other_processes_give_the_same_numbers(
     for trainer in trainers:
         list(trainer.train())
         trainer.game.close()
-    assert alike(*trainers)
+    assert same_weights(*trainers)
 
 
 def test_rewards_are_differences_of_the_score(game):

@@ -12,8 +12,8 @@ import pytest
 
 import drrn
 from drrn.suites.catalogue import SUITES
-from tests.small_trainings import SMALL
-from tests.suite_files import children
+from tests.suite_files import child_processes
+from tests.trainings import SMALL
 
 ROOT = Path(__file__).parents[1]
 ROM = "DRRN_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
@@ -118,8 +118,8 @@ def test_a_nearby_coin_is_collected(opened):
 def test_a_java_machine_that_dies_costs_its_episode(opened, caplog):
     game = opened("twx:coin?seed=1&copies=1")
     first = game.reset(0)
-    (environment,) = children()
-    (java,) = children(environment, leaders=False)
+    (environment,) = child_processes()
+    (java,) = child_processes(environment, leaders=False)
     os.kill(java, signal.SIGKILL)
     game.step(0)
     assert game.stopped and "the next one goes on in a new environment" in caplog.text

@@ -12,8 +12,8 @@ import pytest
 
 import drrn
 from drrn.suites.game import MAX_FAILURES
-from tests.small_trainings import SMALL
-from tests.suite_files import children, is_running
+from tests.suite_files import child_processes, is_running
+from tests.trainings import SMALL
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self").exists(), reason="processes are looked for in /proc"
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture
 def environments():
     """Asks for the environments that this test has started; one that another test still holds is not counted."""
-    earlier = set(children())
-    return lambda: [pid for pid in children() if pid not in earlier]
+    earlier = set(child_processes())
+    return lambda: [pid for pid in child_processes() if pid not in earlier]
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ COMMAND = [
     *SET,
 ]
 TWO = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "2"]
-pytestmark = pytest.mark.usefixtures("jobs_here")
+pytestmark = pytest.mark.usefixtures("jobs_in_process")
 
 
 @pytest.fixture(scope="module")
@@ -200,29 +200,13 @@ def test_other_results_are_never_written_over(swept, tmp_path, capsys):
     assert "it has other results" in capsys.readouterr().err
 
 
-def test_minutes_end_the_choice_and_not_the_jobs(tmp_path, capsys, monkeypatch):
-    moments = iter([0.0, 1.0, 99.0])
-    monkeypatch.setattr(
-        "drrn.cli.jobs.is_before", lambda until: until is None or next(moments) < 60
-    )
-    grid = ["--vary", "alpha=0.1..2:0.1", "--budget", "1m"]
-    assert main([*COMMAND, *grid, "--out", str(tmp_path)]) == 0
-    out = capsys.readouterr().out
-    assert (
-        "0 of 20 jobs to choose by are done" in out
-        and "[  2] long-watch tuning-" in out
-        and "[  3]" not in out
-    )
-    assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 3
-
-
 def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
     def tried(*vary):
         grid, seeds = read_grid(vary), (Seeds(1000, 2), Seeds(0, 1))
         sweep = Sweep(
             tmp_path, "long-watch", drrn.make("long-watch"), grid, {}, True, *seeds, "a commit"
         )
-        return sweep.jobs(None, at_random=False, seed=0)
+        return sweep.jobs(None, seed=0)
 
     jobs, errors = tried("model=drrn,table", "hidden=6")
     assert [job.name for job in jobs] == ["tuning-model=drrn,hidden=6"]
@@ -239,8 +223,8 @@ def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
         (["--first-seed", "0"], "seeds 0 to 1 to choose by and seed 0 to report overlap"),
         (["--set", "alpha=1"], "alpha is in --set and in --vary"),
         (["--set", "replicas=9"], "has its own option"),
-        (["--budget", "some"], "neither a number of jobs"),
-        (["--budget", "0m"], "neither a number of jobs"),
+        (["--budget", "some"], "must be a whole number"),
+        (["--budget", "0"], "must lie between 1"),
         (["--vary", "hidden=1..9999", "layers=1..9999"], "combinations: give a --budget"),
         (["--vary", "hidden=9000000000000"], "hidden 9000000000000: needs about"),
         (
@@ -261,7 +245,7 @@ def test_two_at_once_in_one_folder_are_refused_by_name(swept, capsys):
     assert "another `drrn sweep` is running" in capsys.readouterr().err
 
 
-def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, own_modules, capsys):
+def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, import_folder, capsys):
     (tmp_path / "broken.py").write_text(
         "import drrn\n"
         "class Game:\n"

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from drrn.cli import main
-from tests.runs import resuming, train
+from tests.runs import resume_command, train
 
 
 def scalars(run):
@@ -26,8 +26,8 @@ def test_every_replica_policy_and_measure_is_logged(tale, tmp_path):
 def test_a_resumed_run_has_each_round_once(tale, tmp_path):
     pytest.importorskip("tensorboard")
     train(tale, tmp_path / "run", "--rounds", "1")
-    assert main([*resuming(tmp_path / "run"), "--rounds", "2", "--tensorboard"]) == 0
-    assert main([*resuming(tmp_path / "run"), "--rounds", "3", "--tensorboard"]) == 0
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "2", "--tensorboard"]) == 0
+    assert main([*resume_command(tmp_path / "run"), "--rounds", "3", "--tensorboard"]) == 0
     steps = [each.step for each in scalars(tmp_path / "run").Scalars("return/best/replica 1")]
     assert steps == [1, 2, 3]
 

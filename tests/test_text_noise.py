@@ -15,8 +15,8 @@ from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
-from tests.small_episodes import return_learner, steps_of
-from tests.small_models import ACTIONS, STATES, model
+from tests.episodes import return_learner, steps_of
+from tests.models import ACTIONS, STATES, model
 from tests.vector_files import vector_file
 
 

@@ -9,8 +9,8 @@ from drrn.playing.policies import policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.small_stories import FORK, REWARDS
-from tests.small_trainings import CPU, SMALL, trained
+from tests.stories import FORK, REWARDS
+from tests.trainings import CPU, SMALL, run_training
 
 VARIANTS = [
     {},
@@ -32,8 +32,8 @@ VARIANTS = [
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, settings):
-    first, one = trained(fork, **settings)
-    second, two = trained(fork.another(), **settings)
+    first, one = run_training(fork, **settings)
+    second, two = run_training(fork.another(), **settings)
     for name, array in first.model.state().items():
         assert np.array_equal(array, second.model.state()[name]), name
     assert [r.evaluations for r in one] == [r.evaluations for r in two]
@@ -42,8 +42,8 @@ def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, setti
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings):
     """Q-values within 1e-4: the same sums, taken by other kernels."""
-    together, _ = trained(fork, **{**settings, "replicas": 3, "seed": 5})
-    alone, _ = trained(fork.another(), **{**settings, "replicas": 1, "seed": 7})
+    together, _ = run_training(fork, **{**settings, "replicas": 3, "seed": 5})
+    alone, _ = run_training(fork.another(), **{**settings, "replicas": 1, "seed": 7})
     for text in ("The sea is grey and the wind is north.", "You are out on the water."):
         actions = ["Go out.", "Row on.", "Turn back."]
         asked = actions[: together.model.shape.most_actions]
@@ -52,8 +52,8 @@ def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings)
 
 
 def test_another_seed_gives_other_weights(fork):
-    first, _ = trained(fork, seed=0)
-    second, _ = trained(fork, seed=10)
+    first, _ = run_training(fork, seed=0)
+    second, _ = run_training(fork, seed=10)
     assert not np.allclose(first.model.state()["table state"], second.model.state()["table state"])
 
 
@@ -68,7 +68,7 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
         "discount": 0.9,
     }
     rate = 0.2 if model == "table" else 0.01
-    _, rounds = trained(fork, model=model, learning_rate=rate, batch_size=8, **settings)
+    _, rounds = run_training(fork, model=model, learning_rate=rate, batch_size=8, **settings)
     first, _ = mean_and_deviation(rounds[0].evaluations, "greedy")
     last, _ = mean_and_deviation(rounds[-1].evaluations, "greedy")
     assert last == 10 >= first
@@ -87,14 +87,14 @@ def test_the_options_learn_too(fork, extra):
         "alpha": 0.5,
         "batch_size": 8,
     }
-    _, rounds = trained(fork, **{**settings, "learning_rate": 0.01, **extra})
+    _, rounds = run_training(fork, **{**settings, "learning_rate": 0.01, **extra})
     assert mean_and_deviation(rounds[-1].evaluations, "greedy")[0] == 10
 
 
 def test_a_learner_that_moves_the_wrong_way_is_found_out(fork, monkeypatch):
     monkeypatch.setattr(Settings, "learning_rate", -0.01)
     settings = {"hidden": 20, "rounds": 4, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5}
-    _, rounds = trained(fork, batch_size=8, **settings)
+    _, rounds = run_training(fork, batch_size=8, **settings)
     assert not mean_and_deviation(rounds[-1].evaluations, "softmax")[0] >= 5
 
 
@@ -102,7 +102,7 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     """Each step pays -1 and the limit stops: as an ending, Q would be about -1; bootstrapped it is -1 / (1 - γ)."""
     twee = ":: Start\nHere it is white.\n\n[[Cross.|There]]\n\n:: There\nThere it is black.\n\n[[Return.|Start]]\n"
     game = story(twee, "step_reward = -1\nmax_steps = 2\n")
-    trainer, rounds = trained(
+    trainer, rounds = run_training(
         game,
         model="table",
         rounds=60,
@@ -130,8 +130,8 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
         "learning_rate": 0.01,
     }
     settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8, "model": model}
-    fast, one = trained(fork, **settings)
-    slow, two = trained(fork, **settings, no_compile=True)
+    fast, one = run_training(fork, **settings)
+    slow, two = run_training(fork, **settings, no_compile=True)
     assert fast.compiled is not None and slow.compiled is None
     for a, b in zip(one[2:], two[2:], strict=True):
         (x, dx), (y, dy) = (mean_and_deviation(r.evaluations, "softmax") for r in (a, b))
@@ -142,7 +142,7 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
     twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
     for extra in ({}, {"no_compile": True}, {"form": "online"}, {"model": "max-action"}):
-        _, rounds = trained(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
+        _, rounds = run_training(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
         assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(
             2.5, abs=1.2
         )

@@ -8,8 +8,8 @@ import drrn
 from benchmarks.twins import compare
 from drrn.stories import twine as stories
 from drrn.stories.formats.library import add_formats
-from tests.small_formats import SHARED_FORMATS
-from tests.twins import compared
+from tests.story_formats import SHARED_FORMATS
+from tests.twins import compare_twins
 
 BUILT_IN = Path(stories.__file__).parent / "built_in"
 SUGARCUBE = sorted(SHARED_FORMATS.glob("*ugar*ube*/2*/format.js"))
@@ -26,7 +26,7 @@ def sugarcube(home):
 @pytest.mark.usefixtures("sugarcube")
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
 def test_our_own_stories_are_told_alike(name, tmp_path):
-    found = compared(
+    found = compare_twins(
         (BUILT_IN / f"{name}.twee").read_text(encoding="utf-8"), tmp_path, walks=8, clicks=30
     )
     assert not found.difference and not found.unlisted
@@ -69,7 +69,7 @@ SMALL = {
 @pytest.mark.usefixtures("sugarcube")
 def test_where_chance_has_too_many_outcomes_both_make_the_same_draws(tmp_path):
     many = "".join("<<set $x = random(1, 20)>><<print $x>>, " for _ in range(4))
-    found = compared(
+    found = compare_twins(
         f":: Start\n{many}and so on.\n[[Once more.|Start]]\n", tmp_path, walks=3, clicks=3
     )
     assert not found.difference and found.pages == 8 and "outcomes" in found.unlisted
@@ -91,5 +91,5 @@ def test_what_differs_is_told_with_the_way_there(tmp_path):
 @pytest.mark.usefixtures("sugarcube")
 @pytest.mark.parametrize("name", SMALL)
 def test_what_twine_1_and_sugarcube_share_is_told_alike(name, tmp_path):
-    found = compared(f":: Start\n{SMALL[name]}", tmp_path, walks=4, clicks=6)
+    found = compare_twins(f":: Start\n{SMALL[name]}", tmp_path, walks=4, clicks=6)
     assert not found.difference and not found.unlisted

@@ -21,10 +21,10 @@ from drrn.settings import PAPER, Settings, settings_for
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
-from tests.runs import numbers, resuming, same, train
-from tests.small_models import falls, model, pages, random_batches, shown
-from tests.small_stories import FORK
-from tests.small_trainings import SMALL, alike
+from tests.models import error_falls, model, pages, pages_of, random_batches
+from tests.runs import results_of, resume_command, same_results, train
+from tests.stories import FORK
+from tests.trainings import SMALL, same_weights
 from tests.vector_files import WORDS, matrix, vector_file
 
 ENCODERS = {"vectors": MeanOfVectors, "bag+vectors": BagAndVectors}
@@ -139,10 +139,10 @@ def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, 
         built = model(**shape)
         store = built.store.scratch()
         known = [store.page("the sea", actions) for actions in asked]
-        shown = Pages(
+        pages_of = Pages(
             np.array([[state for state, _ in known]]), np.array([[actions for _, actions in known]])
         )
-        return built.q(shown, store)[0, :, 0].tolist()
+        return built.q(pages_of, store)[0, :, 0].tolist()
 
     read = q(action_encoder=ENCODERS[encoder], vectors=vectors)
     assert read[0] != read[1] and read[0] == read[2]  # the file does not have zeppelins either
@@ -198,7 +198,7 @@ def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, opti
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     rate = 0.01
     learn = FastQLearning(built, Settings.from_flat(learning_rate=rate, optimiser=optimiser))
-    assert falls(
+    assert error_falls(
         lambda: np.abs(learn.update(batches)).mean(),
         to=0.9,
         within=50 if optimiser == "adam" else 100,
@@ -218,7 +218,7 @@ def test_a_replica_learns_alone_as_among_others(vectors, encoder):
         mine[name] = Pages(both.states[:, 1:], both.actions[:, 1:])
     for built, some in ((among, batches), (alone, dataclasses.replace(batches, **mine))):
         QLearning(built, Settings.from_flat(learning_rate=0.05, optimiser="adam")).update(some)
-    assert torch.allclose(among.q(shown(among))[1], alone.q(pages())[0], atol=1e-4)
+    assert torch.allclose(among.q(pages_of(among))[1], alone.q(pages())[0], atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, f
     list(longer.train())
     whole = drrn.trainer(fork, paper=True, **{**settings, "rounds": 3})
     list(whole.train())
-    assert alike(longer, whole) and np.array_equal(
+    assert same_weights(longer, whole) and np.array_equal(
         longer.agent.ask(*question), whole.agent.ask(*question)
     )
 
@@ -333,8 +333,8 @@ def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(
     ] == str(file)
     config["settings"]["rounds"] = 3
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
-    assert main(resuming(tmp_path / "run")) == 0
-    assert same(numbers(tmp_path / "run"), numbers(tmp_path / "whole"))
+    assert main(resume_command(tmp_path / "run")) == 0
+    assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "whole"))
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3"]) == 0
 
 
@@ -345,7 +345,7 @@ def test_a_run_whose_vectors_are_gone_or_others_says_so_in_one_sentence(
     assert train(tale, run, "--vectors", str(file)) == 0
     file.rename(tmp_path / "away.txt")
     commands = (
-        resuming(run),
+        resume_command(run),
         ["evaluate", str(run)],
         ["ask", str(run), "--state", "x", "--action", "y"],
     )

@@ -9,7 +9,7 @@ import pytest
 from drrn.cli import main
 from drrn.cli.watch import Keys, seconds_to_read
 from tests.runs import train
-from tests.small_stories import FORK, REWARDS
+from tests.stories import FORK, REWARDS
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from drrn.game.make import BUILT_IN, WORLDS
 from drrn.writing import words
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
-from tests.small_trainings import SMALL
+from tests.trainings import SMALL
 
 BEFORE = re.compile(
     r"[^\W_]+(?:['’][^\W_]+)*"
@@ -61,8 +61,8 @@ def test_latin_greek_and_cyrillic_words_are_those_of_the_published_numbers(text)
 
 @pytest.mark.parametrize("name", [*BUILT_IN, *WORLDS, *PAPER_GAMES])
 def test_the_words_of_our_games_and_of_the_papers_are_those_of_the_published_numbers(name, request):
-    located = request.getfixturevalue("located") if name in PAPER_GAMES else lambda name: name
-    compiled = drrn.compile_game(drrn.make(located(name)))
+    game_path = request.getfixturevalue("game_path") if name in PAPER_GAMES else lambda name: name
+    compiled = drrn.compile_game(drrn.make(game_path(name)))
     for text in (*compiled.texts, *compiled.actions):
         assert words(text) == BEFORE.findall(text.lower().replace("’", "'"))
 

@@ -6,7 +6,7 @@ import pytest
 
 import drrn
 from tests.sample_games import Walk
-from tests.small_trainings import SMALL, alike
+from tests.trainings import SMALL, same_weights
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,13 @@ def test_worker_processes_give_the_numbers_of_one_process(name):
     settings = {**SMALL, "rounds": 2, "no_compile": True}
     trainers = [drrn.trainer(name, paper=True, workers=workers, **settings) for workers in (1, 2)]
     rounds = [list(trainer.train()) for trainer in trainers]
-    assert alike(*trainers)
+    assert same_weights(*trainers)
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
-def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_path, own_modules):
+def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(
+    tmp_path, import_folder
+):
     (tmp_path / "once.py").write_text(
         "import drrn, pathlib\n"
         "class Game:\n"
@@ -41,7 +43,7 @@ def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_
         next(disturbed.train())
     (tmp_path / "fail").unlink()
     assert [f.evaluations for f in disturbed.train()] == [f.evaluations for f in clean.train()]
-    assert alike(disturbed, clean)
+    assert same_weights(disturbed, clean)
 
 
 def test_the_online_form_has_workers_too():
@@ -60,7 +62,7 @@ def test_the_online_form_has_workers_too():
     ]
     for trainer in trainers:
         list(trainer.train())
-    assert alike(*trainers)
+    assert same_weights(*trainers)
 
 
 def test_an_object_without_a_name_has_no_workers():
@@ -68,7 +70,7 @@ def test_an_object_without_a_name_has_no_workers():
         drrn.trainer(Walk(), paper=True, workers=2, **SMALL)
 
 
-def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
+def test_what_goes_wrong_in_a_worker_is_told(tmp_path, import_folder):
     (tmp_path / "brittle.py").write_text(
         "import os, drrn\n"
         "class Game:\n"
@@ -88,7 +90,7 @@ def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
         list(drrn.trainer("brittle:Dying", paper=True, workers=2, **SMALL).train())
 
 
-def test_workers_close_their_games_and_one_that_died_is_told_each_time(tmp_path, own_modules):
+def test_workers_close_their_games_and_one_that_died_is_told_each_time(tmp_path, import_folder):
     (tmp_path / "closing.py").write_text(
         "import drrn, os, pathlib\n"
         "class Game:\n"

@@ -28,7 +28,7 @@ def twins_of(twee, folder):
     return told, drrn.make(hosted, shuffle=False, engine=HOSTED)
 
 
-def compared(twee, folder, **options):
+def compare_twins(twee, folder, **options):
     """What walks through both games of a story came to."""
     native, hosted = twins_of(twee, folder)
     try:

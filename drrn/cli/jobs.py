@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import os
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from drrn.cli.terminal import clear_status, status_line, terminal_width, warn
 from drrn.errors import InputError
+from drrn.lab.experiments import workers
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.workers import (
-    Estimate,
-    Event,
-    Processes,
-    Workers,
-    in_order,
-    run_all,
-    seconds_per_cost,
-    time_left_text,
-)
+from drrn.lab.experiments.workers import Event, Workers
 from drrn.settings import all_settings
 from drrn.writing import visible
 
@@ -29,7 +19,7 @@ from drrn.writing import visible
 def workers_for(options: argparse.Namespace) -> Workers:
     """Return the workers that --jobs, --device and --ray name."""
     if options.ray is None:
-        return Processes(options.jobs or _cores())
+        return workers.Processes(options.jobs or _cores())
     from drrn.lab.experiments.cluster import LOCAL, RayCluster
 
     if options.device != "cpu":
@@ -66,34 +56,26 @@ def read_settings(texts: Iterable[str], reserved: Iterable[str]) -> dict[str, An
 
 def run_jobs(
     jobs: list[Job],
-    workers: Workers,
+    pool: Workers,
     text: str = "jobs are done",
-    *,
-    until: float | None = None,
     is_done: Callable[[Job], bool] = Job.is_done,
 ) -> list[Event]:
     """Run those jobs that are not done, and return the events of those that failed.
 
     Args:
-        jobs: The jobs; if there is a time limit, in the order in which they are run.
-        workers: Where they run.
+        jobs: The jobs.
+        pool: The workers that run them.
         text: Printed after the number of jobs that are done.
-        until: No job is started after this time of the monotonic clock.
         is_done: Whether a job is done.
     """
-    missing: list[Job] = []
-    finished: list[Job] = []
-    for job in jobs:
-        (finished if is_done(job) else missing).append(job)
-    print(f"{len(finished)} of {len(jobs)} {text}", flush=True)
+    missing = [job for job in jobs if not is_done(job)]
+    print(f"{len(jobs) - len(missing)} of {len(jobs)} {text}", flush=True)
     if not missing:
         return []
-    if until is None:
-        missing = in_order(missing)
     failed = []
-    display = Display(missing, workers, seconds_per_cost(finished), until)
+    display = Display(missing, pool)
     try:
-        for event in run_all(itertools.takewhile(lambda _: is_before(until), missing), workers):
+        for event in workers.run_all(workers.in_order(missing), pool):
             display.update(event)
             if event.kind == "failed":
                 failed.append(event)
@@ -101,10 +83,6 @@ def run_jobs(
         warn("stopped: run the same command again to continue from the last finished rounds")
         raise
     return failed
-
-
-def is_before(until: float | None) -> bool:
-    return until is None or time.monotonic() < until
 
 
 def failure_error(failed: list[Event], total: int) -> InputError:
@@ -118,19 +96,17 @@ def failure_error(failed: list[Event], total: int) -> InputError:
 class Display:
     """Prints a line for each finished job; on a terminal, a status line names the running ones."""
 
-    def __init__(
-        self, jobs: list[Job], workers: Workers, seconds: float, until: float | None = None
-    ) -> None:
+    def __init__(self, jobs: list[Job], pool: Workers) -> None:
         self.total = len(jobs)
         self.finished = 0
-        self.workers = workers
-        self.until = until
-        self.estimate = Estimate(jobs, workers.slots(), seconds)
+        self.pool = pool
+        self.estimate = workers.Estimate(jobs, pool.slots())
         self.running: dict[str, str] = {}  # round and score, by name
         self.show = status_line()
-        print(f"{self._time_left()}, {workers.slots()} at a time", flush=True)
+        print(f"{self._time_left()}, {pool.slots()} at a time", flush=True)
 
     def update(self, event: Event) -> None:
+        """Display an event."""
         self.estimate.update(event)
         name = f"{event.job.game} {event.job.name}"
         score = "" if event.score is None else f"{event.score:6.2f}"
@@ -151,15 +127,10 @@ class Display:
         why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
         outcome = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: started again"}
         left = self._time_left() if self.finished < self.total else "all done"
-        total = f"/{self.total}" if self.until is None else ""
-        count = f"[{self.finished:>3}{total}]"
+        count = f"[{self.finished:>3}/{self.total}]"
         seconds = f"{event.seconds:6.0f} s"
         return f"{count} {name:<45}{seconds}  {score}{outcome[event.kind]}  {left}"
 
     def _time_left(self) -> str:
-        self.estimate.slots = self.workers.slots()  # a cluster grows and shrinks
-        seconds = self.estimate.seconds_left()
-        if self.until is not None:  # jobs that were started in time are finished
-            remaining = max(0.0, self.until - time.monotonic())
-            seconds = min(seconds, remaining + self.estimate.seconds_per_job())
-        return time_left_text(seconds)
+        self.estimate.slots = self.pool.slots()  # a cluster grows and shrinks
+        return workers.time_left_text(self.estimate.seconds_left())

@@ -80,7 +80,7 @@ def _jobs_of(
     common: dict[str, Any],
 ) -> Iterator[Job]:
     game = opened.game
-    common = {**common, "source": opened.source, "game": name, "suite": opened.suite}
+    common = {**common, "source": opened.source, "game": name}
     settings = settings_of(name, BEST, game, scale)
     final = scale.final(BEST, settings)
     yield Job(variant=None, settings=settings, final=final, hashes=hashes_of(game), **common)

@@ -46,7 +46,6 @@ def run_compare(options: argparse.Namespace) -> None:
     column = f"{options.policy}_{options.measure}"
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
     reference = next((scores for run in runs if (scores := run.reference())), None)
-    reference = reference or runs[0].computed_reference()
     random, best = reference.of_measure(options.measure) if reference else (None, None)
     if options.json:
         print_json({"measure": column, "random": random, "best": best, "runs": entries})

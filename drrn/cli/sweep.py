@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 
 from drrn.cli.jobs import failure_error, read_settings, run_jobs, workers_for
@@ -32,17 +31,14 @@ MAX_ERRORS = 3  # combinations that are left out with the reason
 
 def run(options: argparse.Namespace) -> None:
     sweep = _sweep(options)
-    count, minutes = options.budget or (None, None)
-    jobs, errors = sweep.jobs(count, at_random=minutes is not None, seed=options.choice)
+    jobs, errors = sweep.jobs(options.budget, options.choice)
     for message in errors[:MAX_ERRORS]:
         warn(message)
     if len(errors) > MAX_ERRORS:
         warn(f"… and {counted(len(errors) - MAX_ERRORS, 'combination')} more")
     with Results(sweep.root).locked("sweep"), workers_for(options) as workers:
         sweep.start()
-        until = None if minutes is None else time.monotonic() + 60 * minutes
-        text = f"jobs to choose by are done ({sweep.tuning})"
-        failed = run_jobs(jobs, workers, text, until=until)
+        failed = run_jobs(jobs, workers, f"jobs to choose by are done ({sweep.tuning})")
         tuning = _scores(jobs, options)
         report_jobs = [sweep.job(tuning[0].changes, "report"), sweep.job((), "report")]
         failed += run_jobs(report_jobs, workers, f"jobs to report are done ({sweep.report})")

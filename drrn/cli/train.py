@@ -20,7 +20,7 @@ from drrn.game.optional import title_of
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
-from drrn.runs.scores import ReferenceScores, Round, RoundScores, Row, reference_scores, rounds_of
+from drrn.runs.scores import ReferenceScores, Round, RoundScores, Row, rounds_of
 from drrn.runs.storage import CONFIG, CURVE, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
@@ -112,7 +112,8 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
     """Train to the last round; save and display each."""
     settings = trainer.settings.run
     try:
-        scores = _reference(trainer, run)
+        scores = run.ensure_reference(trainer)
+        _warn_if_all_pay_the_same(trainer.game, scores)
         log = _tensorboard(trainer, run) if options.tensorboard else None
         rounds = run.train(trainer)
         if not options.json:
@@ -134,19 +135,12 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
         raise
 
 
-def _reference(trainer: Trainer, run: Run) -> ReferenceScores:
-    """Return the reference scores; warn if there is nothing to learn."""
-    scores = run.reference()
-    if scores is None:
-        episodes = trainer.settings.run.evaluation_episodes
-        scores = reference_scores(trainer.game, trainer.compiled, episodes)
-        run.save_reference(scores)
+def _warn_if_all_pay_the_same(game: Game, scores: ReferenceScores) -> None:
     if scores.best == scores.random:
         remedy = "does any ending of the game pay more than another?"
-        if isinstance(trainer.game, Explorable):
+        if isinstance(game, Explorable):
             remedy = "give the endings their rewards in a TOML (drrn annotate writes one)"
         terminal.warn(f"random play scores as much as the best: {remedy}")
-    return scores
 
 
 def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) -> None:

@@ -211,9 +211,7 @@ def check_path(name: str) -> Path:
     if _exists(name) and (path.is_file() or path.is_dir()):
         return path
     if path.suffix.lower() in STORY_FILES or "/" in name:
-        others = path.parent.glob("*") if _exists(str(path.parent)) else ()
-        near = did_you_mean(name, [str(other) for other in others if other.is_file()])
-        raise InputError(f"{name}: no such file.{near}")
+        raise missing_file(path)
     registered = tuple(registry.registered("game"))
     installed = f"; of other packages: {', '.join(registered)}" if registered else ""
     raise InputError(
@@ -221,6 +219,13 @@ def check_path(name: str) -> Path:
         f"Built in: {', '.join((*BUILT_IN, *WORLDS))}; of the paper: {', '.join(ADDED)}"
         f"{installed}; or give the path of a story, or your own game as module:factory"
     )
+
+
+def missing_file(path: Path) -> InputError:
+    """Return the error for a file that does not exist, with the nearest name in its folder."""
+    others = path.parent.glob("*") if _exists(str(path.parent)) else ()
+    near = did_you_mean(str(path), [str(other) for other in others if other.is_file()])
+    return InputError(f"{path}: no such file.{near}")
 
 
 def _call(target: str, *arguments: Any) -> Any:

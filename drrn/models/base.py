@@ -220,6 +220,24 @@ class Model(Weights):
             self.store.side(side).keeps_unknown = True
         self.encoders[name] = kind(self, name, side, width)
 
+    def add_layers(self, prefix: str, width: int, *, first: bool = True) -> None:
+        """Add hidden layers; the product of the `first` one is an encoder's."""
+        if first:
+            self.add_bias(f"{prefix}b1", width)
+        for layer in range(2, self.shape.layers + 1):
+            self.add_weight(f"{prefix}W{layer}", width, width)
+            self.add_bias(f"{prefix}b{layer}", width)
+
+    def layers(
+        self, prefix: str, x: Tensor, activation: Callable[[Tensor], Tensor] = torch.tanh
+    ) -> Tensor:
+        """Apply the hidden layers: [R, N, H] → [R, N, H]."""
+        w = self.weights
+        h = activation(x + w[f"{prefix}b1"]) if f"{prefix}b1" in w else x
+        for layer in range(2, self.shape.layers + 1):
+            h = activation(torch.baddbmm(w[f"{prefix}b{layer}"], h, w[f"{prefix}W{layer}"]))
+        return h
+
     def pair_up(self, states: str, actions: str) -> None:
         """Let two encoders (or a shared one) read the texts of a pair together, if they can."""
         self.pairs = (states, actions)

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from drrn.errors import InputError
+from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Encoder, Leaves, Weights
-from drrn.models.pairs import q_by_pairs
 from drrn.text import Ids, Lexicon
 
 MOST_CELLS = 2**28  # of a look-up table
@@ -26,7 +26,7 @@ class PerActionDQN(Model):
         self.add_encoder("state", "states", width)
         self.add_encoder("action", "actions", width)
         self.pair_up("state", "action")
-        add_layers(self, width, outputs=1)
+        _add_network(self, width, outputs=1)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
         return {"state": pages.states, "action": pages.flat_actions}
@@ -37,11 +37,12 @@ class PerActionDQN(Model):
             return q_by_pairs(self, reading, leaves, self.of_pairs)
         s = pick(*self.encode(reading, "state", leaves)).unsqueeze(2)  # [R, B, 1, H]
         a = pick(*self.encode(reading, "action", leaves)).view(replicas, batch, most, -1)
-        return layers(self, (s + a).reshape(replicas, batch * most, -1)).view(replicas, batch, most)
+        return self.of_pairs(s, a)
 
     def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
         """Return Q [R, B, A] of texts that were read in pairs."""
-        return layers(self, (states + actions).flatten(1, 2)).view(states.shape[:3])
+        x = states + actions
+        return _outputs(self, self.layers("", x.flatten(1, 2))).view(x.shape[:3])
 
 
 class MaxActionDQN(Model):
@@ -51,7 +52,7 @@ class MaxActionDQN(Model):
 
     def build(self) -> None:
         self.add_encoders(self.shape.hidden)
-        add_layers(self, self.shape.hidden, outputs=self.shape.most_actions)
+        _add_network(self, self.shape.hidden, outputs=self.shape.most_actions)
 
     def add_encoders(self, width: int) -> None:
         self.add_encoder("state", "states", width)
@@ -72,7 +73,11 @@ class MaxActionDQN(Model):
         x = pick(*self.encode(reading, "state", leaves))  # [R, B, H]
         for position in range(most):
             x = x + pick(*self.encode(reading, f"action {position}", leaves))
-        return layers(self, x)[:, :, :most]
+        return self.outputs(x)[:, :, :most]
+
+    def outputs(self, x: Tensor) -> Tensor:
+        """From the first layer's product to a Q-value for each position: [R, B, H] → [R, B, O]."""
+        return _outputs(self, self.layers("", x))
 
 
 class Linear(MaxActionDQN):
@@ -91,28 +96,20 @@ class Linear(MaxActionDQN):
             self.add_weight("W out", self.shape.hidden, outputs)
             self.add_bias("b out", outputs)
 
+    def outputs(self, x: Tensor) -> Tensor:
+        return _outputs(self, x) if "W out" in self.weights else x + self.weights["b1"]
 
-def add_layers(model: Model, width: int, outputs: int) -> None:
+
+def _add_network(model: Model, width: int, outputs: int) -> None:
     """Add hidden layers after the first product, and the output layer."""
-    model.add_bias("b1", width)
-    for layer in range(2, model.shape.layers + 1):
-        model.add_weight(f"W{layer}", width, width)
-        model.add_bias(f"b{layer}", width)
+    model.add_layers("", width)
     model.add_weight("W out", width, outputs)
     model.add_bias("b out", outputs)
 
 
-def layers(model: Model, x: Tensor) -> Tensor:
-    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]."""
-    w = model.weights
-    if "W out" not in w:
-        return x + w["b1"]
-    if "b1" not in w:
-        return torch.baddbmm(w["b out"], x, w["W out"])
-    h = torch.tanh(x + w["b1"])
-    for layer in range(2, model.shape.layers + 1):
-        h = torch.tanh(torch.baddbmm(w[f"b{layer}"], h, w[f"W{layer}"]))
-    return torch.baddbmm(w["b out"], h, w["W out"])
+def _outputs(model: Model, h: Tensor) -> Tensor:
+    """Apply the output layer: [R, N, H] → [R, N, O]."""
+    return torch.baddbmm(model.weights["b out"], h, model.weights["W out"])
 
 
 # --- LSTM-DQN
@@ -130,12 +127,7 @@ class VerbObjectDQN(Model):
     def build(self) -> None:
         width = self.shape.hidden
         self.add_encoder("state", "states", width)
-        self.linear = self.encoders["state"].linear  # then its product is the first layer's
-        if self.linear:
-            self.add_bias("b1", width)
-        for layer in range(2, self.shape.layers + 1):
-            self.add_weight(f"W{layer}", width, width)
-            self.add_bias(f"b{layer}", width)
+        self.add_layers("", width, first=self.encoders["state"].linear)
         self.encoders["verb"] = VerbHead(self, "verb", "actions", width + 1)
         self.encoders["object"] = ObjectHead(self, "object", "actions", width + 1)
 
@@ -145,18 +137,11 @@ class VerbObjectDQN(Model):
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         states, state_index = self.encode(reading, "state", leaves)
-        h = pick(self.hidden_layers(states), state_index)  # [R, B, H]
+        h = pick(self.layers("", states, torch.relu), state_index)  # [R, B, H]
         verbs, index = self.encode(reading, "verb", leaves)
         objects, _ = self.encode(reading, "object", leaves)  # of the same texts: the same index
         h = torch.cat([h, h.new_ones(*h.shape[:2], 1)], dim=2)
         return _products(h, (verbs + objects) / 2, index, reading.pages.actions.shape[2])
-
-    def hidden_layers(self, vectors: Tensor) -> Tensor:
-        """From a text's vector to the last hidden layer: [R, U, H] → [R, U, H]."""
-        h = torch.relu(vectors + self.weights["b1"]) if self.linear else vectors
-        for layer in range(2, self.shape.layers + 1):
-            h = torch.relu(torch.baddbmm(self.weights[f"b{layer}"], h, self.weights[f"W{layer}"]))
-        return h
 
 
 class VerbHead(Encoder):

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from drrn import registry
 from drrn.errors import InputError
+from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Leaves
-from drrn.models.pairs import q_by_pairs
 from drrn.text import Ids
 
 
@@ -26,10 +26,7 @@ class DRRN(Model):
         sides = {"text": "states"} if shape.shared else {"state": "states", "action": "actions"}
         for (side, texts), width in zip(sides.items(), self.widths, strict=False):
             self.add_encoder(side, texts, width)
-            self.add_bias(f"{side} b1", width)
-            for layer in range(2, shape.layers + 1):
-                self.add_weight(f"{side} W{layer}", width, width)
-                self.add_bias(f"{side} b{layer}", width)
+            self.add_layers(f"{side} ", width)
         self.pair_up(*(("text", "text") if shape.shared else ("state", "action")))
         self.interaction = interaction_of(shape.interaction)
         self.interaction.prepare(self)
@@ -62,11 +59,7 @@ class DRRN(Model):
 
     def tower(self, side: str, vectors: Tensor) -> Tensor:
         """From the encoded texts to their embeddings: [R, U, H] → [R, U, H]."""
-        w = self.weights
-        h = torch.tanh(vectors + w[f"{side} b1"])
-        for layer in range(2, self.shape.layers + 1):
-            h = torch.tanh(torch.baddbmm(w[f"{side} b{layer}"], h, w[f"{side} W{layer}"]))
-        return h
+        return self.layers(f"{side} ", vectors)
 
 
 # --- interactions: from s [R, B, H] and a [R, B, A, H'] to Q [R, B, A]

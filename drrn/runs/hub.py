@@ -17,7 +17,7 @@ from typing import Any
 
 from drrn import registry
 from drrn.errors import InputError, require
-from drrn.files import write_atomically
+from drrn.files import make_folder, write_atomically
 from drrn.processes import temporary_folder
 from drrn.runs import storage
 from drrn.runs.config import modules_in
@@ -48,12 +48,8 @@ def push_run(
         _stage(Run(folder), Path(staged), checkpoint=checkpoint)
         with _hub_errors(repository):
             url = api.create_repo(repository, private=private or None, exist_ok=True)
-            api.upload_folder(
-                repo_id=url.repo_id,
-                folder_path=staged,
-                commit_message="A run of drrn",
-                allow_patterns=list(SHARED),
-            )
+            options = {"commit_message": "A run of drrn", "allow_patterns": list(SHARED)}
+            api.upload_folder(repo_id=url.repo_id, folder_path=staged, **options)
     return str(url)
 
 
@@ -90,15 +86,11 @@ def pull_run(
     api = _hub_api()
     if out.exists():
         raise InputError(f"{out}: already exists; choose another name with --out")
-    with contextlib.ExitStack() as stack:
-        with _hub_errors(repository):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            parent = stack.enter_context(temporary_folder("pull", out.parent))
-            folder = parent / out.name
-            folder.mkdir()
-            api.snapshot_download(
-                repository, local_dir=folder, revision=revision, allow_patterns=list(SHARED)
-            )
+    make_folder(out.parent)
+    with temporary_folder("pull", out.parent) as parent, _hub_errors(repository):
+        folder = parent / out.name
+        options = {"revision": revision, "allow_patterns": list(SHARED)}
+        api.snapshot_download(repository, local_dir=folder, **options)
         _check_download(repository, folder, modules=modules)
         folder.replace(out)
 
@@ -158,6 +150,8 @@ def _hub_errors(repository: str) -> Iterator[None]:
     offline = errors.LocalEntryNotFoundError
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         if isinstance(error, errors.LocalTokenNotFoundError):

@@ -40,9 +40,6 @@ MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files
 UPLOAD_PATH = "/api/games"  # the only path that accepts files
 SAFE_METHODS = ("GET", "HEAD")
-NO_TOKEN = "This page needs a token: open the whole link that drrn serve printed."
-OTHER_HOST = "Wrong host name: open the link that drrn serve printed."
-OTHER_SITE = "Requests from other sites are not allowed."
 
 log = logging.getLogger("drrn")
 
@@ -189,7 +186,7 @@ class Guard:
         """
         host = request.headers.get("host", "").lower()
         if self.access.hosts is not None and host not in self.access.hosts:
-            raise HTTPException(403, OTHER_HOST)
+            raise HTTPException(403, "Wrong host name: open the link that drrn serve printed.")
         site = request.headers.get("sec-fetch-site", "none")
         is_foreign = request.scope["path"].startswith("/api/") and site not in (
             "same-origin",
@@ -199,7 +196,7 @@ class Guard:
         if origin is not None and request.method not in SAFE_METHODS:
             is_foreign |= origin.lower() not in (f"http://{host}", f"https://{host}")
         if is_foreign:
-            raise HTTPException(403, OTHER_SITE)
+            raise HTTPException(403, "Requests from other sites are not allowed.")
 
     def _entrance(self, request: Request) -> Response | None:
         """Exchange the token in the link for a cookie; return None if the browser has it."""
@@ -214,7 +211,9 @@ class Guard:
         if not has_cookie and not _equal(link_token or "", token):
             if is_front_page:
                 return _locked_page()
-            raise HTTPException(403, NO_TOKEN)
+            raise HTTPException(
+                403, "A token is needed: open the whole link that drrn serve printed."
+            )
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
         return response

@@ -252,7 +252,9 @@ def sampled_findings(
                 rewards[last.ending] = last.page.reward
         play = tally.play()
         if play is not None and tally.games >= MIN_GAMES:
-            shares = {key: share_of(count, tally.games) for key, count in tally.endings.items()}
+            shares = {
+                key: share_of(len(games), tally.games) for key, games in tally.endings.items()
+            }
             odds[name] = (play, {key: share for key, share in shares.items() if share})
     return _findings_of(rewards, odds)
 

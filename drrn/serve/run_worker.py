@@ -15,7 +15,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.make import GameSpec
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, reference_scores
+from drrn.runs.scores import Round
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 from drrn.serve.embeddings import EmbeddingLog
@@ -47,8 +47,7 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
             trainer = Trainer.resume(run.folder, changes=changes)
             run.save_settings(trainer)
         settings = trainer.settings.run
-        scores = reference_scores(trainer.game, trainer.compiled, settings.evaluation_episodes)
-        run.save_reference(scores)
+        run.ensure_reference(trainer)
         embeddings = EmbeddingLog(page_run.side, trainer)
 
         def save_embeddings(finished: Round) -> None:

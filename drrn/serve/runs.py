@@ -200,9 +200,11 @@ class RunFolder:
         game = {**asdict(entry.spec), "title": checked["title"]}
         with self._lock:
             self._check_running()
-            moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+            moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
             name = slug(f"{checked['name']}-{settings['model']}")[:60]
             run = PageRun(self.folder / f"{name}-{moment}")
+            if run.folder.exists() or run.is_of_page:
+                raise HTTPException(409, "A run was started this second: wait a moment.")
             write_json(run.request_file, {"settings": settings, "game": game, "recipe": recipe})
             return self._launch(run)
 

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
+from drrn.game.make import missing_file
 
 APT = "apt-get install -y default-jre-headless"
 JAVA_COMMAND = "brew install openjdk" if sys.platform == "darwin" else APT
@@ -194,7 +195,8 @@ def read_choice(name: str) -> SuiteChoice:
         raise InputError(f"{name}: name a game after the suite, such as {example}")
     if suite.of_file:
         path = Path(game).expanduser()
-        _check_file(path)
+        if not path.is_file():
+            raise missing_file(path)
         game = str(path.resolve())
     options = _read_options(suite, (match["options"] or "")[1:], name)
     return SuiteChoice(suite, suite.aliases.get(game, game), options)
@@ -215,13 +217,6 @@ def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
             raise InputError(f'{source}: {suite.title} has no option "{key}".{hint}')
         options[key] = (option or SuiteOption(key, least=0)).read(unquote(value), source)
     return options
-
-
-def _check_file(path: Path) -> None:
-    if not path.is_file():
-        files = path.parent.glob("*") if path.parent.is_dir() else ()
-        near = did_you_mean(str(path), [str(file) for file in files if file.is_file()])
-        raise InputError(f"{path}: no such file.{near}")
 
 
 def hashes(path: str) -> dict[str, str]:

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from drrn.game.contract import Observation
-from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands, with_tuples
+from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands
 
 ERRAND_PAYS = 0.5
 LAST_PAYS = 6.0
@@ -24,43 +23,6 @@ MAX_STEPS = 100
 LIGHT = "LIGHT"  # stands for the lantern, lit or not, in the lists of what the player holds
 SEEN = "seen"  # endings
 MISSED = "missed"
-
-
-@dataclass(frozen=True)
-class Deed:
-    """A command in a room."""
-
-    room: str
-    command: str
-
-
-@dataclass(frozen=True)
-class Errand:
-    """An errand: the command that does it, and the errands that may follow."""
-
-    room: str
-    command: str
-    said: str  # the Professor's words
-    holds: tuple[str, ...] = ()
-    next: tuple[str, ...] = ()  # one of them is drawn; empty: this is the last errand
-    chance: float = 1.0  # of success
-    wrong: Deed | None = None  # ends the last errand, and costs something in others
-
-
-@dataclass(frozen=True)
-class ErrandRoom:
-    """A room: its exits, its harmless commands, and its descriptions."""
-
-    name: str
-    ways: str  # the sentence that lists the exits
-    exits: Mapping[str, str]
-    descriptions: tuple[str, ...]
-    harmless: tuple[str, ...] = ()  # commands that do nothing but make sense
-    unlit: tuple[str, ...] = ()  # descriptions of a dark room without a light
-    outdoor: bool = False
-    dark: bool = False
-    barred: Mapping[str, str] | None = None  # an exit that is closed until after an errand
-    barred_ways: str = ""
 
 
 class ErrandState(NamedTuple):
@@ -80,6 +42,7 @@ class ErrandEnd(NamedTuple):
     reward: float
 
 
+Table = Mapping[str, Any]  # of the TOML file
 # "go" to a room, "stay" for a reward, "do" the errand or what is "wrong", or "light" the lantern.
 Effect = tuple[str, str | float]
 
@@ -92,13 +55,9 @@ class ErrandWorld(ParserWorld):
     def __init__(self, name: str, table: Mapping[str, Any], *, shuffle: bool = True) -> None:
         super().__init__(name, table, shuffle=shuffle)
         self.table = {key: part for key, part in table.items() if key != "training"}
-        self.rooms = {room["name"]: ErrandRoom(**with_tuples(room)) for room in table["room"]}
-        self.errands = {}
-        for key, errand in table["errand"].items():
-            wrong = Deed(**errand["wrong"]) if "wrong" in errand else None
-            self.errands[key] = Errand(**with_tuples(errand) | {"wrong": wrong})
+        self.rooms: dict[str, Table] = {room["name"]: room for room in table["room"]}
+        self.errands: dict[str, Table] = table["errand"]
         self.commands = all_commands(table["verbs"], table["objects"])
-        self.fire = Deed(**table["fire"])
         self._effects = cache(self._effects_in)
         rules = (
             self.table,
@@ -129,7 +88,7 @@ class ErrandWorld(ParserWorld):
                 yield from self._descriptions(1.0, room, errand, lit, reward)
             case ("light", _):
                 yield from self._descriptions(1.0, room, errand, True, IN_VAIN)
-            case ("wrong", _) if not self.errands[errand].next:
+            case ("wrong", _) if not self.errands[errand].get("next"):
                 yield 1.0, ErrandEnd(MISSED, 0.0)
             case ("wrong", _):
                 yield from self._descriptions(1.0, room, errand, lit, WRONG_PAYS)
@@ -143,10 +102,10 @@ class ErrandWorld(ParserWorld):
         room = self.rooms[state.room]
         errand = self.errands[state.errand]
         description = self._texts(room, state.lit)[state.description]
-        ways = room.barred_ways if self._is_barred(room, state.errand) else room.ways
-        words = f"The Professor says: “{errand.said}”"
+        ways = room["barred_ways"] if self._is_barred(room, state.errand) else room["ways"]
+        words = f"The Professor says: “{errand['said']}”"
         lantern = self.table["lit"] if state.lit else self.table["blown_out"]
-        things = [lantern if thing == LIGHT else thing for thing in errand.holds]
+        things = [lantern if thing == LIGHT else thing for thing in errand["holds"]]
         hands = f"You hold {' and '.join(things)}." if things else "Your hands are empty."
         text = "\n\n".join((description, ways, words, hands))
         return Observation(text, self.commands, state.reward)
@@ -157,33 +116,36 @@ class ErrandWorld(ParserWorld):
     def _effects_in(self, room: str, errand: str, lit: bool) -> list[Effect]:
         here = self.rooms[room]
         task = self.errands[errand]
-        effects: dict[str, Effect] = dict.fromkeys(here.harmless, ("stay", IN_VAIN))
-        for direction, target in here.exits.items():
-            closed = here.barred and direction == here.barred["way"]
-            is_open = not (closed and self._is_barred(here, errand))
+        effects: dict[str, Effect] = dict.fromkeys(here["harmless"], ("stay", IN_VAIN))
+        for direction, target in here["exits"].items():
+            is_open = not (self._is_barred(here, errand) and direction == here["barred"]["way"])
             effects[f"go {direction}"] = ("go", target) if is_open else ("stay", IN_VAIN)
-        if room == self.fire.room and LIGHT in task.holds:
-            effects[self.fire.command] = ("light", 0.0)
+        fire = self.table["fire"]
+        if room == fire["room"] and LIGHT in task["holds"]:
+            effects[fire["command"]] = ("light", 0.0)
         for other in self.errands.values():  # another errand's command makes sense, too
-            if other.room == room:
-                effects.setdefault(other.command, ("stay", IN_VAIN))
-        if task.room == room and (lit or not here.dark):
-            effects[task.command] = ("do", 0.0)
-        if task.wrong and task.wrong.room == room:
-            effects[task.wrong.command] = ("wrong", 0.0)
+            if other["room"] == room:
+                effects.setdefault(other["command"], ("stay", IN_VAIN))
+        if task["room"] == room and (lit or not here.get("dark")):
+            effects[task["command"]] = ("do", 0.0)
+        wrong = task.get("wrong")
+        if wrong and wrong["room"] == room:
+            effects[wrong["command"]] = ("wrong", 0.0)
         return [effects.get(command, ("stay", SENSELESS)) for command in self.commands]
 
     def _attempt(self, state: ErrandState) -> Outcomes:
         """Yield the outcomes of doing the errand: failure, the end, or each next errand."""
         room, _, errand, lit, _ = state
         task = self.errands[errand]
-        if task.chance < 1:
-            yield from self._descriptions(1 - task.chance, room, errand, lit, IN_VAIN)
-        if not task.next:
-            yield task.chance, ErrandEnd(SEEN, LAST_PAYS)
-        lit = lit or Deed(task.room, task.command) == self.fire
-        for name in task.next:
-            share = task.chance / len(task.next)
+        chance = task.get("chance", 1.0)
+        successors = task.get("next", ())
+        if chance < 1:
+            yield from self._descriptions(1 - chance, room, errand, lit, IN_VAIN)
+        if not successors:
+            yield chance, ErrandEnd(SEEN, LAST_PAYS)
+        lit = lit or self.table["fire"] == {key: task[key] for key in ("room", "command")}
+        for name in successors:
+            share = chance / len(successors)
             yield from self._descriptions(share, room, name, lit, ERRAND_PAYS)
 
     def _descriptions(
@@ -191,7 +153,7 @@ class ErrandWorld(ParserWorld):
     ) -> Outcomes:
         """Yield the room with each of its descriptions; outdoors, a flame may go out."""
         flames = [(1.0, lit)]
-        if lit and self.rooms[room].outdoor:
+        if lit and self.rooms[room].get("outdoor"):
             flames = [(WIND, False), (1 - WIND, True)]
         for share, burns in flames:
             count = len(self._texts(self.rooms[room], burns))
@@ -199,12 +161,13 @@ class ErrandWorld(ParserWorld):
                 state = ErrandState(room, description, errand, burns, reward)
                 yield probability * share / count, state
 
-    def _texts(self, room: ErrandRoom, lit: bool) -> tuple[str, ...]:
-        return room.unlit if room.dark and not lit else room.descriptions
+    def _texts(self, room: Table, lit: bool) -> list[str]:
+        texts: list[str] = room["unlit" if room.get("dark") and not lit else "descriptions"]
+        return texts
 
-    def _is_barred(self, room: ErrandRoom, errand: str) -> bool:
+    def _is_barred(self, room: Table, errand: str) -> bool:
         """Return whether an exit is still closed; the errands are listed in order."""
-        if room.barred is None:
+        if "barred" not in room:
             return False
         order = list(self.errands)
-        return order.index(errand) <= order.index(room.barred["until_after"])
+        return order.index(errand) <= order.index(room["barred"]["until_after"])

@@ -8,26 +8,19 @@ import json
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from drrn.errors import InputError
+from drrn.files import write_atomically
 from drrn.game.make import make
 from drrn.lab.authors.clone import SIMULATOR, Sources, read_sources
 from drrn.lab.authors.pickled import read_pickle
-from drrn.lab.authors.python2 import (
-    dotted_name,
-    form_error,
-    member,
-    number_literal,
-    parse_python2,
-    string_literal,
-)
-from drrn.lab.authors.stories import MachineOfDeath, Story, paraphrases, read_saving_john
+from drrn.lab.authors.python2 import dotted_name, form_error, literal, member, parse_python2
+from drrn.lab.authors.stories import Story, paraphrases, read_machine_of_death, read_saving_john
 from drrn.stories.added import NAMES, Origin, games_folder, origin_if_sound, record_path
 from drrn.stories.twine.story import unescape_html
 
-TITLES = ("Saving John", "Machine of Death")
+TITLES = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}
 STEP_REWARD = -0.1  # in the paper, in both games
 
 
@@ -65,25 +58,25 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
 def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
     """Return the files of both games, by name."""
     tree = parse_python2(sources.files[SIMULATOR])
-    john, machine = NAMES
-    machine_of_death = MachineOfDeath.read(tree)
+    pickled = "simulators/savingjohn.pickle"
+    machine_of_death, labels = read_machine_of_death(tree)
+    stories = {
+        "saving-john": read_saving_john(sources.files[pickled], tree, pickled),
+        "machine-of-death": machine_of_death,
+    }
     originals = sources.files["simulators/machineofdeath_originalActions.txt"]
     others = sources.files["simulators/machineofdeath_paraphrasedActions.txt"]
-    pairs = paraphrases(originals, others, machine_of_death.labels)
-    lines = ["original\tparaphrase", *("\t".join(pair) for pair in pairs.items())]
-    files = {f"{machine}.paraphrases.tsv": "\n".join(lines) + "\n"}
-    pickled = "simulators/savingjohn.pickle"
-    saving_john = read_saving_john(sources.files[pickled], tree, pickled)
-    stories = {john: saving_john, machine: machine_of_death.story}
-    for name, title in zip(NAMES, TITLES, strict=True):
-        rewards = Rewards.read(tree, name.replace("-", ""))
-        toml = rewards.toml(title, name, stories[name], as_published, name == machine)
-        files[f"{name}.twee"] = stories[name].twee
-        files[f"{name}.toml"] = toml
+    pairs = {"original": "paraphrase", **paraphrases(originals, others, labels)}
+    lines = [f"{original}\t{paraphrase}\n" for original, paraphrase in pairs.items()]
+    files = {"machine-of-death.paraphrases.tsv": "".join(lines)}
+    for name, story in stories.items():
+        prefix = f"simulators/{name.replace('-', '')}"
         vocabulary = {
-            side: _vocabulary(sources, f"simulators/{name.replace('-', '')}_{kind}Id.pickle")
-            for side, kind in (("states", "word"), ("actions", "action"))
+            "states": _vocabulary(sources, f"{prefix}_wordId.pickle"),
+            "actions": _vocabulary(sources, f"{prefix}_actionId.pickle"),
         }
+        files[f"{name}.twee"] = story.twee
+        files[f"{name}.toml"] = rewards_toml(tree, name, story, published=as_published)
         files[f"{name}.vocabulary.json"] = json.dumps(vocabulary, ensure_ascii=False)
     return files
 
@@ -109,15 +102,12 @@ def _write(files: dict[str, str], origin: Origin) -> None:
         if not _has_files(origin.path, files):  # else killed between the folder and its record
             shutil.rmtree(origin.path, ignore_errors=True)
             folder.rename(origin.path)
-        record = Path(temporary) / "record.json"
-        record.write_text(origin.to_json(), encoding="utf-8")
-        record.replace(record_path())
+        write_atomically(record_path(), origin.to_json().encode())
 
 
 def _has_files(folder: Path, files: dict[str, str]) -> bool:
     try:
-        texts = {name: (folder / name).read_text(encoding="utf-8") for name in files}
-        return texts == files
+        return {name: (folder / name).read_text(encoding="utf-8") for name in files} == files
     except (OSError, ValueError):
         return False
 
@@ -125,79 +115,61 @@ def _has_files(folder: Path, files: dict[str, str]) -> bool:
 # --- Rewards: the simulator's function as rules in TOML
 
 
-@dataclass(frozen=True, slots=True)
-class EndingReward:
-    """The reward of an ending, and the words that identify it."""
+def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) -> str:
+    """Return the TOML, with rewards as in the published code or as in the paper.
 
-    how: str  # `contains` or `starts_with`
-    words: str  # as in the source
-    reward: float
+    A rule is written once for each passage that contains its words, so that endings are identified
+    by their passages.
+    """
+    *cases, last = member(tree, "AssignReward").body
+    assert isinstance(last, ast.Return) and last.value
+    otherwise = literal(last.value)
+    step = 0.0
+    ends = []
+    rules = []
+    for statement in _cases_of(cases, name.replace("-", "")):
+        match statement:
+            case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)]):
+                step = literal(reward)  # of a page that does not end the story
+                ends = [f"ends = {{ contains = {_quoted(_words(test)[1])} }}"]
+            case ast.If(test, [ast.Return(ast.expr() as reward)]):
+                rules += _rules(
+                    story, *_words(test), literal(reward), otherwise if published else None
+                )
+            case _:
+                raise form_error(statement)
+    kind = "the published code" if published else "the paper"
+    lines = [f"# Written by `drrn games add`; rewards as in {kind}."]
+    lines += [f"title = {_quoted(TITLES[name])}", f'story = "{name}.twee"']
+    if name == "machine-of-death":
+        lines.append(f'paraphrases = "{name}.paraphrases.tsv"')
+    lines.append(f"step_reward = {step if published else STEP_REWARD}")
+    lines += ["max_steps = 500", f"default_reward = {otherwise}", *ends, *rules]
+    return "\n".join(lines) + "\n"
 
-    @property
-    def recognised(self) -> bool:
-        """Whether the published simulator recognises it: it removes entities from texts first."""
-        return not re.search(r"&#?\w+;", self.words)
 
+def _rules(story: Story, how: str, source: str, reward: float, missed: float | None) -> list[str]:
+    """Return a rule for each passage that contains the words of an ending.
 
-@dataclass(frozen=True)
-class Rewards:
-    """The rewards of one story in the simulator."""
-
-    endings: tuple[EndingReward, ...]
-    step: float  # of a page that does not end the story
-    end_mark: str | None  # what only the pages of endings contain
-    otherwise: float
-
-    @classmethod
-    def read(cls, tree: ast.Module, story: str) -> Rewards:
-        *cases, last = member(tree, "AssignReward").body
-        assert isinstance(last, ast.Return) and last.value
-        step = 0.0
-        mark = None
-        endings: list[EndingReward] = []
-        for statement in _cases_of(cases, story):
-            match statement:
-                case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)]):
-                    step = number_literal(reward)
-                    mark = _words(test)[1]
-                case ast.If(test, [ast.Return(ast.expr() as reward)]):
-                    endings.append(EndingReward(*_words(test), number_literal(reward)))
-                case _:
-                    raise form_error(statement)
-        return cls(tuple(endings), step, mark, number_literal(last.value))
-
-    def toml(self, title: str, name: str, story: Story, published: bool, paraphrased: bool) -> str:
-        """Return the TOML, with rewards as in the published code or as in the paper.
-
-        A rule is written once for each passage that contains its words, so that endings are
-        identified by their passages.
-        """
-        kind = "the published code" if published else "the paper"
-        lines = [f"# Written by `drrn games add`; rewards as in {kind}."]
-        lines += [f"title = {_quoted(title)}", f'story = "{name}.twee"']
-        if paraphrased:
-            lines.append(f'paraphrases = "{name}.paraphrases.tsv"')
-        lines.append(f"step_reward = {self.step if published else STEP_REWARD}")
-        lines += ["max_steps = 500", f"default_reward = {self.otherwise}"]
-        if self.end_mark is not None:
-            lines.append(f"ends = {{ contains = {_quoted(self.end_mark)} }}")
-        for ending in self.endings:
-            words = unescape_html(ending.words)
-            for passage, text in story.passages_with(words) or [("", words)]:
-                recognised = ending.recognised and text == words
-                reward = ending.reward if recognised or not published else self.otherwise
-                lines += ["", "[[ending]]"] + [f"passage = {_quoted(passage)}"] * bool(passage)
-                lines += [f"{ending.how} = {_quoted(text)}", f"reward = {reward}"]
-        return "\n".join(lines) + "\n"
+    `missed`: the reward of an ending that the published simulator does not recognise, because it
+    removes entities from texts first, or because an apostrophe differs.
+    """
+    words = unescape_html(source)
+    recognised = not re.search(r"&#?\w+;", source)
+    lines = []
+    for passage, text in story.passages_with(words) or [("", words)]:
+        pays = reward if missed is None or (recognised and text == words) else missed
+        lines += ["", "[[ending]]"] + [f"passage = {_quoted(passage)}"] * bool(passage)
+        lines += [f"{how} = {_quoted(text)}", f"reward = {pays}"]
+    return lines
 
 
 def _cases_of(cases: list[ast.stmt], story: str) -> list[ast.stmt]:
     """Return the statements below `if story.lower() == …`."""
     for statement in cases:
         match statement:
-            case ast.If(ast.Compare(_, [ast.Eq()], [name]), body):
-                if string_literal(name) == story:
-                    return body
+            case ast.If(ast.Compare(_, [ast.Eq()], [name]), body) if literal(name) == story:
+                return body
     raise form_error(cases[0])
 
 
@@ -205,9 +177,9 @@ def _words(test: ast.expr) -> tuple[str, str]:
     """Return how and what: `ending.startswith("…")`, or `"…" in ending`."""
     match test:
         case ast.Call(method, [words], []) if dotted_name(method) == "ending.startswith":
-            return "starts_with", string_literal(words)
+            return "starts_with", literal(words)
         case ast.Compare(words, [ast.In()], [_]):
-            return "contains", string_literal(words)
+            return "contains", literal(words)
     raise form_error(test)
 
 

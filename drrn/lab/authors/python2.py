@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.lab.authors.clone import SIMULATOR
@@ -48,17 +49,15 @@ def member(parent: ast.Module | Code, name: str) -> Code:
     raise form_error(parent)
 
 
-def string_literal(node: ast.AST) -> str:
-    return str(ast.literal_eval(node)).encode("latin-1").decode("utf-8")
+def literal(node: ast.AST) -> Any:
+    """Return a number, a string or a list of strings."""
+    return _decoded(ast.literal_eval(node))
 
 
-def string_literals(node: ast.AST) -> list[str]:
-    return [text.encode("latin-1").decode("utf-8") for text in ast.literal_eval(node)]
-
-
-def number_literal(node: ast.AST) -> float:
-    number: float = ast.literal_eval(node)
-    return number
+def _decoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_decoded(each) for each in value]
+    return value.encode("latin-1").decode("utf-8") if isinstance(value, str) else value
 
 
 def dotted_name(node: ast.AST) -> str:

@@ -16,15 +16,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from drrn.lab.authors.pickled import Record, read_pickle
-from drrn.lab.authors.python2 import (
-    Code,
-    dotted_name,
-    form_error,
-    member,
-    number_literal,
-    string_literal,
-    string_literals,
-)
+from drrn.lab.authors.python2 import Code, dotted_name, form_error, literal, member
 from drrn.stories.twine.story import unescape_html
 
 Links = list[tuple[str, str]]  # label, target
@@ -93,14 +85,14 @@ def read_saving_john(data: bytes, tree: ast.Module, source: str) -> Story:
     """
     simulator = member(tree, "SavingJohnSimulator")
     read = member(simulator, "Read")
-    paths = {path: int(number_literal(link)) for path, link in _cases(read, "self.params_path")}
+    paths = {path: literal(link) for path, link in _cases(read, "self.params_path")}
     leads = dict(_cases(member(simulator, "Act"), "self.tiddler"))  # passage → path that it sets
     page = _page_start(read)
     passages, start = read_pickle(data, source)
     bodies = {}
     for name, record in passages.items():
         text, links = _pickled_passage(record)
-        set_path = f'<<set $path = "{string_literal(leads[name])}">>' if name in leads else ""
+        set_path = f'<<set $path = "{literal(leads[name])}">>' if name in leads else ""
         choices = links_on_lines(links)
         if text.startswith(page):
             choices = links_on_lines(links[:1])
@@ -118,11 +110,11 @@ def _pickled_passage(record: Record) -> tuple[str, Links]:
 
 
 def _page_start(read: Code) -> str:
+    """Return how the text of the page starts that `Read` treats in another way."""
     for statement in read.body:
         match statement:
-            case ast.If(ast.Call(function, [words], [])):
-                if dotted_name(function) == "self.storyNode.text.startswith":
-                    return string_literal(words)
+            case ast.If(ast.Call(_, [words], [])):
+                return str(literal(words))
     raise form_error(read)
 
 
@@ -133,60 +125,36 @@ def _cases(method: Code, name: str) -> list[tuple[str, ast.expr]]:
         match node:
             case ast.If(ast.Compare(left, [ast.Eq()], [value]), [ast.Assign([_], then)]):
                 if dotted_name(left) == name:
-                    cases.append((string_literal(value), then))
+                    cases.append((literal(value), then))
     return cases
 
 
 # --- Machine of Death
 
 
-@dataclass(frozen=True)
-class MachineOfDeath:
-    """The story, converted from the simulator's class."""
-
-    story: Story
-    end_mark: str  # a page that contains it ends the game, even with links
-    labels: tuple[str, ...]  # of all links, in the order of the file
-
-    @classmethod
-    def read(cls, tree: ast.Module) -> MachineOfDeath:
-        simulator = member(tree, "MachineOfDeathSimulator")
-        methods = _methods(simulator)
-        passages = {name: _Passage(member(simulator, each)) for name, each in methods.items()}
-        displayed = {name for passage in passages.values() for name in passage.displayed}
-        sources = {name: passage.source for name, passage in passages.items()}
-        labels = [label for passage in passages.values() for label in passage.labels]
-        start = _assigned_string(member(simulator, "Restart"), "self.current_tiddler")
-        end_mark = _end_mark(member(simulator, "Read"))
-        return cls(Story(sources, start, displayed), end_mark, tuple(dict.fromkeys(labels)))
-
-
-def _methods(simulator: Code) -> dict[str, str]:
-    """Return passage → method, from `self.methodDict["Name"] = self.method`."""
-    methods: dict[str, str] = {}
+def read_machine_of_death(tree: ast.Module) -> tuple[Story, list[str]]:
+    """Convert the simulator's class; return the story and the labels of all its links."""
+    simulator = member(tree, "MachineOfDeathSimulator")
+    passages: dict[str, _Passage] = {}
     for statement in member(simulator, "__init__").body:
         match statement:
-            case ast.Assign([ast.Subscript(table, key)], value):
+            case ast.Assign([ast.Subscript(table, name)], method):  # self.methodDict["Name"] = …
                 if dotted_name(table) == "self.methodDict":
-                    methods[string_literal(key)] = dotted_name(value).removeprefix("self.")
-    return methods
+                    method_name = dotted_name(method).removeprefix("self.")
+                    passages[literal(name)] = _Passage(member(simulator, method_name))
+    displayed = {name for passage in passages.values() for name in passage.displayed}
+    sources = {name: passage.source for name, passage in passages.items()}
+    labels = [label for passage in passages.values() for label in passage.labels]
+    start = _start(member(simulator, "Restart"))
+    return Story(sources, start, displayed), list(dict.fromkeys(labels))
 
 
-def _assigned_string(function: Code, variable: str) -> str:
-    for statement in function.body:
+def _start(restart: Code) -> str:
+    for statement in restart.body:
         match statement:
-            case ast.Assign([target], value) if dotted_name(target) == variable:
-                return string_literal(value)
-    raise form_error(function)
-
-
-def _end_mark(read: Code) -> str:
-    for statement in read.body:
-        match statement:
-            case ast.If(ast.Compare(mark, [ast.In()], [text])):
-                if dotted_name(text) == "self.text":
-                    return string_literal(mark)
-    raise form_error(read)
+            case ast.Assign([target], value) if dotted_name(target) == "self.current_tiddler":
+                return str(literal(value))
+    raise form_error(restart)
 
 
 def paraphrases(originals: bytes, others: bytes, labels: Sequence[str]) -> dict[str, str]:
@@ -237,7 +205,7 @@ class _Passage:
                     texts.append(len(pieces))
                     pieces.append(_text(value))
                 case ast.AugAssign(target, ast.Add(), value):
-                    words = string_literals(value)
+                    words = literal(value)
                     if dotted_name(target) == "self.current_links":
                         targets = words
                     else:
@@ -249,7 +217,7 @@ class _Passage:
                 case ast.Assign([target], value):
                     pieces.append(f"<<set {_variable(target)} = {_value(value)}>>")
                 case ast.Expr(ast.Call(ast.Subscript(_, name), [], [])):
-                    pieces.append(self._display(string_literal(name)))
+                    pieces.append(self._display(literal(name)))
                 case _:
                     raise form_error(statement)
         return "".join(pieces)
@@ -280,7 +248,7 @@ def _text(node: ast.expr) -> str:
         case ast.Call(ast.Name("str"), [variable], []):
             return f"<<print {_variable(variable)}>>"
     # The conversion of the published text from the story's source left an <<endif>>.
-    return unescape_html(string_literal(node)).replace("<<endif>>", "")
+    return unescape_html(literal(node)).replace("<<endif>>", "")
 
 
 def _condition(node: ast.expr) -> str:
@@ -291,14 +259,14 @@ def _condition(node: ast.expr) -> str:
             nested = [isinstance(part, ast.BoolOp) for part in parts]
             return word.join(f"({t})" if n else t for t, n in zip(texts, nested, strict=True))
         case ast.Compare(variable, [sign], [value]):
-            return f"{_variable(variable)} {OPERATORS[type(sign)]} {number_literal(value)}"
+            return f"{_variable(variable)} {OPERATORS[type(sign)]} {literal(value)}"
     raise form_error(node)
 
 
 def _variable(node: ast.expr) -> str:
     match node:
         case ast.Subscript(table, key) if dotted_name(table) == "self.params":
-            return f"${string_literal(key)}"
+            return f"${literal(key)}"
     raise form_error(node)
 
 
@@ -306,7 +274,7 @@ def _value(node: ast.expr) -> str:
     """Convert a number, a variable, a sum or difference of two of them, or a random number."""
     match node:
         case ast.Constant() | ast.UnaryOp():
-            return str(number_literal(node))
+            return str(literal(node))
         case ast.BinOp(left, ast.Add() | ast.Sub() as sign, right):
             return f"{_value(left)} {'+' if isinstance(sign, ast.Add) else '-'} {_value(right)}"
         # int(np.floor(np.random.random() * 3 + 1)) is random(1, 3)
@@ -315,6 +283,6 @@ def _value(node: ast.expr) -> str:
             [ast.Call(_, [ast.BinOp(ast.BinOp(_, ast.Mult(), factor), ast.Add(), least)], [])],
             [],
         ):
-            low = number_literal(least)
-            return f"random({low}, {low + number_literal(factor) - 1})"
+            low = literal(least)
+            return f"random({low}, {low + literal(factor) - 1})"
     return _variable(node)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN, absolute_name, is_suite, make
+from drrn.game.make import BUILT_IN, absolute_name, make
 from drrn.lab.experiments.plan import ADDED, ENCODED, PAPER, PARSED, PLAN, Variant
 
 Warn = Callable[[str], None]
@@ -33,10 +33,6 @@ class GameToRun:
         if self.extra:
             return variant.group in ADDED
         return variant.group != "encoders" or name in ENCODED
-
-    @property
-    def suite(self) -> bool:
-        return is_suite(self.source)
 
 
 def experiment_games(

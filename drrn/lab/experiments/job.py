@@ -47,7 +47,6 @@ class Job:
     commit: str
     device: str = "cpu"
     vectors: str | None = None  # hash of the word vectors, if the settings name some
-    suite: bool = False  # whether the game belongs to a suite: it has fewer facts
 
     @property
     def name(self) -> str:
@@ -86,10 +85,8 @@ class Job:
             path = self.folder
             record = self._unfinished()
         if record is not None and (apart := difference(record, self.plan)):
-            raise InputError(
-                f"{path}: it has other settings ({apart}): give another --out, or --again to "
-                "compute it again"
-            )
+            remedy = "give another --out, or --again to compute it again"
+            raise InputError(f"{path}: it has other settings ({apart}): {remedy}")
         return stored is not None
 
     def _unfinished(self) -> dict[str, Any]:
@@ -112,9 +109,7 @@ class Job:
         start = time.perf_counter()
         game = make(self.source)
         if hashes_of(game, self.variant) != self.hashes:
-            raise InputError(
-                f"{self.source}: the game has changed meanwhile: run the command again"
-            )
+            raise InputError(f"{self.source}: the game has changed: run the command again")
         try:
             if self.variant is None:
                 self._store_facts(game, start)
@@ -125,7 +120,12 @@ class Job:
 
     def _train(self, variant: Variant, game: Game, start: float) -> Iterator[Round]:
         trainer = Trainer(game, self.settings, self.device)
-        run = self._open_run(trainer)
+        run = Run(self.folder)
+        if run.has(CHECKPOINT):  # interrupted
+            run.restore(trainer)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
+            run = Run.create(self.folder, trainer)
         trace = None
         if variant == BEST:
             trace = measure.Trace.of(run.folder, self.game, trainer.compiled)
@@ -149,15 +149,6 @@ class Job:
         files = {ending: to_csv(each, KINDS[ending]) for ending, each in rows.items()}
         self._store(game, files, clock)
         (run.folder / CHECKPOINT).unlink(missing_ok=True)  # nothing to resume
-
-    def _open_run(self, trainer: Trainer) -> Run:
-        """Restore the trainer from an interrupted run, or start a new one."""
-        run = Run(self.folder)
-        if run.has(CHECKPOINT):
-            run.restore(trainer)
-            return run
-        shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
-        return Run.create(self.folder, trainer)
 
     def _measure(self, variant: Variant, game: Game, trainer: Trainer, run: Run) -> measure.Files:
         """Return the rows by the end of the file's name."""
@@ -184,10 +175,7 @@ class Job:
         return files
 
     def _store_facts(self, game: Game, start: float) -> None:
-        if self.suite:
-            facts = measure.suite_facts(game, self.source)
-        else:
-            facts = measure.facts(game, self.settings)
+        facts = measure.facts(game, self.settings, self.source)
         rows = [{"measure": name, "value": value} for name, value in facts.items()]
         self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
 

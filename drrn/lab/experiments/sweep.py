@@ -215,64 +215,47 @@ class Sweep:
             raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
 
     @cached_property
-    def recommended(self) -> dict[str, Any]:
-        return recommended_settings(self.game)
-
-    @cached_property
     def hashes(self) -> dict[str, str | None]:
         return hashes_of(self.game)
 
     def settings(self, changes: Changes, seeds: Seeds) -> Settings:
         """Return the settings of a combination, as `drrn train` has them."""
         explicit = {**self.overrides, **dict(changes)}
-        base = recipe(paper=self.paper, recommended=self.recommended, given=explicit)
+        recommended = recommended_settings(self.game)
+        base = recipe(paper=self.paper, recommended=recommended, given=explicit)
         return settings_for({**base, "seed": seeds.first, "replicas": seeds.number}, explicit)
 
     def job(self, changes: Changes, part: str = "tuning") -> Job:
         """Return the job of a combination: part "tuning" to choose by, "report" to report."""
         settings = self.settings(changes, self.report if part == "report" else self.tuning)
-        model = settings.model
-        name = job_name(changes, part)
+        vectors = settings.model.vectors
         return Job(
             root=self.root,
             source=self.source,
             game=self.game.name,
-            variant=Variant(
-                model.name,
-                model.layers,
-                model.hidden,
-                model.interaction,
-                shared=model.shared,
-                group="sweep",
-                job=name,
-                changes=changes,
-            ),
+            variant=Variant(group="sweep", job=job_name(changes, part), changes=dict(changes)),
             settings=settings,
             final=dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes),
             hashes=self.hashes,
             commit=self.commit,
             device=self.device,
-            vectors=vectors_digest(model.vectors) if model.vectors else None,
+            vectors=vectors_digest(vectors) if vectors else None,
         )
 
-    def jobs(
-        self, budget: int | None, *, at_random: bool, seed: int
-    ) -> tuple[list[Job], list[str]]:
+    def jobs(self, budget: int | None, seed: int) -> tuple[list[Job], list[str]]:
         """Return the jobs to choose by, and a sentence for each combination that is impossible.
 
         Args:
             budget: The largest number of jobs; a larger grid is sampled.
-            at_random: Sample the grid even if it is smaller.
             seed: Of the sample.
         """
         most = min(budget or MAX_JOBS, MAX_JOBS)
         size = self.grid.size
-        if budget is None and not at_random and size > MAX_JOBS:
-            raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs) or 30m")
-        sampled = at_random or size > most
+        if budget is None and size > MAX_JOBS:
+            raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs)")
         jobs = list[Job]()
         errors = list[str]()
-        for changes in self.grid.at_random(seed) if sampled else self.grid.in_order():
+        for changes in self.grid.at_random(seed) if size > most else self.grid.in_order():
             try:
                 if not self.remote:
                     check_memory(self.settings(changes, self.tuning))
@@ -296,14 +279,13 @@ class Sweep:
         value = {"game": self.game.name, "recipe": recipe, "settings": self.overrides}
         path = self.root / SWEEP
         try:
-            existing = json.loads(path.read_text(encoding="utf-8"))
-            other = next((name for name in value if existing.get(name) != value[name]), None)
+            existing = dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
-            other = "folder" if (self.root / "rows").exists() else None
-        except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: not the file of a sweep: give another --out") from error
-        if other:
-            raise InputError(f"{self.root}: it has other results ({other}): give another --out")
+            existing = {} if (self.root / "rows").exists() else value
+        except (OSError, ValueError, TypeError):
+            existing = {}
+        if not value.items() <= existing.items():
+            raise InputError(f"{self.root}: it has other results: give another --out")
         write_json(path, {**value, "vary": self.grid.values})
 
     def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
@@ -357,5 +339,6 @@ def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
         if scores and job.variant:
             deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
             mean = float(np.mean(scores))
-            results.append(Scored(job.variant.changes, mean, deviation, len(scores)))
+            changes = tuple(job.variant.changes.items())
+            results.append(Scored(changes, mean, deviation, len(scores)))
     return sorted(results, key=lambda each: -each.mean)

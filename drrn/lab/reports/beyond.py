@@ -66,10 +66,10 @@ def _strong_rows(results: ResultSet, game: str) -> Iterator[Cells]:
 
 def _job_name(results: ResultSet, game: str, job: Variant) -> str:
     """Describe a job; the longer one by its number of episodes."""
-    record = results.record(game, job)
-    if job != LONG or record is None:
+    if job != LONG:
         return job.label
-    return f"{record['wanted']['rounds'] * record['wanted']['episodes_per_round']:,} episodes"
+    rounds = results.wanted(game, job, "rounds")
+    return f"{rounds * results.wanted(game, job, 'episodes_per_round'):,} episodes"
 
 
 def _paper_scores(results: ResultSet, game: str, wording: str) -> Cells:

@@ -136,16 +136,12 @@ def headline_table(results: ResultSet) -> Table:
 
 
 def _seed_counts(results: ResultSet, strong: bool) -> str:
-    records = [results.record(game, BEST) for game in PAPER]
-    counts = {record["wanted"]["replicas"] for record in records if record}
-    records = [results.record(game, STRONG_JOB) for game in results.games]
-    strong_counts = {record["wanted"]["replicas"] for record in records if record}
-    if len(counts) != 1:
+    ours = {results.wanted(game, BEST, "replicas") for game in PAPER} - {None}
+    counts = {results.wanted(game, STRONG_JOB, "replicas") for game in results.games} - {None}
+    if len(ours) != 1:
         return ""
-    text = f" over {counts.pop()} seeds"
-    if strong and len(strong_counts) == 1:
-        text += f", of the strong agent over {strong_counts.pop()}"
-    return text
+    more = f", of the strong agent over {counts.pop()}" if strong and len(counts) == 1 else ""
+    return f" over {ours.pop()} seeds{more}"
 
 
 def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list[str]]:

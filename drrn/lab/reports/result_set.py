@@ -102,6 +102,11 @@ class ResultSet:
         stored = self.jobs.get((game, variant.name))
         return stored.record if stored else None
 
+    def wanted(self, game: str, variant: Variant, setting: str) -> Any:
+        """Return a setting of a job; None if it has no rows."""
+        record = self.record(game, variant)
+        return record["wanted"][setting] if record else None
+
     def rows(self, game: str, variant: Variant, kind: str = "") -> list[Row]:
         stored = self.jobs.get((game, variant.name))
         return stored.rows.get(kind, []) if stored else []
@@ -143,18 +148,13 @@ class ResultSet:
         self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
     ) -> list[tuple[int, float, float]]:
         """Return for each round: episodes played, mean of a column over seeds, its deviation."""
-        record = self.record(game, variant)
         rounds: dict[int, list[float]] = {}
         for row in self.rows(game, variant):
             if not row["final"] and row["policy"] == policy:
                 rounds.setdefault(row["round"], []).append(row[column])
-        points = []
-        for number, values in sorted(rounds.items()):
-            result = summary(values)
-            assert result is not None and record is not None
-            episodes = number * record["wanted"]["episodes_per_round"]
-            points.append((episodes, result.mean, result.sd or 0.0))
-        return points
+        episodes = self.wanted(game, variant, "episodes_per_round")
+        means = {number: summary(values) for number, values in sorted(rounds.items())}
+        return [(number * episodes, s.mean, s.sd or 0.0) for number, s in means.items() if s]
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
         """Return for each seed the Q-values of actions and of their paraphrases."""

@@ -29,7 +29,7 @@ export class Embeddings {
       show(this.body, nothing("Choose a run to see its embeddings."));
       return;
     }
-    if (this.run !== run) Object.assign(this, { run, page: 0, at: -1 });
+    if (this.run !== run) Object.assign(this, { run, page: 0, at: -1, last: -1 });
     if (!this.body.children.length) show(this.body, waiting("Loading the embeddings …"));
     try {
       const data = await get(`/api/runs/${part(run)}/embeddings/${this.page}`, this.signal);
@@ -47,7 +47,8 @@ export class Embeddings {
       return;
     }
     const last = data.rounds.length - 1;
-    if (this.at < 0 || this.at > last) this.at = last;
+    if (this.at < 0 || this.at >= this.last) this.at = last; // follows a run that is training
+    this.last = last;
     this.slider = h("input", {
       type: "range",
       min: "0",

@@ -92,11 +92,6 @@ class Isolate:
             raise IsolateError(_first_line(str(error))) from error
         return None if value is self._library.JSUndefined else value
 
-    def call(self, function: str, *arguments: Any, seconds: float = CALL_SECONDS) -> Any:
-        """Call a JavaScript function, given as an expression, with plain data."""
-        values = ", ".join(json.dumps(argument) for argument in arguments)
-        return self.evaluate(f"{function}({values})", seconds=seconds)
-
     def close(self) -> None:
         """Free the isolate; a second call does nothing."""
         context = self._context

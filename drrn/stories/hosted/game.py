@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,18 +63,10 @@ class HostedGame(AuthoredGame):
     search_seconds = 60.0  # time limit for a search of all states
 
     def __init__(
-        self,
-        name: str,
-        stage: Stage,
-        script: Script,
-        rules: Rules,
-        *,
-        page: str,
-        shuffle: bool = True,
-        paraphrases: Mapping[str, str] | None = None,
+        self, name: str, stage: Stage, script: Script, rules: Rules, *, page: str, **options: Any
     ) -> None:
-        """`page` is the text of the published file; the fingerprint covers it."""
-        super().__init__(name, rules, shuffle=shuffle, paraphrases=paraphrases)
+        """`page` is the text of the published file; `options` are those of AuthoredGame."""
+        super().__init__(name, rules, **options)
         self.stage = stage
         self.script = script
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
@@ -91,8 +83,8 @@ class HostedGame(AuthoredGame):
 
     @property
     def ending(self) -> str | None:
-        ended = self.state is not None and not self._scene(self.state).links
-        return self.ending_at(self.state) if self.state and ended else None
+        ending = self.face_at(self.state).ending if self.state else None
+        return ending.passage if ending else None
 
     @property
     def fingerprint(self) -> str:
@@ -118,10 +110,6 @@ class HostedGame(AuthoredGame):
     @property
     def left_out(self) -> Mapping[tuple[str, str], str]:
         return self._beginnings.left_out
-
-    @property
-    def asked(self) -> Collection[str]:
-        return self.script.facts.prompts
 
     def _forget_episode(self) -> None:
         self.state = None

@@ -126,10 +126,10 @@ class Past:
         is_chapbook = story.format.startswith("chapbook")
         whole = patterns.CHAPBOOK_TRAIL if is_chapbook else patterns.WHOLE_HISTORY
         by_macros = story.format.startswith(DOLLAR_FORMATS)
-        self.reads_all = not by_macros and any(whole.search(text) for text in texts)
-        self.reads_turns = any(patterns.TURNS.search(text) for text in texts)
-        self.reads_previous = any(patterns.PREVIOUS.search(text) for text in texts)
-        self.has_undo = any(patterns.UNDO.search(text) for text in texts)
+        self.reads_all = not by_macros and any(map(whole.search, texts))
+        self.reads_turns = any(map(patterns.TURNS.search, texts))
+        self.reads_previous = any(map(patterns.PREVIOUS.search, texts))
+        self.has_undo = any(map(patterns.UNDO.search, texts))
         self._counted_passages = cache(self._counted_from)
 
     def of(self, passage: str, history: tuple[str, ...]) -> Hashable:
@@ -164,13 +164,11 @@ class Past:
     @cached_property
     def _max_count(self) -> int:
         """A number of visits that no comparison in the story reaches."""
-        texts = (passage.text for passage in self.story.passages.values())
-        lines = [
-            line for text in texts for line in text.splitlines() if patterns.VISIT_WORD.search(line)
-        ]
-        if any(patterns.VISITS_AS_VALUE.search(line) for line in lines):
+        text = "\n".join(passage.text for passage in self.story.passages.values())
+        lines = list(filter(patterns.VISIT_WORD.search, text.splitlines()))
+        if any(map(patterns.VISITS_AS_VALUE.search, lines)):
             return 10**9
-        numbers = (int(number) for line in lines for number in patterns.SMALL_NUMBER.findall(line))
+        numbers = map(int, patterns.SMALL_NUMBER.findall("\n".join(lines)))
         return max(numbers, default=1) + 1
 
 
@@ -178,13 +176,10 @@ def _visits_read_by(passage: Passage) -> frozenset[str] | None:
     """Return the passages whose visits a passage asks for; None: it may be any."""
     text = passage.text
     arguments = [*patterns.NAMED_VISITS.findall(text), *patterns.HARLOWE_VISITS.findall(text)]
-    names = {
-        quoted[1:-1] for argument in arguments for quoted in patterns.QUOTED_NAME.findall(argument)
-    }
-    rest = patterns.OWN_VISITS.sub(
-        "", patterns.HARLOWE_VISITS.sub("", patterns.NAMED_VISITS.sub("", text))
-    )
+    names = {quoted[1:-1] for quoted in patterns.QUOTED_NAME.findall(" ".join(arguments))}
     reads_own = patterns.OWN_VISITS.search(text) is not None
+    rest = patterns.HARLOWE_VISITS.sub("", patterns.NAMED_VISITS.sub("", text))
+    rest = patterns.OWN_VISITS.sub("", rest)
     if patterns.ANY_VISITS.search(rest) or (reads_own and not passage.is_page):
         return None
     return frozenset(names | {passage.name} if reads_own else names)
@@ -201,9 +196,8 @@ def counters(texts: Iterable[str]) -> dict[str, float]:
         rest, settings = settings_in(text)
         for name, number in patterns.COMPARISON.findall(rest):
             largest[name] = max(largest.get(name, 0.0), float(number))
-        others.update(
-            patterns.VARIABLE.findall(patterns.COMPARISON.sub("", rest)), _compared_unnamed(rest)
-        )
+        others.update(patterns.VARIABLE.findall(patterns.COMPARISON.sub("", rest)))
+        others |= _compared_unnamed(rest)
         for target, action in settings:
             names = set(patterns.VARIABLE.findall(action))
             constant = patterns.CONSTANT.fullmatch(action)
@@ -222,8 +216,8 @@ def _compared_unnamed(text: str) -> set[str]:
         return set(patterns.VARIABLE.findall(text))
     starts = (match.start(1) - 1 for match in patterns.COMPARISON.finditer(text))
     tails = [re.split(r"\[|>>|\n", text[start:], maxsplit=1)[0] for start in starts]
-    unnamed = (piece for piece in (*tails, *conditions) if patterns.UNNAMED.search(piece))
-    return {name for piece in unnamed for name in patterns.VARIABLE.findall(piece)}
+    unnamed = filter(patterns.UNNAMED.search, (*tails, *conditions))
+    return set(patterns.VARIABLE.findall("\n".join(unnamed)))
 
 
 class RepeatedLinks:
@@ -248,16 +242,14 @@ class RepeatedLinks:
         if self._has_code or (target and target not in self.story.pages):
             return False
         links = self._links
+        is_computed = patterns.COMPUTED.search
         if target:
-            links = [
-                link for link in links if link[1] == target or patterns.COMPUTED.search(link[1])
-            ]
+            links = [link for link in links if link[1] == target or is_computed(link[1])]
             if len({setter for *_, setter in links}) <= 1:
                 return True
         letters = letters_of(label)
         effects = {(to, setter) for words, to, setter in links if letters_of(words) == letters}
-        computed = any(patterns.COMPUTED.search(words + to) for words, to, _ in links)
-        return len(effects) == 1 and not computed
+        return len(effects) == 1 and not any(is_computed(words + to) for words, to, _ in links)
 
     @cached_property
     def _has_code(self) -> bool:

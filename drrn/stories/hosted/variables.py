@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from drrn.stories.hosted import patterns
 from drrn.stories.twine.story import Passage, Story
@@ -23,6 +24,9 @@ SHARED_TAGS = frozenset(
 SIDE_BAR = frozenset(
     "StoryAuthor StoryBanner StoryCaption StoryDisplayTitle StorySubtitle StoryTitle".split()
 )
+
+
+UPDATES = ("+=", "-=", "*=", "/=", "%=", "++", "--")  # depend on the old value
 
 
 @dataclass(frozen=True)
@@ -47,32 +51,35 @@ def variable_uses(text: str) -> VariableUses:
     overwritten: set[str] = set()
     mentioned: set[str] = set()
     stored: set[str] = set()
-    rest = []
-    done = 0
+    read: set[str] = set()
     block = patterns.BLOCK.search(text)
     unconditional = block.start() if block else len(text)
-    for start, end, parts in _set_macros(text):
-        between = text[done:start]
-        rest.append(between)
-        mentioned.update(patterns.VARIABLE.findall(between))
-        for part in parts:
-            target, source = _setting(part)
-            stored |= named_in_values(source, hooks=text[start] == "(")
-            names = frozenset(patterns.VARIABLE.findall(source if target else part))
-            if target is None:
-                rest.append(part)
-            else:
-                is_new = target not in names | mentioned
-                if is_new and end <= unconditional and not _is_update(part):
-                    overwritten.add(target)
-                settings.append((target, names - {target}))
-                mentioned.add(target)
-            mentioned |= names
-        done = end
-    rest.append(text[done:])
-    read = frozenset(name for piece in rest for name in patterns.VARIABLE.findall(piece))
+    for piece in _pieces(text):
+        target = piece.target
+        names = frozenset(patterns.VARIABLE.findall(piece.value))
+        if piece.macro:
+            stored |= named_in_values(piece.value, hooks=piece.macro == "(")
+        if not target:
+            read |= names
+        else:
+            is_update = piece.operator in UPDATES or re.search(r"\bit\b", piece.text)
+            if piece.end <= unconditional and not is_update and target not in names | mentioned:
+                overwritten.add(target)
+            settings.append((target, names - {target}))
+            mentioned.add(target)
+        mentioned |= names
     later = patterns.LATER.search(text) is not None
-    return VariableUses(read, tuple(settings), frozenset(overwritten), later, frozenset(stored))
+    return VariableUses(
+        frozenset(read), tuple(settings), frozenset(overwritten), later, frozenset(stored)
+    )
+
+
+def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the text without plain settings, and (variable, operator and value) of each."""
+    pieces = list(_pieces(text))
+    rest = (piece.text for piece in pieces if not piece.operator)
+    settings = [(piece.target, piece.operator + piece.value) for piece in pieces if piece.operator]
+    return "\n".join(rest), settings
 
 
 def named_in_values(source: str, *, hooks: bool) -> set[str]:
@@ -80,60 +87,44 @@ def named_in_values(source: str, *, hooks: bool) -> set[str]:
 
     `hooks`: square brackets contain text of the story, as in Harlowe; otherwise they are lists.
     """
-    if patterns.RUN_LATER.search(source) or (hooks and "[" in source):
-        return set(patterns.VARIABLE.findall(source))
-    return {
-        name
-        for quoted in patterns.QUOTED.findall(source)
-        for name in patterns.VARIABLE.findall(quoted)
-    }
+    if not patterns.RUN_LATER.search(source) and not (hooks and "[" in source):
+        source = " ".join(patterns.QUOTED.findall(source))
+    return set(patterns.VARIABLE.findall(source))
 
 
-def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the text without plain settings, and (variable, operator and value) of each."""
-    rest = []
-    done = 0
-    settings = []
-    for start, end, parts in _set_macros(text):
-        rest.append(text[done:start])
-        for part in parts:
-            setting = patterns.TARGET.fullmatch(part)
-            if setting:
-                settings.append((setting[1], setting[2] + setting[3]))
-            else:
-                rest.append(part)
-        done = end
-    return "\n".join([*rest, text[done:]]), settings
+class _Piece(NamedTuple):
+    """A part of a set macro, one per variable, or the text between two macros."""
+
+    text: str
+    value: str
+    target: str = ""  # the variable, if the part is a plain setting
+    operator: str = ""  # between variable and value
+    end: int = 0  # of the macro
+    macro: str = ""  # its first letter
 
 
-def _is_update(part: str) -> bool:
-    """Return whether a setting depends on the old value: `it`, +=, ++."""
-    setting = patterns.TARGET.fullmatch(part)
-    has_operator = setting is not None and setting[2] not in ("to", "=")
-    return has_operator or re.search(r"\bit\b", part) is not None
-
-
-def _setting(part: str) -> tuple[str | None, str]:
-    """Return the variable that a part of a set macro sets, if that is plain, and the value."""
-    if setting := patterns.TARGET.fullmatch(part):
-        return setting[1], setting[3]
-    if setting := patterns.INTO.fullmatch(part):
-        return setting[2], setting[1]
-    return None, part
-
-
-def _set_macros(text: str) -> Iterator[tuple[int, int, list[str]]]:
-    """Yield the start and end of each set macro, and its parts, one per variable."""
+def _pieces(text: str) -> Iterator[_Piece]:
     done = 0
     matches = [*patterns.HARLOWE_SET.finditer(text), *patterns.SUGARCUBE_SET.finditer(text)]
     for opening in sorted(matches, key=lambda match: match.start()):
         if opening.start() < done:
             continue
-        closing = {"(": ")", "<": ">>"}.get(opening[0][0], "]]")
+        macro = opening[0][0]
+        closing = {"(": ")", "<": ">>"}.get(macro, "]]")
         end, parts = _macro_parts(text, opening.end(), closing)
-        if end > opening.end():
-            done = end
-            yield opening.start(), end, parts
+        if not parts:
+            continue
+        between = text[done : opening.start()]
+        yield _Piece(between, between)
+        for part in parts:
+            if match := patterns.TARGET.fullmatch(part):
+                yield _Piece(part, match[3], match[1], match[2], end, macro)
+            elif match := patterns.INTO.fullmatch(part):
+                yield _Piece(part, match[1], match[2], end=end, macro=macro)
+            else:
+                yield _Piece(part, part, macro=macro)
+        done = end
+    yield _Piece(text[done:], text[done:])
 
 
 def _macro_parts(text: str, start: int, closing: str) -> tuple[int, list[str]]:
@@ -171,6 +162,7 @@ class Lookahead:
         """`understood`: variables have a dollar sign wherever they are named; macros are known."""
         self.story = story
         self.understood = understood
+        self._texts = [passage.text for passage in story.passages.values()]
         self.always_read: Collection[str] = ()  # variables that the rules read
         self.reached_from = cache(self._reached_from)
 
@@ -226,9 +218,7 @@ class Lookahead:
 
     @cached_property
     def _has_computed_names(self) -> bool:
-        return any(
-            patterns.COMPUTED_NAME.search(passage.text) for passage in self.story.passages.values()
-        )
+        return any(map(patterns.COMPUTED_NAME.search, self._texts))
 
     @cached_property
     def _uses(self) -> dict[str, VariableUses]:
@@ -280,17 +270,15 @@ class Lookahead:
     @cached_property
     def _stored_arguments(self) -> frozenset[str]:
         """The variables named in arguments of widgets, if some widget stores its arguments."""
-        texts = [passage.text for passage in self.story.passages.values()]
-        widgets = "|".join(
-            re.escape(name) for text in texts for name in patterns.WIDGET.findall(text)
-        )
-        if not widgets or not any(patterns.STORES_ARGUMENTS.search(text) for text in texts):
+        names = [name for text in self._texts for name in patterns.WIDGET.findall(text)]
+        if not names or not any(map(patterns.STORES_ARGUMENTS.search, self._texts)):
             return frozenset()
+        widgets = "|".join(map(re.escape, names))
         call = re.compile(
             rf"<<({widgets})(?![\w-])(?:(?:(?!>>).)*>>(?:(?!<<\1\b).)*?<</\1>>|(?:(?!>>).)*>>)",
             re.S,
         )
-        calls = (match[0] for text in texts for match in call.finditer(text))
+        calls = (match[0] for text in self._texts for match in call.finditer(text))
         return frozenset(name for code in calls for name in patterns.VARIABLE.findall(code))
 
     def _is_inert(self, name: str) -> bool:

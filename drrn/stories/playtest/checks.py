@@ -74,7 +74,7 @@ class Checker:
             result = f"it has {percent(odds)} in random play, exactly"
         else:
             tally = self.evidence.random
-            share = share_of(sum(tally.endings[key] for key in keys), tally.games)
+            share = share_of(sum(len(tally.endings[key]) for key in keys), tally.games)
             if share is None:
                 return UNSURE, "no random game ended in the time", path, SHORTEST
             odds = share.mean

@@ -22,7 +22,7 @@ from drrn.stories.playtest.findings import (
     Issue,
     Values,
 )
-from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
+from drrn.stories.twine.layout import ENDING
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Passage, Story, split_link
@@ -75,7 +75,7 @@ class Source:
         self.rules = Rules()
         self.engine = ""
         self.problems: Sequence[Problem] = ()
-        # Links that are no actions (they restart the story, or it ends there), and why.
+        # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
         self.links: dict[str, set[str]] = {}
         if isinstance(game, AuthoredGame):
@@ -134,7 +134,7 @@ def passages_covered(source: Source, evidence: Evidence) -> Coverage:
 
 
 def links_covered(source: Source, evidence: Evidence) -> Coverage:
-    """Count the links that led to their target; links that are no actions do not count."""
+    """Count the links that led to their target; links that are not actions do not count."""
     pairs = source.pairs - (set(source.no_actions) - evidence.links)
     return Coverage(len(pairs & evidence.links), len(pairs))
 
@@ -228,14 +228,13 @@ def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
 def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
     """List pages that ended although they were probably not meant to."""
     issues = []
-    for key, path in evidence.ended_by_error.items():
-        if key.rule is None:
-            what = "a page that threw an error and offers nothing"
-            issues.append(Issue(key.passage, what, path=path, kind=ERROR))
     for key, ending in evidence.endings.items():
-        if key.rule is not None or key in evidence.ended_by_error:
+        if key.rule is not None:
             continue
-        if error := ENGINE_ERROR.search(ending.text):
+        if ending.failure:
+            kind = ERROR
+            what = "a page that threw an error and offers nothing"
+        elif error := ENGINE_ERROR.search(ending.text):
             kind = ERROR
             what = f"a page that shows an error: {error[0].strip()[:120]}"
         elif ending.text.strip().casefold() == BLANK:
@@ -246,13 +245,13 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
             what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
         else:
             continue
-        issues.append(Issue(key.passage, what, path=ending.path, kind=kind))
+        issues.append(Issue(key.passage, what, path=ending.failure or ending.path, kind=kind))
     return issues
 
 
 def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
     """Return why a page that ended has choices at other times; "" for an intended ending."""
-    is_intended = ENDING_NAME.search(key.passage) or ENDING_TEXT.search(text)
+    is_intended = ENDING["name"].search(key.passage) or ENDING["text"].search(text)
     if not source.engine or source.rules.ends or is_intended:
         return ""
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from drrn.compiled.search import EndingId
@@ -72,6 +72,7 @@ class EndingRecord:
     reward: float
     text: str
     variants: dict[str, None] = field(default_factory=dict)  # last words of its pages
+    failure: ClickPath | None = None  # to a page of it that threw an error
 
 
 @dataclass
@@ -81,8 +82,8 @@ class Tally:
     rewards: list[float] = field(default_factory=list)  # final ones; 0 without an ending
     returns: list[float] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
-    endings: Counter[EndingId] = field(default_factory=Counter)
-    returns_of: dict[EndingId, list[float]] = field(default_factory=dict)
+    # Returns of the games that reached each ending.
+    endings: defaultdict[EndingId, list[float]] = field(default_factory=lambda: defaultdict(list))
     failed: int = 0  # games that ended in an error
     truncated: int = 0  # games that reached the step limit
     cut_short: int = 0  # games stopped by the clock, which count nowhere else
@@ -98,8 +99,7 @@ class Tally:
         self.returns.append(total)
         self.rewards.append(last.page.reward if last and ending else 0.0)
         if ending:
-            self.endings[ending] += 1
-            self.returns_of.setdefault(ending, []).append(total)
+            self.endings[ending].append(total)
         self.failed += last is None
         self.truncated += last is not None and ending is None
 
@@ -125,7 +125,6 @@ class Evidence:
     variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
-    ended_by_error: dict[EndingId, ClickPath] = field(default_factory=dict)
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
@@ -172,10 +171,11 @@ class Evidence:
     def _record_ending(self, key: EndingId, now: Arrival, path: ClickPath) -> None:
         record = self.endings.get(key)
         if record is None or record.path is None or len(path) < len(record.path):
-            variants = record.variants if record else {}
-            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text, variants)
-        if now.position.errors:
-            self.ended_by_error.setdefault(key, path)
+            before = record or EndingRecord(None, 0.0, "")
+            record = replace(before, path=path, reward=now.page.reward, text=now.page.text)
+        if now.position.errors and record.failure is None:
+            record.failure = path
+        self.endings[key] = record
 
     def _record_values(self, now: Arrival, path: MakePath) -> None:
         for name, value in now.position.variables.items():

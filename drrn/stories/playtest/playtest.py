@@ -37,8 +37,8 @@ from drrn.stories.playtest.play import (
     TrainPlayer,
     play_agent,
     play_random_games,
+    search_states,
 )
-from drrn.stories.playtest.search import search_states
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import PageStatistics, compiled_statistics, explore
 from drrn.stories.twine.script import summarise
@@ -134,8 +134,8 @@ class StoryTest:
         if can_be_compiled(self.game):
             has_engine = isinstance(self.game, TimedSearch)
             if not has_engine and self._compile():
-                self._search(self._at(1) if self.evidence.forbidden else self._soon())
-                self._seek_links(self._soon())
+                soon = min(self._at(1), time.monotonic() + EXTRA_SECONDS)
+                self._search(self._at(1) if self.evidence.forbidden else soon)
                 return
             self._search(self._at(SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
@@ -153,15 +153,6 @@ class StoryTest:
 
     def _search(self, until: float) -> None:
         search_states(self.game, self.evidence, until, _count("states searched", self.progress))
-
-    def _seek_links(self, until: float) -> None:
-        """Play searching games for links that the search had no time to follow."""
-        pairs = Source(self.game).pairs
-        while not self.evidence.complete and not pairs <= self.evidence.links:
-            if time.monotonic() >= until:
-                return
-            self.games.search(until)
-            self.progress(f"{self.evidence.searching_games:,} searching games")
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
@@ -207,9 +198,6 @@ class StoryTest:
 
     def _at(self, part: float) -> float:
         return self.start + part * self.seconds
-
-    def _soon(self) -> float:
-        return min(self._at(1), time.monotonic() + EXTRA_SECONDS)
 
 
 def inspect_game(
@@ -343,7 +331,9 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
     compiled = solution.compiled
     paths = ShortestPaths(compiled)
     for key, path in paths.to_endings().items():
-        evidence.endings[key] = EndingRecord(path, source.reward(key), path.comes_to)
+        record = evidence.endings.get(key) or EndingRecord(None, 0.0, "")
+        reward = source.reward(key)
+        evidence.endings[key] = replace(record, path=path, reward=reward, text=path.comes_to)
     if source.engine in ("", INK):
         return
     passages = paths.to_passages()
@@ -358,7 +348,7 @@ def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> l
     random = evidence.random
     agent = evidence.agent
     for key, record in evidence.endings.items():
-        probability = share_of(random.endings[key], random.games)
+        probability = share_of(len(random.endings[key]), random.games)
         best = None
         if solution is not None:
             probability = Estimate(solution.random_endings.get(key, 0.0))
@@ -372,8 +362,8 @@ def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> l
                 path=record.path,
                 probability=probability,
                 best=best,
-                agent=share_of(agent.endings[key], agent.games),
-                returns=mean_of(random.returns_of.get(key, [])),
+                agent=share_of(len(agent.endings[key]), agent.games),
+                returns=mean_of(random.endings[key]),
                 variants=tuple(record.variants),
             )
         )

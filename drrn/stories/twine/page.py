@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Union
 
 from drrn.errors import InputError
 from drrn.stories.twine.story import LONGEST_PASSAGE
@@ -15,23 +15,10 @@ MOST_DISPLAYS = 2_000  # on one page
 
 Node = Callable[["Page"], None]  # prints, links or changes something
 Expression = Callable[["Page"], Value]
-# A number of equally likely outcomes, or the probability of each outcome.
-Chances = Union[int, "tuple[float, ...]"]
-Draw = Callable[[Chances], int]  # returns the index of an outcome
+Draw = Callable[[int], int]  # returns one of a number of equally likely outcomes
 
 
 # --- random draws
-
-
-def outcome_of(chances: Chances, uniform: float) -> int:
-    """Return the outcome that a uniform number from 0 to 1 selects."""
-    if isinstance(chances, int):
-        return int(uniform * chances)
-    for outcome, probability in enumerate(chances):
-        uniform -= probability
-        if uniform < 0:
-            return outcome
-    return len(chances) - 1
 
 
 class EveryDraw:
@@ -44,43 +31,32 @@ class EveryDraw:
 
     def __init__(self) -> None:
         self.outcomes: list[int] = []
-        self.chances: list[Chances] = []
+        self.counts: list[int] = []
         self.position = -1  # draws of the present sequence; -1 before the first
 
     def advance(self) -> bool:
         """Start the next sequence; return False if there is none."""
         if self.position >= 0:
-            while self.outcomes and self.outcomes[-1] + 1 == _count(self.chances[-1]):
+            while self.outcomes and self.outcomes[-1] + 1 == self.counts[-1]:
                 self.outcomes.pop()
-                self.chances.pop()
+                self.counts.pop()
             if not self.outcomes:
                 return False
             self.outcomes[-1] += 1
         self.position = 0
         return True
 
-    def draw(self, chances: Chances) -> int:
+    def draw(self, count: int) -> int:
         if self.position == len(self.outcomes):  # a new draw of this sequence
             self.outcomes.append(0)
-            self.chances.append(chances)
+            self.counts.append(count)
         self.position += 1
         return self.outcomes[self.position - 1]
 
     @property
     def probability(self) -> float:
-        """Of the present sequence; equally likely outcomes divide once, to round only once."""
-        divisor = 1
-        product = 1.0
-        for chances, outcome in zip(self.chances, self.outcomes, strict=True):
-            if isinstance(chances, int):
-                divisor *= chances
-            else:
-                product *= chances[outcome]
-        return product / divisor
-
-
-def _count(chances: Chances) -> int:
-    return chances if isinstance(chances, int) else len(chances)
+        """Of the present sequence; it is rounded only once."""
+        return 1.0 / math.prod(self.counts)
 
 
 # --- links
@@ -114,12 +90,11 @@ class Page:
     tags: Mapping[str, tuple[str, ...]]
     cells: Mapping[str, Value]
     draw_outcome: Draw  # the only source of randomness
-    trail: list[tuple[str | Chances, Value]] = field(default_factory=list)
+    trail: list[tuple[str | int, Value]] = field(default_factory=list)
     writes: dict[str, Value] = field(default_factory=dict)
     pieces: list[str | Link] = field(default_factory=list)
     passages: list[str] = field(default_factory=list)  # on this page, displayed ones included
     parameters: tuple[Value, ...] = ()
-    uniform: int = 0  # the end of Math.random()'s range that is being evaluated
     depth: int = 0
     length: int = 0
     _cache: dict[str, Value] = field(default_factory=dict)
@@ -136,14 +111,12 @@ class Page:
     def write(self, cell: str, value: Value) -> None:
         self.writes[cell] = value
 
-    def draw(self, chances: Chances) -> int:
-        """Draw the index of an outcome; no probability is 0, and equal ones count as a number."""
-        if isinstance(chances, tuple) and len(set(chances)) == 1:
-            chances = len(chances)
-        if isinstance(chances, int) and chances <= 1:
+    def draw(self, count: int) -> int:
+        """Draw one of a number of equally likely outcomes, from 0 up."""
+        if count <= 1:
             return 0
-        outcome = self.draw_outcome(chances)
-        self.trail.append((chances, outcome))
+        outcome = self.draw_outcome(count)
+        self.trail.append((count, outcome))
         return outcome
 
     def print(self, text: str) -> None:

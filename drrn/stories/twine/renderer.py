@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 from drrn.stories.twine.layout import RestartLinks, verdict
-from drrn.stories.twine.page import Chances, Draw, EveryDraw, Expression, Link, Page
+from drrn.stories.twine.page import Draw, EveryDraw, Expression, Link, Page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Script
 from drrn.stories.twine.values import GrowthError, Value
@@ -49,7 +49,7 @@ class Scene:
 class Question:
     """A cell to read or a random draw, and the result of each answer."""
 
-    subject: str | Chances
+    subject: str | int
     answers: dict[Value, Scene | Question] = field(default_factory=dict)
 
 
@@ -111,9 +111,9 @@ class Renderer:
     ) -> Scene:
         earlier = iter(outcomes)  # draws on the path through the cache
 
-        def next_outcome(chances: Chances) -> int:
+        def next_outcome(count: int) -> int:
             outcome = next(earlier, None)
-            return draw(chances) if outcome is None else outcome
+            return draw(count) if outcome is None else outcome
 
         page = Page(move.target, self.script.nodes, self.script.tags, cells, next_outcome)
         try:

@@ -17,7 +17,6 @@ from drrn.stories.authored import (
     Position,
     fingerprint_of_story,
 )
-from drrn.stories.twine.page import outcome_of
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
@@ -127,7 +126,7 @@ class StoryGame(AuthoredGame):
             move = journey.follow(move, self._tracked)
         draw = self._random.random
         self.scene = scene = self.renderer.render(
-            move, journey.cells, lambda chances: outcome_of(chances, draw())
+            move, journey.cells, lambda count: int(draw() * count)
         )
         if scene.writes:
             journey.cells.update(scene.writes)

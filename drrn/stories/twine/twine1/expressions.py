@@ -10,16 +10,7 @@ import re
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts
-from drrn.stories.twine.twine1.functions import (
-    FUNCTIONS,
-    INEXACT,
-    METHODS,
-    ROUNDING,
-    TRACKED,
-    Uniform,
-    apply,
-    operate,
-)
+from drrn.stories.twine.twine1.functions import FUNCTIONS, TRACKED, random_floor
 from drrn.stories.twine.values import ASSIGNMENTS, BINARY, Value
 
 LONGEST = 10_000  # characters of one expression
@@ -44,6 +35,8 @@ LEVELS = {sign: level for level, row in enumerate([["||"], ["&&"], *BINARY]) for
 LOGICAL = 2  # levels of || and &&, which stop early
 CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None, "undefined": None}
 CONSTANTS["NaN"] = js.NAN
+RANDOM = ("Math.random", "(", ")", "*")
+ONLY_FLOOR = "write random(1, 6), either(…) or Math.floor(Math.random() * 6)"
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
 ESCAPES = {"n": "\n", "t": "\t", "r": "", "b": "", "f": "", "v": "", "0": ""}
 
@@ -68,7 +61,6 @@ def parse_parameters(source: str, facts: Facts) -> list[Expression]:
     expressions = []
     while parser.sign:
         expressions.append(parser.unary())
-    parser.check_uniforms()
     return expressions
 
 
@@ -99,7 +91,6 @@ class _Parser:
         self.answers = answers
         self.depth = 0
         self.target = ""  # the variable being set, for prompt()
-        self.uniforms = 0  # Math.random()s that are neither rounded nor compared yet
 
     # --- the token stream
 
@@ -122,13 +113,15 @@ class _Parser:
     def accept(self, *signs: str) -> str:
         return self.next() if self.sign in signs else ""
 
+    def _accept_all(self, texts: tuple[str, ...]) -> bool:
+        following = self.tokens[self.position : self.position + len(texts)]
+        is_next = tuple(text for _, text in following) == texts
+        self.position += len(texts) if is_next else 0
+        return is_next
+
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
             raise ExpressionError(f"expected {sign!r} before {self.sign or 'the end'!r}")
-
-    def check_uniforms(self) -> None:
-        if self.uniforms:
-            raise ExpressionError(INEXACT)
 
     # --- the grammar
 
@@ -141,13 +134,10 @@ class _Parser:
                     raise ExpressionError(f"did not expect {self.sign!r}")
         if not steps:
             raise ExpressionError("nothing to evaluate")
-        self.check_uniforms()
         return steps[0] if len(steps) == 1 else lambda page: [step(page) for step in steps][-1]
 
     def assignment(self) -> Expression:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise ExpressionError(f"more than {DEEPEST} nested brackets")
+        self._enter()
         is_variable = self.kind == "variable"
         if is_variable and self.tokens[self.position + 1][1] in ASSIGNMENTS:
             expression = self._assign(self.next(), self.next())
@@ -155,6 +145,11 @@ class _Parser:
             expression = self._conditional()
         self.depth -= 1
         return expression
+
+    def _enter(self) -> None:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError(f"more than {DEEPEST} nested brackets")
 
     def _assign(self, variable: str, sign: str) -> Expression:
         outer = self.target
@@ -164,7 +159,7 @@ class _Parser:
         self.facts.written.add(variable[1:])
         # A plain assignment must not read the old value: it would split the story's states.
         if sign != "=":
-            value = apply(ASSIGNMENTS[sign], self._variable(variable), value)
+            value = _apply(OPERATORS[sign[:-1]], self._variable(variable), value)
 
         def write(page: Page) -> Value:
             result = value(page)
@@ -193,58 +188,32 @@ class _Parser:
                 operands.append(self._operation(level + 1))
             if level < LOGICAL:
                 left = _first(operands, stop=signs[0] == "||")
-            elif any(isinstance(operand, Uniform) for operand in operands):
-                left = self._random_operation(operands, signs)
             else:
                 left = _fold([OPERATORS[sign] for sign in signs], operands)
         return left
 
-    def _random_operation(self, operands: list[Expression], signs: list[str]) -> Expression:
-        """Combine operands with a Math.random() among them, from left to right."""
-        if len(signs) > MOST_IN_A_ROW:
-            raise ExpressionError(
-                f"more than {MOST_IN_A_ROW} operators in a row with Math.random() among them"
-            )
-        left = operands[0]
-        for sign, right in zip(signs, operands[1:], strict=True):
-            if isinstance(left, Uniform) or isinstance(right, Uniform):
-                left = operate(left, sign, OPERATORS[sign], right)
-                self.uniforms -= not isinstance(left, Uniform)
-            else:
-                left = apply(OPERATORS[sign], left, right)
-        return left
-
     def unary(self) -> Expression:
         signs: list[str] = []
-        while sign := self.accept("!", "-", "+", "++", "--"):
+        while sign := self.accept("!", "-", "+"):
             signs.append(sign)
             if len(signs) > MOST_IN_A_ROW:
                 raise ExpressionError(f"more than {MOST_IN_A_ROW} signs in a row")
-        if signs and signs[-1] in ("++", "--"):
-            expression = self._step(signs.pop(), self.next(), before=True)
-        else:
-            expression = self._postfix()
+        expression = self._postfix()
         for sign in reversed(signs):
-            if sign in ("++", "--"):
-                raise ExpressionError(f"{sign} needs a variable")
-            is_uniform = isinstance(expression, Uniform) and sign != "!"
             expression = _signed(sign, expression)
-            expression = Uniform(expression) if is_uniform else expression
         return expression
 
     def _postfix(self) -> Expression:
         variable = self.sign if self.kind == "variable" else ""
         expression = self._primary()
         if variable and (sign := self.accept("++", "--")):
-            return self._step(sign, variable, before=False)
+            return self._step(sign, variable)
         members = 0
         while sign := self.accept(".", "["):
             members += 1
             if members > MOST_IN_A_ROW:
                 raise ExpressionError(f"more than {MOST_IN_A_ROW} members in a row")
-            is_index = sign == "["
-            expression = self._index(expression) if is_index else self._member(expression, variable)
-            variable = ""
+            expression = self._index(expression) if sign == "[" else self._member(expression)
         return expression
 
     def _primary(self) -> Expression:
@@ -278,18 +247,14 @@ class _Parser:
             if name in CONSTANTS:
                 return _constant(CONSTANTS[name])
             raise ExpressionError(f"the name {name!r} is not known")
+        if name == "Math.floor" and self._accept_all(RANDOM):
+            return self._random_floor()
         arguments = self._arguments(")")
-        if name == "Math.random":
-            self.facts.chance = True
-            self.uniforms += 1
-            return Uniform()
-        if name in ROUNDING and arguments and isinstance(arguments[0], Uniform):
-            self.uniforms -= 1
-            return arguments[0].round(name)
         if name == "prompt":
             return self._prompt(arguments)
         if name not in FUNCTIONS:
-            raise ExpressionError(f"the function {name}() is not supported")
+            hint = f": {ONLY_FLOOR}" if name == "Math.random" else ""
+            raise ExpressionError(f"the function {name}() is not supported{hint}")
         if name in TRACKED:
             self.facts.tracked.add(TRACKED[name])
         self.facts.chance |= name in ("random", "either")
@@ -304,20 +269,21 @@ class _Parser:
             return _constant(self.answers[self.target])
         return arguments[1] if len(arguments) > 1 else _constant(DEFAULT_ANSWER)
 
-    def _member(self, owner: Expression, variable: str) -> Expression:
+    def _random_floor(self) -> Expression:
+        """Parse the rest of `Math.floor(Math.random() * count)`."""
+        self.facts.chance = True
+        self._enter()
+        count = self.unary()
+        self.depth -= 1
+        if not self.accept(")"):
+            raise ExpressionError(f"Math.random() is not supported: {ONLY_FLOOR}")
+        return lambda page: random_floor(page, count(page))
+
+    def _member(self, owner: Expression) -> Expression:
         name = self.next()
-        if name == "length":
-            return lambda page: _length(owner(page))
-        if name not in METHODS or not self.accept("("):
+        if name != "length":
             raise ExpressionError(f"the member .{name} is not supported")
-        arguments = self._arguments(")")
-        if name == "push":
-            if not variable:
-                raise ExpressionError(".push() needs a variable")
-            self.facts.written.add(variable[1:])
-            return _push(variable, arguments)
-        method = METHODS[name]
-        return lambda page: method(owner(page), [argument(page) for argument in arguments])
+        return lambda page: _length(owner(page))
 
     def _index(self, owner: Expression) -> Expression:
         index = self.assignment()
@@ -342,18 +308,15 @@ class _Parser:
                 self.expect(",")
         return arguments
 
-    def _step(self, sign: str, name: str, *, before: bool) -> Expression:
-        """`++` and `--`: the new value if the sign is before the variable, else the old one."""
-        if not name.startswith("$"):
-            raise ExpressionError(f"{sign} needs a variable")
-        self.facts.read.add(name[1:])
-        self.facts.written.add(name[1:])
+    def _step(self, sign: str, variable: str) -> Expression:
+        """`$x++` and `$x--`, whose value is the old one."""
+        self.facts.written.add(variable[1:])
         change = 1 if sign == "++" else -1
 
         def write(page: Page) -> Value:
-            old = js.numeric(page.read(name))
-            page.write(name, js.number(old + change))
-            return js.number(old + change) if before else old
+            old = js.numeric(page.read(variable))
+            page.write(variable, js.number(old + change))
+            return old
 
         return write
 
@@ -379,11 +342,15 @@ def _first(operands: list[Expression], *, stop: bool) -> Expression:
     return run
 
 
+def _apply(operator: js.Binary, left: Expression, right: Expression) -> Expression:
+    return lambda page: operator(left(page), right(page))
+
+
 def _fold(operators: list[js.Binary], operands: list[Expression]) -> Expression:
     """Return a loop over operators, since a thousand nested closures overflow the stack."""
     first, *others = operands
     if len(operators) == 1:
-        return apply(operators[0], first, others[0])
+        return _apply(operators[0], first, others[0])
     rest = list(zip(operators, others, strict=True))
 
     def run(page: Page) -> Value:
@@ -400,16 +367,6 @@ def _signed(sign: str, operand: Expression) -> Expression:
         return lambda page: not js.truth(operand(page))
     factor = -1 if sign == "-" else 1
     return lambda page: js.number(js.numeric(operand(page)) * factor)
-
-
-def _push(variable: str, arguments: list[Expression]) -> Expression:
-    def write(page: Page) -> Value:
-        old = page.read(variable)
-        items = old if isinstance(old, tuple) else ()
-        page.write(variable, js.check_size((*items, *(argument(page) for argument in arguments))))
-        return len(items) + len(arguments)
-
-    return write
 
 
 def _length(value: Value) -> Value:

@@ -17,7 +17,7 @@ SMALL = {
 }
 
 
-def trained(game, **settings):
+def run_training(game, **settings):
     trainer = Trainer(game, Settings.from_flat(**{**SMALL, **settings}), CPU)
     rounds = list(trainer.train())
     return trainer, rounds
@@ -33,7 +33,7 @@ def biases(trainer):
     return [array.copy() for name, array in weights(trainer).items() if name.startswith("weight ")]
 
 
-def alike(one, two):
+def same_weights(one, two):
     """Whether two trainers have the same weights, bit for bit."""
     one, two = weights(one), weights(two)
     return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)

@@ -21,7 +21,7 @@ Poor!<<else>><<Wall "red">><<endif>>
 :: Cellar [house dark]
 <<silently>><<set $x = either("Start", "End")>><<endsilently>><<nobr>>
 It is dark. <<print random(1, 3)>>
-<<endnobr>> <<set $bag.push("bone")>><a data-passage="Start">Up</a> or [[somewhere|$x]].
+<<endnobr>> <<set $bag = ["bone"]>><a data-passage="Start">Up</a> or [[somewhere|$x]].
 
 <<back label "Undo">> <<return>>
 

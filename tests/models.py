@@ -5,13 +5,23 @@ import torch
 
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches
-from drrn.models import Pages, Shape, build_model
+from drrn.models import Pages, Shape, build_model, encoder_of
 from drrn.settings import Settings
 from drrn.text import Store
 
 STATES = ["the sea is grey", "the wind and the sea", "a lamp"]
 ACTIONS = ["wait", "go to the lamp", "wait wait", "turn"]
 CPU = torch.device("cpu")
+
+# Texts for encoders: an empty one, the same words in another order, a repeated word.
+TEXTS = [
+    "the sea is grey",
+    "",
+    "the wind and the sea",
+    "a lamp",
+    "grey is the sea",
+    "the the the the the the a",
+]
 
 
 def model(name="drrn", seeds=(0,), **shape):
@@ -21,6 +31,18 @@ def model(name="drrn", seeds=(0,), **shape):
         store.states.id(text)
     for text in ACTIONS:
         store.actions.id(text)
+    built = build_model(name, shape, store, list(seeds), CPU)
+    for replica in range(len(seeds)):
+        built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
+    return built
+
+
+def encoder_model(encoder, seeds=(0,), hidden=5, name="drrn", **shape):
+    store = Store.of_words(shared=shape.get("shared", False))
+    for text in (*TEXTS, *STATES, *ACTIONS):
+        store.states.id(text)
+        store.actions.id(text)
+    shape = Shape(**{"hidden": hidden, "most_actions": 3, "encoder": encoder_of(encoder), **shape})
     built = build_model(name, shape, store, list(seeds), CPU)
     for replica in range(len(seeds)):
         built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
@@ -40,7 +62,7 @@ def pages(replicas=1):
     return Pages(states, actions)
 
 
-def shown(built):
+def pages_of(built):
     """The pages with the ids that the model's own store give."""
     state = [built.store.states.id(text) for text in STATES]
     action = [*(built.store.actions.id(text) for text in ACTIONS), -1]
@@ -48,7 +70,7 @@ def shown(built):
     return Pages(np.array(state)[plain.states], np.array(action)[plain.actions])
 
 
-def falls(error, to, within):
+def error_falls(error, to, within):
     """Whether the error that each call gives falls to that share of the first one, within so many calls more."""
     first = error()
     return any(error() < to * first for _ in range(within))

@@ -79,7 +79,7 @@ def return_learner(kind, built, **settings):
     return kind(built, Settings.from_flat(**{**RETURNS, "replicas": len(built.seeds), **settings}))
 
 
-def taught(
+def state_after_rounds(
     learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])
 ):
     """What a model has learned after some rounds of episodes by chance: each replica has its own, by its seed."""

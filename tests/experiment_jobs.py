@@ -1,0 +1,36 @@
+"""Helpers for jobs of experiments and sweeps."""
+
+from drrn.lab.experiments.workers import Workers, events_of
+
+
+class InProcessWorkers(Workers):
+    """Runs one job after another in this process; other processes would import PyTorch again."""
+
+    attempts = 1
+
+    def __init__(self, count):
+        self.stream = iter(())
+
+    def slots(self):
+        return 1
+
+    def start(self, job):
+        self.stream = events_of(job)
+
+    def events(self):
+        return [next(self.stream)]
+
+    def close(self):
+        self.stream = iter(())
+
+
+def assert_interrupted_job_matches(job, rows, names):
+    """Assert that a job interrupted after its first round and resumed writes the rows of one that is not.
+
+    `job(root)` creates the job, `rows(root)` is the folder of its rows, `names` are the files to compare.
+    """
+    list(job("whole").run())
+    next(job("interrupted").run())
+    list(job("interrupted").run())
+    for name in names:
+        assert (rows("interrupted") / name).read_text() == (rows("whole") / name).read_text()
