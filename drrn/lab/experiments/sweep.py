@@ -233,7 +233,7 @@ class Sweep:
             root=self.root,
             source=self.source,
             game=self.game.name,
-            variant=Variant(group="sweep", job=job_name(changes, part), changes=changes),
+            variant=Variant(group="sweep", job=job_name(changes, part), changes=dict(changes)),
             settings=settings,
             final=dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes),
             hashes=self.hashes,
@@ -279,14 +279,13 @@ class Sweep:
         value = {"game": self.game.name, "recipe": recipe, "settings": self.overrides}
         path = self.root / SWEEP
         try:
-            existing = json.loads(path.read_text(encoding="utf-8"))
-            other = next((name for name in value if existing.get(name) != value[name]), None)
+            existing = dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
-            other = "folder" if (self.root / "rows").exists() else None
-        except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: not the file of a sweep: give another --out") from error
-        if other:
-            raise InputError(f"{self.root}: it has other results ({other}): give another --out")
+            existing = {} if (self.root / "rows").exists() else value
+        except (OSError, ValueError, TypeError):
+            existing = {}
+        if not value.items() <= existing.items():
+            raise InputError(f"{self.root}: it has other results: give another --out")
         write_json(path, {**value, "vary": self.grid.values})
 
     def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
@@ -340,5 +339,6 @@ def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
         if scores and job.variant:
             deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
             mean = float(np.mean(scores))
-            results.append(Scored(job.variant.changes, mean, deviation, len(scores)))
+            changes = tuple(job.variant.changes.items())
+            results.append(Scored(changes, mean, deviation, len(scores)))
     return sorted(results, key=lambda each: -each.mean)
