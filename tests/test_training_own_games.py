@@ -14,7 +14,7 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.compile import compile_game
 from drrn.game.contract import Observation
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.runs import results_of, same_results

@@ -75,7 +75,7 @@ class Source:
         self.rules = Rules()
         self.engine = ""
         self.problems: Sequence[Problem] = ()
-        # Links that are no actions (they restart the story, or it ends there), and why.
+        # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
         self.links: dict[str, set[str]] = {}
         if isinstance(game, AuthoredGame):
@@ -134,7 +134,7 @@ def passages_covered(source: Source, evidence: Evidence) -> Coverage:
 
 
 def links_covered(source: Source, evidence: Evidence) -> Coverage:
-    """Count the links that led to their target; links that are no actions do not count."""
+    """Count the links that led to their target; links that are not actions do not count."""
     pairs = source.pairs - (set(source.no_actions) - evidence.links)
     return Coverage(len(pairs & evidence.links), len(pairs))
 
