@@ -173,7 +173,10 @@ class Service:
                 reply: Reply = self.connection.recv()
                 return reply
         except (EOFError, OSError) as error:
-            raise ServiceError("died", f"the process {self._exit_text()}") from error
+            self.close()
+            code = self.process.returncode
+            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+            raise ServiceError("died", f"the process ended: {how}") from error
         self.kill()
         raise ServiceError("timeout", f"no answer within {round(timeout or 0, 2):g} seconds")
 
@@ -190,13 +193,6 @@ class Service:
         if self.close.alive:
             _kill_group(self.process)
             self.close()
-
-    def _exit_text(self) -> str:
-        self.close()
-        code = self.process.returncode
-        if code < 0:
-            return f"was killed by {signal.Signals(-code).name}"
-        return f"ended with exit code {code}"
 
 
 def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:

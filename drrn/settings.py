@@ -292,13 +292,7 @@ def all_settings() -> dict[str, Setting]:
 PAPER = Settings()
 
 # What the strong recipe (docs/beyond.md) changes; `drrn train` uses it unless --paper is given.
-STRONG_CHANGES: dict[str, Any] = {
-    **{"learner": "returns", "discount": 0.98, "updates": 100, "average": 0.99, "keep": True},
-    **{"optimiser": "adam", "learning_rate": 0.002, "rate_end": 0.0001, "batch_size": 512},
-    **{"state_dropout": 0.1, "action_dropout": 0.3, "action_noise": 0.3},
-    **{"vectors_noise": 1.5, "vectors_scale": 5.0},
-    **{"exploration": "optimism", "alpha": 1.5, "alpha_start": 0.5},
-}
+STRONG_CHANGES: dict[str, Any] = TABLE["strong"]
 STRONG = PAPER.replace(**STRONG_CHANGES)
 SGD_RATE = 0.0003  # for the learner returns without Adam: returns are large targets
 

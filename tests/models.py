@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches
 from drrn.models import Pages, Shape, build_model, encoder_of
 from drrn.settings import Settings

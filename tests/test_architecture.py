@@ -40,8 +40,8 @@ SEPARATE = [
     ("stories", "worlds"),
 ]
 MAX_FUNCTION_LINES = 45
-MAX_PATH_LINES = 910  # from the command to the weight update; the goal is 600
-MAX_PATH_TYPES = 28  # classes that are passed on that path; the goal is 14
+MAX_PATH_LINES = 800  # from the command to the weight update; the goal is 600
+MAX_PATH_TYPES = 17  # classes that are passed on that path; the goal is 14
 
 
 def layer_of(module):
@@ -120,11 +120,11 @@ def test_every_module_and_public_class_has_a_docstring():
 def test_the_choices_of_settings_are_the_registered_names():
     from drrn import models, settings
     from drrn.learning import learners, optimisers
-    from drrn.models import drrn, encoders
+    from drrn.models import drrn
 
     assert tuple(models.MODELS) == settings.MODELS
     assert tuple(drrn.INTERACTIONS) == settings.INTERACTIONS
-    assert tuple(encoders.ENCODERS) == settings.ENCODERS
+    assert tuple(models.ENCODERS) == settings.ENCODERS
     assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drrn.models import Pages
-from drrn.models.encoders.attention import positions
+from drrn.models.attention import positions
 from tests.models import TEXTS, encoder_model
 
 
@@ -63,11 +63,11 @@ def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
     )
     whole = model.q(pages)
     with monkeypatch.context() as patch:
-        patch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
+        patch.setattr("drrn.models.attention.PAIRS_AT_ONCE", 12)
         assert torch.allclose(model.q(pages), whole, atol=1e-5)
     most = []
     monkeypatch.setattr(
-        "drrn.models.pairs.WORDS_AT_ONCE", 7 * 3 * 4
+        "drrn.models.attention.WORDS_AT_ONCE", 7 * 3 * 4
     )  # room for four pages of the longest texts
     monkeypatch.setattr(
         model, "of_pairs", lambda s, a, q=model.of_pairs: most.append(s.shape[1]) or q(s, a)

@@ -8,8 +8,10 @@ import pytest
 import drrn
 from drrn.compiled.chain import softmax_of_slots, uniform
 from drrn.compiled.solve import policy_score, random_play
+from drrn.errors import InputError
 from drrn.game.contract import check_game
 from drrn.game.make import BUILT_IN
+from drrn.stories.twine.renderer import Renderer
 from drrn.stories.twine.states import reachable_states
 from drrn.stories.twine.story_game import StoryGame
 from tests.paper_games import PAPER_GAMES
@@ -320,3 +322,22 @@ def test_a_search_that_must_learn_what_matters_finds_the_same_states(market):
         game.renderer, game._face, 10**6, 10**9
     )  # without an exploration before it to learn from
     assert len(states) == market.live_states
+
+
+def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
+    calls = []
+    outcomes = Renderer.outcomes
+    monkeypatch.setattr(
+        Renderer, "outcomes", lambda *arguments: calls.append(1) or outcomes(*arguments)
+    )
+    with pytest.raises(InputError, match="more than 200 states"):
+        drrn.compile_game(drrn.make("night-market"), limit=200, cache=tmp_path)
+    assert len(calls) < 10 * 200  # of about 100,000
+
+
+def test_a_search_that_a_small_limit_cut_short_is_not_cached_for_others(tmp_path):
+    game = drrn.make("long-watch")
+    whole = drrn.compile_game(game, cache=False)
+    cut = drrn.compile_game(game, limit=whole.live_states, cache=tmp_path)
+    assert not cut.raw_complete and cut.live_states == whole.live_states
+    assert drrn.compile_game(game, cache=tmp_path).raw_states == whole.raw_states

@@ -1,4 +1,4 @@
-"""What a TOML expects of its story: read, refused in a sentence, and kept out of the story's fingerprint."""
+"""[[expect]] tables of a TOML: reading, errors, and the fingerprint."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_each_table_is_read_with_its_line(expected):
     assert found.text == 'ending "Island" has odds >= 2 %'
 
 
-def test_expectations_are_no_part_of_what_results_belong_to(story, expected):
+def test_expectations_do_not_change_the_fingerprint(story, expected):
     assert expected("always_ends = true").fingerprint == story(FORK, REWARDS).fingerprint
 
 
@@ -43,7 +43,7 @@ def test_expectations_are_no_part_of_what_results_belong_to(story, expected):
         ("reachable = 3", "must be text in quotes"),
     ],
 )
-def test_a_mistake_is_one_sentence(expected, table, words):
+def test_a_mistake_is_reported_in_one_sentence(expected, table, words):
     with pytest.raises(InputError) as caught:
         expected(table)
     assert words in str(caught.value) and "[[expect]]" in str(caught.value)
@@ -59,6 +59,6 @@ def test_a_mistake_is_one_sentence(expected, table, words):
         ("== 2", 2, True),
     ],
 )
-def test_bounds_compare_as_they_read(said, value, holds):
+def test_bounds(said, value, holds):
     (found,) = read_expectations([{"best": said}], "[[expect]]", "t.toml")
     assert found.best.holds(value) is holds

@@ -1,4 +1,4 @@
-"""What a play-test tells an author: endings and their odds, shortest ways, traps, the best play, the map."""
+"""Exact findings of a play-test: endings and odds, shortest paths, traps, best play, the map."""
 
 import pytest
 
@@ -45,7 +45,7 @@ def compiled(game):
     return drrn.compile_game(game, cache=False)
 
 
-def test_odds_paths_and_traps_are_those_worked_out_by_hand(game, compiled):
+def test_odds_paths_and_traps_equal_those_computed_by_hand(game, compiled):
     test = inspect_game(game, compiled)
     # From the start: 1/2 to the door, and so home; 1/2 to the wall, from there 1/2 into the pit, 1/2 back.
     assert test.endings[0].probability.mean == pytest.approx(
@@ -74,13 +74,13 @@ def test_the_walkthrough_is_the_likeliest_course_of_the_best_play(compiled):
     assert [step.chance for step in steps] == [0.25, 1, 1]
 
 
-def test_where_it_is_best_never_to_end_the_walkthrough_says_how_to_stay(story):
+def test_the_walkthrough_stops_if_it_is_best_never_to_end(story):
     tale = ":: Start\n[[Stay.|Start]]\n[[Go.|Bad]]\n\n:: Bad\nB.\n"
     game = drrn.compile_game(story(tale, '[[ending]]\npassage = "Bad"\nreward = -1\n'), cache=False)
     assert [step.action for step in walkthrough(game)] == ["Stay."]
 
 
-def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled):
+def test_compiled_and_explored_statistics_are_equal(game, compiled):
     full = inspect_game(game, compiled)
     evidence = Evidence()
     explored = gather(game, evidence, statistics=explore(game, evidence))
@@ -92,7 +92,7 @@ def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(name):
+def test_built_in_stories_have_reachable_endings_and_no_traps(name):
     game = drrn.make(name)
     compiled = drrn.compile_game(game)
     test = inspect_game(game, compiled)
@@ -127,11 +127,11 @@ def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(n
         ("It is late. You go out into\nthe darkness.", "You go out into\nthe darkness."),
     ],
 )
-def test_the_last_words_of_a_page_are_its_last_whole_sentence_and_enough_to_know_it_by(text, last):
+def test_last_words_of_a_page(text, last):
     assert last_words(text) == last
 
 
-def test_the_map_has_a_place_for_each_passage_and_ending(compiled):
+def test_the_map_has_a_node_for_each_passage_and_ending(compiled):
     drawn = story_map(compiled)
     place = {label: number for number, label in enumerate(drawn.labels)}
     assert set(place) == {"Start", "Wall", "Door", "Pit", "Hall"}

@@ -10,10 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import drrn
-from drrn.compiled import linear
-from drrn.compiled.chain import Chain, softmax_of_slots, uniform
+from drrn.compiled import chain
+from drrn.compiled.chain import (
+    Chain,
+    series,
+    softmax_of_slots,
+    solve_by_components,
+    strong_components,
+    uniform,
+)
 from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.linear import series, solve_by_components, strong_components
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import best, one_slot, policy_score, policy_value, random_play
 
@@ -203,7 +209,7 @@ def test_components_feed_those_that_come_after(monkeypatch):
     assert component[0] == component[1] < component[2] == component[3] < component[4]
     weight = np.full(6, 0.3)
     summed = series(np.arange(5.0), source, target, weight)
-    monkeypatch.setattr(linear, "QUICK_TERMS", 0)  # no term is waited for: the equations are solved
+    monkeypatch.setattr(chain, "QUICK_TERMS", 0)  # no term is waited for: the equations are solved
     assert series(np.arange(5.0), source, target, weight) == pytest.approx(summed, rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""`drrn inspect` of a game that can only be stepped: random games, and how sure what they came to is."""
+"""`drrn inspect` of a game that can only be stepped: random games and their standard errors."""
 
 import json
 from functools import partial
@@ -19,7 +19,7 @@ def inspect_stepped(game, games=200, seconds=600.0, monkeypatch=None):
 
 
 class Corridor:
-    """Two steps on are paid, and end it; waiting is not. It is interrupted at a step, if told so."""
+    """Two steps forward are paid and end the game; waiting is not. May be interrupted at a step."""
 
     name, max_steps, note = "corridor", 4, "a seed changes nothing"
 
@@ -40,7 +40,7 @@ class Corridor:
         return drrn.Observation(f"Place {self.place}.", actions, float(index == 0))
 
 
-def test_random_games_tell_returns_endings_and_what_was_seen(monkeypatch):
+def test_random_games_count_returns_endings_and_pages(monkeypatch):
     found = inspect_stepped(Corridor(), 60, 600, monkeypatch)
     (out,) = found.endings
     table = found.statistics
@@ -64,7 +64,7 @@ def test_random_games_tell_returns_endings_and_what_was_seen(monkeypatch):
     )
 
 
-def test_what_was_found_before_ctrl_c_is_told(monkeypatch):
+def test_ctrl_c_returns_what_was_sampled(monkeypatch):
     found = inspect_stepped(Corridor(interrupted_at=9), 60, 600, monkeypatch)
     assert found.interrupted and 0 < found.games < 9
     with pytest.raises(KeyboardInterrupt):
@@ -78,7 +78,7 @@ class Nothing(Walk):
         raise KeyboardInterrupt
 
 
-def test_a_game_that_the_clock_cuts_short_has_no_outcome_but_showed_its_pages(monkeypatch):
+def test_a_game_cut_short_has_no_outcome_but_its_pages_count(monkeypatch):
     found = inspect_stepped(Walk(), 5, 1e-9, monkeypatch)
     assert (found.games, found.statistics.pages, found.random, found.endings) == (0, 1, None, [])
 

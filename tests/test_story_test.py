@@ -1,4 +1,4 @@
-"""`drrn test`: what a play-test finds in small stories of our own, exactly or by games, and how it tells."""
+"""`drrn test`: findings of small stories, exact and sampled, and their reports."""
 
 import json
 import re
@@ -65,7 +65,7 @@ RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward 
 
 @pytest.fixture(autouse=True)
 def few_games(monkeypatch):
-    """A few hundred games tell enough, so that no clock needs to end them; little is added to what is exact already."""
+    """Limit the number of games and the extra search, so that tests are fast."""
     monkeypatch.setattr("drrn.stories.playtest.playtest.MAX_GAMES", 400)
     monkeypatch.setattr("drrn.stories.playtest.playtest.EXTRA_SECONDS", 0.5)
 
@@ -103,7 +103,7 @@ AuthoredGame.register(Uncompiled)
 
 
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
-def test_the_odds_of_our_stories_are_the_exact_ones(name):
+def test_built_in_stories_have_exact_odds(name):
     game = drrn.make(name, shuffle=False)
     compiled = drrn.compile_game(game)
     report, chance = report_of(game, 60), random_play(compiled)
@@ -119,7 +119,7 @@ def test_the_odds_of_our_stories_are_the_exact_ones(name):
     assert [checked.status for checked in report.expectations] == ["passed"] * 3
 
 
-def test_a_story_that_compiles_is_told_exactly(story):
+def test_findings_of_a_compiled_story_are_exact(story):
     report = report_of(story(TALE, RULES))
     (hall,) = report.endings
     assert report.exact and report.complete
@@ -133,19 +133,19 @@ def test_a_story_that_compiles_is_told_exactly(story):
     assert (report.links.count, report.links.total) == (7, 9)
 
 
-def test_what_is_never_reached_has_its_reason(story):
+def test_unreached_passages_have_a_reason(story):
     why = {never.passage: never.what for never in report_of(story(TALE, RULES)).never_reached}
     assert why["Attic"] == "no link leads there"
     assert why["Cellar"] == '"Door" names it, but the condition of that link never holds'
     assert why["Vault"] == 'only "Cellar" leads there, which is never reached either'
 
 
-def test_a_loop_that_no_one_leaves_is_no_ending(story):
+def test_a_loop_without_a_way_out_is_a_dead_end(story):
     (pit,) = report_of(story(TALE, RULES)).dead_ends
     assert (pit.kind, pit.passage, pit.path.actions) == ("loop", "Pit", ("Climb.", "Jump."))
 
 
-def test_a_page_whose_choices_are_used_up_is_no_ending_either(story):
+def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
     tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
     (dead,) = report_of(
         story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')
@@ -153,12 +153,12 @@ def test_a_page_whose_choices_are_used_up_is_no_ending_either(story):
     assert (dead.kind, dead.passage) == ("choices used up", "Nook")
 
 
-def test_variables_have_the_values_they_take(story):
+def test_values_of_variables_are_listed(story):
     values = {taken.variable: taken.values for taken in report_of(story(TALE, RULES)).variables}
     assert values == {"$gold": "-1, 2"}
 
 
-def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story):
+def test_untaken_links_are_listed_with_their_targets(story):
     tale = ":: Start\n<<set $key = 0>>[[In.|Hall]]\n:: Hall\n<<if $key>>[[Up.|Attic]]<<endif>>[[Round.|Garden]]\n"
     report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
     (untaken,) = report.untaken_links
@@ -167,7 +167,7 @@ def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story)
     assert "Links whose condition never held (1)" in text and "Hall (line 4): to Attic" in text
 
 
-def test_without_an_ending_the_advice_fits(story):
+def test_a_story_without_an_ending_gets_advice(story):
     report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
     assert not report.endings
     assert any("ends = {" in line for line in report.advice)
@@ -188,12 +188,15 @@ Two.
 """
 
 
-def test_links_that_code_works_out_are_not_called_broken(tmp_path):
+def test_computed_links_are_not_reported_as_broken(tmp_path):
     (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
     found = broken_links(Source(drrn.make(tmp_path / "tale.twee", lenient=True)))
     assert [(link.line, link.what.split('"')[1]) for link in found] == [
-        (7, "Attic"), (7, "Mother's room"), (8, "room_3"), (8, "Tow"),
-    ]  # fmt: skip
+        (7, "Attic"),
+        (7, "Mother's room"),
+        (8, "room_3"),
+        (8, "Tow"),
+    ]
     assert 'Did you mean "Two"?' in found[3].what
 
 
@@ -205,7 +208,7 @@ def test_broken_links_have_their_line(story):
     assert (broken.passage, broken.line) == ("Start", 2) and 'Did you mean "Last"?' in broken.what
 
 
-def test_a_story_that_is_only_played_has_estimates_near_the_truth(story):
+def test_estimates_of_a_sampled_story_are_near_the_exact_numbers(story):
     report = report_of(Uncompiled(story(TALE, RULES)), 4)
     (hall,) = report.endings
     assert not report.exact and report.games > 50 and hall.probability.error > 0
@@ -215,8 +218,8 @@ def test_a_story_that_is_only_played_has_estimates_near_the_truth(story):
     assert "was never met" in cellar.what and "random games" in cellar.what
 
 
-def test_the_search_finds_what_random_play_does_not(story):
-    """Twelve doors, of which one each time leads on: by random play the end has odds of one in sixteen million."""
+def test_searching_games_find_what_random_games_do_not(story):
+    """One of four doors leads on, twelve times: a random game gets there once in 16 million."""
     doors = "".join(
         f":: {number}\nA room.\n[[Left.|{number + 1}]]\n"
         + "".join(f"[[Door {i}.|Out]]\n" for i in range(3))
@@ -271,7 +274,7 @@ def test_expectations_are_checked_exactly(story):
     assert "66.7 % in random play, exactly" in found[0].result
 
 
-def test_expectations_are_checked_by_what_was_played(story):
+def test_expectations_are_checked_against_sampled_games(story):
     found = report_of(Uncompiled(story(TALE, RULES + CHECKS)), 4).expectations
     statuses = [checked.status for checked in found]
     assert statuses[1:] == [
@@ -319,7 +322,7 @@ def test_odds_that_fail_show_the_shortest_path(story):
     assert odds.path.actions == ("Left.", "Bow.") and "no play reached it" in lost.result
 
 
-def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
+def test_every_path_of_a_report_can_be_replayed(story, tmp_path):
     for game in (story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))):
         report = report_of(game, 3)
         paths = [e.path for e in (*report.endings, *report.dead_ends)]
@@ -330,12 +333,12 @@ def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
             assert pages[-1][0].text == path.comes_to and len(pages) == len(path) + 1
 
 
-def test_a_path_that_no_longer_fits_says_where(story):
+def test_a_path_that_no_longer_fits_names_the_action(story):
     with pytest.raises(InputError, match=r'action 2 of the path, "Fly.", is not offered there'):
         replay(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
 
 
-def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
+def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     passages = {
         "Start": "{{(s.gold = 3, '')}}Hi.<p>[[On->Two]]</p><p>[[Off->Three]]</p>",
         "Two": "{{missing.thing}}Two.<p>[[Back->Start]]</p><p>[[Lost->Nowhere]]</p>",
@@ -350,7 +353,7 @@ def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
     assert any("Nowhere" in broken.what for broken in report.broken_links)
 
 
-def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
+def test_an_unwritten_passage_is_a_dead_end(story):
     blank = "Double-click this passage to edit it."
     report = report_of(
         story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
@@ -375,7 +378,7 @@ def test_an_ink_story_is_tested_like_any_other(tmp_path):
 
 
 class Coin:
-    """A game of one's own: heads or tails, called before it falls."""
+    """A game without a story: call heads or tails."""
 
     name = "coin"
 
@@ -392,7 +395,7 @@ def test_a_game_without_a_story_gets_its_endings():
     assert abs(report.endings[0].probability.mean - 0.5) < 0.1 and report.top_reward == 1
 
 
-def test_an_agent_plays_what_cannot_be_compiled_and_its_endings_are_told(monkeypatch):
+def test_an_agent_plays_a_game_that_cannot_be_compiled(monkeypatch):
     monkeypatch.setattr(play, "MAX_AGENT_GAMES", 20)
     monkeypatch.setitem(quick_player.SMALL, "rounds", 4)
     test = StoryTest(Coin(), 1)
@@ -404,13 +407,13 @@ def test_an_agent_plays_what_cannot_be_compiled_and_its_endings_are_told(monkeyp
     assert "20 games by an agent that was trained on 92 games" in certainty(report)
 
 
-def test_an_agent_whose_time_is_over_has_played_nothing():
+def test_an_agent_without_time_plays_nothing():
     evidence = Evidence()
     play.play_agent(play.Games(Coin(), evidence), quick_player.quick_player, -1)
     assert evidence.agent.games == 0
 
 
-def test_where_no_ending_pays_more_there_is_nothing_for_an_agent_to_learn(story):
+def test_no_agent_is_trained_if_all_endings_pay_the_same(story):
     report = report_of(
         Uncompiled(story(":: Start\n[[Go.|A]]\n[[Stay.|B]]\n:: A\nOut.\n:: B\nIn.\n")), 1
     )
@@ -431,21 +434,21 @@ A title. [[Begin.|Start]]
 """
 
 
-def test_a_link_that_begins_the_story_again_is_no_condition_never_met(story):
+def test_a_restart_link_is_named_as_the_reason(story):
     report = report_of(story(AGAIN))
     (title,) = report.never_reached
     assert title.what.startswith('"Hall" names it') and "restarts" in title.what
     assert (report.links.count, report.links.total) == (1, 2)
 
 
-def test_where_the_story_ends_by_its_rules_what_stands_behind_is_told_so(story):
+def test_rules_that_end_the_story_are_named_as_the_reason(story):
     tale = AGAIN.replace("THE END", "A hall.").replace("Play again?", "On.")
     report = report_of(story(tale, 'ends = { passage = "Hall" }'))
     what = report.never_reached[0].what
     assert what.startswith('"Hall" names it') and "rules" in what
 
 
-def test_a_world_that_compiles_is_told_exactly():
+def test_findings_of_a_world_are_exact():
     game = drrn.make("home-world", shuffle=False)
     report = report_of(game, 40)
     assert report.exact and sum(
@@ -453,7 +456,7 @@ def test_a_world_that_compiles_is_told_exactly():
     ) == pytest.approx(1, abs=0.01)
 
 
-def test_ctrl_c_tells_what_was_found_so_far(story):
+def test_ctrl_c_returns_the_findings_so_far(story):
     game = Uncompiled(story(TALE, RULES))
     steps = 0
 
@@ -480,7 +483,7 @@ def test_ctrl_c_tells_what_was_found_so_far(story):
         (1, "100 %"),
     ],
 )
-def test_small_shares_are_never_rounded_to_nothing(part, said):
+def test_small_shares_are_not_rounded_to_zero(part, said):
     assert percent(part) == said
 
 
@@ -492,7 +495,7 @@ def file(tmp_path):
     return path
 
 
-def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
+def test_the_command_fails_if_an_expectation_fails(file, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["test", str(file)]) == 1
     out = capsys.readouterr().out
@@ -504,7 +507,7 @@ def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
     )  # a path is never broken
 
 
-def test_the_command_is_content_where_all_holds_and_says_what_it_cannot_open(file, capsys):
+def test_exit_codes_of_the_command(file, capsys):
     file.write_text(
         'story = "tale.twee"\n' + RULES + "[[expect]]\nbest = '== 9'\n", encoding="utf-8"
     )
@@ -514,7 +517,7 @@ def test_the_command_is_content_where_all_holds_and_says_what_it_cannot_open(fil
     assert "--seconds: the value is 0.0" in capsys.readouterr().err
 
 
-def test_json_has_everything(file, capsys):
+def test_json_has_all_findings(file, capsys):
     assert main(["test", str(file), "--format", "json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["exact"] and told["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
@@ -538,7 +541,7 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
 OURS = [Path(f"drrn/stories/twine/built_in/{name}.toml") for name in ("long-watch", "night-market")]
 
 
-def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeypatch):
+def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeypatch):
     yaml = pytest.importorskip("yaml")
     job = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))["jobs"][
         "test"
@@ -563,15 +566,13 @@ def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeyp
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(OURS)
 
 
-def test_a_folder_of_paths_that_is_not_empty_is_refused_before_the_test(
-    file, capsys, tmp_path, monkeypatch
-):
+def test_a_folder_that_is_not_empty_is_refused_before_the_test(file, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
     assert main(["test", str(file), "--paths", str(file.parent)]) == 2
     assert "name a new folder" in capsys.readouterr().err
 
 
-def test_a_map_that_cannot_be_drawn_does_not_cost_the_report(file, capsys, tmp_path, monkeypatch):
+def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):
     def undrawable(_):
         raise InputError("too many pages to draw")
 
@@ -581,7 +582,7 @@ def test_a_map_that_cannot_be_drawn_does_not_cost_the_report(file, capsys, tmp_p
     assert "Endings" in told.out and "too many pages to draw" in told.err
 
 
-def test_paths_are_written_and_played(file, capsys, tmp_path):
+def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
     folder = tmp_path / "found"
     main(["test", str(file), "--paths", str(folder)])
     ending = next(path for path in folder.iterdir() if "ending-Hall" in path.name)

@@ -172,10 +172,10 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
 SCRIPT = """
 import os, signal
 import drrn
-from tests.suite_files import children
+from tests.suite_files import child_processes
 game = drrn.make("twx:trouble?seconds=30")  # at the top of a script, without a guard
 page = game.reset(0)
-print(game.choice.name, *children(), flush=True)
+print(game.choice.name, *child_processes(), flush=True)
 """
 
 

@@ -20,7 +20,6 @@ from drrn.lab.experiments.workers import (
     Processes,
     in_order,
     job_cost,
-    seconds_per_cost,
     time_left_text,
 )
 from drrn.settings import Settings, all_settings
@@ -99,22 +98,6 @@ def test_measurements_soon_outweigh_the_prior():
     assert estimate.seconds_left() == pytest.approx(job_cost(two) * rate)
 
 
-def test_finished_jobs_predict_the_others(tmp_path):
-    one = job_for(root=tmp_path)
-    two = job_for(VARIANTS["linear"], root=tmp_path)
-    facts = replace(one, variant=None)
-    for job, seconds in ((one, 10.0), (facts, 99.0)):
-        values = {"whole": seconds, "learning": 0.0}
-        record = {"wanted": one.plan | {"final_softmax": 1, "final_greedy": 1}, "versions": {}}
-        files = {"": ""}
-        job.results.store(job.game, job.name, files, {**record, "seconds": values, "commit": ""})
-    rate = seconds_per_cost([one, facts])  # the facts of a game do not count
-    assert rate == pytest.approx(10 / job_cost(one))
-    assert Estimate([two], 1, rate).seconds_left() == pytest.approx(job_cost(two) * rate)
-    assert seconds_per_cost([]) == SECONDS
-    assert seconds_per_cost([two]) == SECONDS  # it has no record
-
-
 def test_a_job_costs_more_with_more_rounds_episodes_and_seeds():
     plain = job_cost(job_for()) - 2 * START
     assert job_cost(job_for(rounds=40)) == pytest.approx(2 * plain + 2 * START)
@@ -142,7 +125,7 @@ def test_a_job_whose_worker_died_counts_as_not_started():
 def test_the_display_starts_with_the_time_left(capsys):
     job = job_for()
     with Processes(2) as workers:
-        display = Display([job], workers, SECONDS)
+        display = Display([job], workers)
         text = time_left_text(SECONDS * job_cost(job))
         assert capsys.readouterr().out == f"{text}, 2 at a time\n"
         display.update(Event(job, "failed", seconds=4.0, why="no memory"))

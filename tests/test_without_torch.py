@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiny_engine import tiny_story
+
 BLOCK = """
 import sys
 
@@ -18,7 +20,6 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 """
 ROOT = Path(__file__).parents[1]
-STORY = str(ROOT / "examples/last-tram.toml")
 
 
 @pytest.fixture
@@ -31,7 +32,11 @@ def drrn_command(tmp_path):
         command = ["-c", code] if code else ["-m", "drrn", *arguments]
         environment = {**os.environ, "PYTHONPATH": path}
         return subprocess.run(
-            [sys.executable, *command], env=environment, capture_output=True, text=True
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
 
     return run
@@ -41,15 +46,18 @@ def drrn_command(tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["test", STORY, "--seconds", "1"],
-        ["inspect", STORY],
+        ["test", "tale.toml", "--seconds", "1"],
+        ["inspect", "tale.toml"],
+        ["inspect", "hosted.html"],
         ["play", "--help"],
         ["play", "long-watch", "--policy", "random", "--episodes", "3"],
         ["runs", "."],
     ],
     ids=lambda words: words[0],
 )
-def test_stories_are_tested_inspected_and_played(drrn_command, arguments):
+def test_stories_are_tested_inspected_and_played(drrn_command, tmp_path, tale, arguments):
+    hosted = tiny_story({"Start": "The sea. [[Row.->Island]] [[Stay.->Start]]", "Island": "Figs."})
+    (tmp_path / "hosted.html").write_text(hosted)
     result = drrn_command(*arguments)
     assert result.returncode in (0, 1), result.stderr
     assert "Traceback" not in result.stderr

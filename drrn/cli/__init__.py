@@ -95,14 +95,14 @@ def parser(name: str | None = None) -> Parser:
 def _add_command(commands: Any, name: str, table: Table, shared: Table) -> None:
     texts = {"help": table["help"], "usage": table.get("usage"), **_description(table)}
     command = commands.add_parser(name, **texts)
-    options = {option: _keywords(value) for option, value in table.get("options", {}).items()}
+    options = dict(table.get("options", {}))
     for group in table.get("shared", ()):
         for option, value in shared[group].items():
-            options[option] = {**_keywords(value), **options.get(option, {})}
+            own = options.get(option, {})
+            options[option] = {**value, **own} if isinstance(value, dict) else value
     _add_options(command, options)
     for title, group in table.get("groups", {}).items():
-        of_group = {option: _keywords(value) for option, value in group.items()}
-        _add_options(command.add_argument_group(title), of_group)
+        _add_options(command.add_argument_group(title), group)
     if "settings" in table:
         _add_settings(command.add_argument_group("settings", table["settings"]))
     command.set_defaults(run=table["run"], torch=table.get("torch", False))
@@ -119,19 +119,14 @@ def _description(table: Table) -> dict[str, Any]:
     return {"description": text, "formatter_class": formatter}
 
 
-def _keywords(option: str | Table) -> dict[str, Any]:
-    """Return the arguments of `add_argument`; an option that is only a text is a flag."""
-    if isinstance(option, str):
-        return {"action": "store_true", "help": option}
-    keywords = dict(option)
-    if "type" in keywords:
-        keywords["type"] = TYPES[keywords["type"]]
-    return keywords
-
-
-def _add_options(group: Any, options: Mapping[str, dict[str, Any]]) -> None:
-    for name, keywords in options.items():
-        group.add_argument(name, **keywords)
+def _add_options(group: Any, options: Table) -> None:
+    """Add options by name; one that is only a text is a flag with that help."""
+    for name, option in options.items():
+        if isinstance(option, str):
+            group.add_argument(name, action="store_true", help=option)
+        else:
+            kind = {"type": TYPES[option["type"]]} if "type" in option else {}
+            group.add_argument(name, **{**option, **kind})
 
 
 def _add_settings(group: Any) -> None:

@@ -67,18 +67,14 @@ def _measure_row(name: str, figures: Figures) -> list[object]:
 
 def _ending_rows(figures: Figures) -> list[list[object]]:
     """Return the share of each ending by each policy, the most frequent first."""
-    shares: list[Counter[str]] = []
-    for entries in figures.values():
-        share: Counter[str] = Counter()
+    shares: dict[str, list[float]] = {}  # by ending, of each policy
+    for index, entries in enumerate(figures.values()):
         for entry in entries:
-            share.update({name: part / len(entries) for name, part in entry["endings"].items()})
-        shares.append(share)
-    names = {name for share in shares for name in share}
-    rows: list[list[object]] = []
-    for name in sorted(names, key=lambda name: [-share[name] for share in shares]):
-        if max(share[name] for share in shares) > 0.0005:
-            rows.append([*(f"{share[name]:.1%}" for share in shares), name])
-    return rows
+            for name, part in entry["endings"].items():
+                share = shares.setdefault(name, [0.0] * len(figures))
+                share[index] += part / len(entries)
+    rows = sorted(shares.items(), key=lambda item: [-share for share in item[1]])
+    return [[*(f"{s:.1%}" for s in row), name] for name, row in rows if max(row) > 0.0005]
 
 
 def _sampled(

@@ -17,7 +17,7 @@ from drrn.game.optional import close
 from drrn.stories.authored import EXPLORE_LIMIT, TimedSearch
 from drrn.stories.map.story_map import story_map
 from drrn.stories.map.svg import check_map_file, write_map
-from drrn.stories.playtest.findings import Estimate, Findings, Play, Statistics
+from drrn.stories.playtest.findings import Findings, Play, Statistics
 from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
@@ -144,9 +144,8 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
         more = "" if findings.complete else " (there are more)"
         yield Fact("States visited", f"{findings.states:,}{more}")
     for name, set_ in table.paraphrases.items():
-        label = (
-            "Paraphrases" if list(table.paraphrases) == [DEFAULT_SET] else f"Paraphrases, {name}"
-        )
+        is_only = list(table.paraphrases) == [DEFAULT_SET]
+        label = "Paraphrases" if is_only else f"Paraphrases, {name}"
         bleu = "needs pip install 'drrn[paper]'" if set_.bleu is None else f"{set_.bleu:.3f}"
         rate = f"OOV rate {set_.oov_rate:.1%}, BLEU-4 {bleu}"
         yield Fact(label, f"{set_.pairs} actions, {rate}")
@@ -178,12 +177,8 @@ def _scores(findings: Findings) -> Section:
 
 
 def _score(name: str, play: Play) -> list[str]:
-    steps = _or_unbounded(play.steps) if play.unfinished else ""
-    return [name, str(play.final_reward), _or_unbounded(play.returns), steps]
-
-
-def _or_unbounded(number: Estimate | None) -> str:
-    return "unbounded" if number is None else str(number)
+    steps = str(play.steps or "unbounded") if play.unfinished else ""
+    return [name, str(play.final_reward), str(play.returns or "unbounded"), steps]
 
 
 def _endings(findings: Findings) -> Block:
@@ -199,11 +194,9 @@ def _endings(findings: Findings) -> Block:
     for ending in findings.endings:
         mark = " (no rule)" if has_passages and ending.rule is None else ""
         row = [literal(ending.name) + mark, f"{ending.reward:g}"]
-        for share in (ending.probability, ending.best if findings.exact else None):
-            if share:
-                row.append(share.percent)
-        if not findings.exact:
-            row.append(str(ending.returns or ""))
+        shares = [ending.probability, ending.best] if findings.exact else [ending.probability]
+        row += [share.percent for share in shares if share]
+        row += [] if findings.exact else [str(ending.returns or "")]
         steps = str(len(ending.path)) if ending.path is not None else ""
         rows.append([*row, steps, literal(ending.last_words)])
     header += ["fewest steps", "last words"]

@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from drrn.cli import terminal
 from drrn.document import Document, github_annotations, to_github, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.optional import close
+from drrn.runs.quick_player import quick_player
 from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
@@ -35,18 +35,16 @@ def run(options: argparse.Namespace) -> int:
     if folder and folder.exists() and (folder.is_file() or any(folder.iterdir())):
         raise InputError(f"{folder}: not an empty folder: name a new folder for the paths")
     game = terminal.open_game(options, lenient=True, shuffle=False)
-    test = StoryTest(
-        game, options.seconds, terminal.status_line("Ctrl-C: report now"), _train_player
-    )
+    status = terminal.status_line("Ctrl-C: report now")
+    test = StoryTest(game, options.seconds, status, quick_player)
     try:
         findings = test.run()
         terminal.clear_status()
         _print_report(test, findings, options)
-        if options.paths:
-            count = _write_paths(findings, options.paths)
-            terminal.warn(
-                f"{options.paths}: {count:,} paths written; replay one: drrn play … --path FILE"
-            )
+        if folder:
+            count = _write_paths(findings, folder)
+            hint = "replay one with drrn play … --path FILE"
+            terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
             write_map(test.story_map(), options.map)
             terminal.warn(f"{options.map}: the map")
@@ -54,12 +52,6 @@ def run(options: argparse.Namespace) -> int:
         terminal.clear_status()
         close(game)
     return 1 if findings.failed else 0
-
-
-def _train_player(game: Any) -> Any:
-    from drrn.runs.quick_player import quick_player
-
-    return quick_player(game)
 
 
 def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespace) -> None:

@@ -1,12 +1,25 @@
-"""The Markov chain of a compiled game under a policy: expected visits and values."""
+"""The Markov chain of a compiled game under a policy: expected visits and values.
+
+Both solve linear equations x = first + A·x, as the series first + A·first + A²·first + … Most such
+series converge quickly. Where loops are hardly ever left they do not; then the equations are solved
+directly, one strongly connected component after another, in topological order.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
-from drrn.compiled.linear import MAX_TERMS, series
+from drrn.errors import InputError
 from drrn.text import ranges
+
+PRECISION = 1e-12
+QUICK_TERMS = 400  # after this many terms, the equations are solved instead
+WINDOW = 16  # terms over which the rate of convergence is measured
+MAX_SOLVED = 4_000  # states of a component that is solved directly
+MAX_TERMS = 1_000_000
+ILL_CONDITIONED = 1e9  # growth beyond which rounding errors matter
+MAX_ELIMINATED = 2_000  # states of a component that is solved without subtraction
 
 
 def uniform(graph: Compiled) -> Floats:
@@ -107,3 +120,176 @@ class Chain:
         while (leave := states[self.origin] & ~(states & (pay == 0))[self.successor]).any():
             states[self.origin[leave]] = False
         return states
+
+
+# --- linear equations
+
+
+def series(
+    first: Floats,
+    source: Ints,
+    target: Ints,
+    weight: Floats,
+    terms: int = MAX_TERMS,
+    *,
+    backwards: bool = False,
+) -> Floats:
+    """Return the sum of the series, where A maps weight · x[source] to target.
+
+    Args:
+        terms: Sum at most this many terms.
+        backwards: Whether a step of the chain leads from target to source (values are carried
+            back) instead of from source to target.
+    """
+    total, converged = _sum(first, source, target, weight, min(terms, QUICK_TERMS))
+    if converged:
+        return total
+    if terms < MAX_TERMS:
+        return _sum(first, source, target, weight, terms)[0]
+    return solve_by_components(first, source, target, weight, backwards=backwards)
+
+
+def _sum(
+    first: Floats, source: Ints, target: Ints, weight: Floats, terms: int
+) -> tuple[Floats, bool]:
+    """Return the sum of the terms, and whether it has converged."""
+    term = first
+    earlier = float("inf")
+    total: Floats = first.copy()
+    for number in range(1, terms + 1):
+        term = totals(target, weight * term[source], len(first))
+        total += term
+        if number % WINDOW == 0:
+            largest = float(np.abs(term).max())
+            if largest == 0:
+                return total, True
+            if largest < earlier:
+                rest = WINDOW * largest / (1 - largest / earlier)
+                if rest < PRECISION * np.abs(total).max():
+                    return total, True
+            earlier = largest
+    return total, False
+
+
+def solve_by_components(
+    first: Floats, source: Ints, target: Ints, weight: Floats, *, backwards: bool = False
+) -> Floats:
+    """Solve the equations, one strongly connected component after another."""
+    component = strong_components(len(first), source, target)
+    across = component[source] != component[target]
+    origin = target if backwards else source
+    # the probability that a step leaves the component
+    leaving = totals(origin[across], weight[across], len(first))
+    order = np.argsort(component[target], kind="stable")
+    source = source[order]
+    target = target[order]
+    weight = weight[order]
+    cuts = np.searchsorted(component[target], np.arange(int(component.max()) + 2))
+    total: Floats = first.copy()
+    for number in np.unique(component[target]):
+        arrows = slice(cuts[number], cuts[number + 1])
+        heads = target[arrows]
+        tails = source[arrows]
+        weights = weight[arrows]
+        inside = component[tails] == number
+        np.add.at(total, heads[~inside], weights[~inside] * total[tails[~inside]])
+        if inside.any():
+            members = np.unique(heads)
+            local_target = np.searchsorted(members, heads[inside])
+            local_source = np.searchsorted(members, tails[inside])
+            matrix = local_source, local_target, weights[inside]
+            total[members] = _solve_component(
+                total[members], *matrix, leaving[members], backwards=backwards
+            )
+    return total
+
+
+def _solve_component(
+    first: Floats, source: Ints, target: Ints, weight: Floats, leaving: Floats, *, backwards: bool
+) -> Floats:
+    if len(first) > MAX_SOLVED:
+        return _sum(first, source, target, weight, MAX_TERMS)[0]
+    matrix = np.zeros((len(first), len(first)))
+    np.add.at(matrix, (target, source), weight)
+    try:
+        solution = np.asarray(np.linalg.solve(np.eye(len(first)) - matrix, first), np.float64)
+    except np.linalg.LinAlgError:  # never left, to floating-point precision
+        solution = np.full(len(first), np.inf)
+    grows = np.abs(solution).max() >= ILL_CONDITIONED * np.abs(first).max()
+    if not grows or not leaving.any():
+        return solution
+    if len(first) > MAX_ELIMINATED:
+        raise InputError(
+            f"play hardly ever leaves a loop of {len(first):,} states, so its exact score exceeds "
+            "floating-point precision; sample it, or use a smaller α"
+        )
+    steps = matrix if backwards else matrix.T
+    return solve_without_subtraction(first, steps, leaving, backwards=backwards)
+
+
+def solve_without_subtraction(
+    first: Floats, steps: Floats, leaving: Floats, *, backwards: bool
+) -> Floats:
+    """Solve the equations where 1 minus the probability of staying would round to 0.
+
+    Eliminates states one by one, using only the probabilities of steps [from, to] and of leaving;
+    nothing is ever subtracted (Grassmann, Taksar, Heyman 1985).
+    """
+    steps = steps.copy()
+    leaving = leaving.copy()
+    first = first.copy()
+    out = np.zeros(len(first))  # probability to step to an earlier state, or to leave
+    for k in range(len(first) - 1, -1, -1):
+        before = slice(0, k)
+        out[k] = leaving[k] + steps[k, before].sum()
+        share = steps[before, k] / out[k]
+        reach = steps[k, before] / out[k]
+        leaving[before] += share * leaving[k]
+        first[before] += (share if backwards else reach) * first[k]
+        steps[before, before] += np.outer(share, steps[k, before])
+    solution = np.zeros(len(first))
+    for k in range(len(first)):
+        row = steps[k, :k] if backwards else steps[:k, k]
+        solution[k] = (first[k] + row @ solution[:k]) / out[k]
+    return solution
+
+
+def strong_components(size: int, source: Ints, target: Ints) -> Ints:
+    """Number the strongly connected components, sources before targets (Tarjan's algorithm)."""
+    order = np.argsort(source, kind="stable")
+    neighbours = target[order].tolist()
+    cuts = np.searchsorted(source[order], np.arange(size + 1)).tolist()
+    index = [-1] * size
+    low = [0] * size
+    component = [-1] * size
+    stack: list[int] = []
+    components = 0
+    count = 0
+    for root in range(size):
+        if index[root] >= 0:
+            continue
+        index[root] = low[root] = count
+        count += 1
+        stack.append(root)
+        path = [(root, cuts[root])]
+        while path:
+            node, at = path.pop()
+            if at < cuts[node + 1]:
+                path.append((node, at + 1))
+                other = neighbours[at]
+                if index[other] < 0:
+                    index[other] = low[other] = count
+                    count += 1
+                    stack.append(other)
+                    path.append((other, cuts[other]))
+                elif component[other] < 0:
+                    low[node] = min(low[node], index[other])
+                continue
+            if low[node] == index[node]:
+                while component[node] < 0:
+                    component[stack.pop()] = components
+                components += 1
+            if path:
+                parent = path[-1][0]
+                low[parent] = min(low[parent], low[node])
+    return components - 1 - np.array(component)

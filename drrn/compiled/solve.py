@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.compiled.chain import Chain, uniform
+from drrn.compiled.chain import PRECISION, Chain, uniform
 from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals
-from drrn.compiled.linear import PRECISION
 from drrn.errors import InputError
 
 CLOSE = 1e-9  # actions whose values differ by less count as equally good

@@ -1,4 +1,4 @@
-"""The contract of games: show a text and actions, take the index of one, show the next text.
+"""The contract of games: an observation has a text and actions; a step takes the index of one.
 
 Optional attributes are listed in `optional`; `enumerable` says what a game needs to be compiled.
 """

@@ -6,12 +6,15 @@ import torch
 
 from drrn import registry
 from drrn.errors import InputError
+from drrn.models.attention import AttentionEncoder
 from drrn.models.base import Model, Pages, pick
 from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN, VerbObjectDQN
 from drrn.models.drrn import DRRN
-from drrn.models.encoders import ENCODERS
+from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder, Shape
+from drrn.models.encoders.recurrent import GRUEncoder, LSTMEncoder
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
+from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors, SentenceEncoder
 from drrn.text import Store
 
 MODELS: dict[str, type[Model]] = {
@@ -21,6 +24,16 @@ MODELS: dict[str, type[Model]] = {
     "per-action": PerActionDQN,
     "table": LookUpTable,
     "verb-object": VerbObjectDQN,
+}
+
+ENCODERS: dict[str, type[Encoder]] = {
+    "bag": BagOfWords,
+    "lstm": LSTMEncoder,
+    "gru": GRUEncoder,
+    "attention": AttentionEncoder,
+    "vectors": MeanOfVectors,
+    "bag+vectors": BagAndVectors,
+    "sentence": SentenceEncoder,
 }
 
 __all__ = ["Encoder", "Model", "Pages", "SentenceTexts", "Shape", "TextVectors", "pick"]

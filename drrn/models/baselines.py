@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from drrn.errors import InputError
+from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Encoder, Leaves, Weights
-from drrn.models.pairs import q_by_pairs
 from drrn.text import Ids, Lexicon
 
 MOST_CELLS = 2**28  # of a look-up table

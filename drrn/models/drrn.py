@@ -11,9 +11,9 @@ from torch import Tensor
 
 from drrn import registry
 from drrn.errors import InputError
+from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Leaves
-from drrn.models.pairs import q_by_pairs
 from drrn.text import Ids
 
 

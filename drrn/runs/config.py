@@ -6,11 +6,9 @@ that comes with it: a module inside the run's own folder is refused.
 
 from __future__ import annotations
 
-import importlib.machinery
-import pkgutil
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from importlib import metadata
 from pathlib import Path
@@ -187,7 +185,7 @@ def _refuse_modules_inside(
 ) -> None:
     path = [*sys.path, str(Path.cwd()), *([started_in] if isinstance(started_in, str) else [])]
     for kind, name in modules.items():
-        if any(_is_inside(Path(origin), folder) for origin in _origins(name.split(":")[0], path)):
+        if any(_is_module_inside(folder, name.split(":")[0], entry) for entry in path):
             raise InputError(
                 f"{folder}: its {kind}, {name}, is a module in the run's own folder, whose code is "
                 "never executed; if you trust it, move it to another folder and add that to "
@@ -195,30 +193,15 @@ def _refuse_modules_inside(
             )
 
 
+def _is_module_inside(folder: Path, module: str, entry: str) -> bool:
+    """Whether the folder has a file of a module, or of its packages, below an entry of the path."""
+    path = Path(entry)
+    for part in module.split("."):
+        path = path / part
+        if _is_inside(path, folder) and any(path.parent.glob(f"{part}*")):
+            return True
+    return False
+
+
 def _is_inside(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
-
-
-def _origins(module: str, path: list[str]) -> Iterator[str]:
-    """Yield the files and folders that importing a module, with its packages, would read."""
-    importlib.invalidate_caches()  # a file may be newer than the cache
-    parts = module.split(".")
-    for count in range(1, len(parts) + 1):
-        specs = list(_specs(".".join(parts[:count]), path))
-        path = [folder for spec in specs for folder in spec.submodule_search_locations or ()]
-        yield from (spec.origin for spec in specs if spec.origin)
-        yield from path
-
-
-def _specs(name: str, path: list[str]) -> Iterator[importlib.machinery.ModuleSpec]:
-    """Yield what an import of this name finds; `importlib.util.find_spec` would import packages.
-
-    A module ends the search; parts of a package without `__init__.py` do not.
-    """
-    for entry in path:
-        finder: Any = pkgutil.get_importer(entry or ".")
-        spec = finder.find_spec(name) if finder else None
-        if spec is not None:
-            yield spec
-            if spec.loader is not None:
-                return

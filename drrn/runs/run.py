@@ -22,6 +22,7 @@ import datetime
 import json
 import math
 import os
+import re
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,18 +35,20 @@ from numpy.typing import NDArray
 
 from drrn.compiled.game import Compiled
 from drrn.errors import InputError
-from drrn.files import make_folder, remove_leftovers, write_atomically
+from drrn.files import make_folder, remove_leftovers
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
+from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
-from drrn.runs.card import model_card
 from drrn.runs.config import read_config, spec_from
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
-from drrn.settings import POLICIES, Settings
+from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
+from drrn.writing import visible
 
 LOCK = ".lock"
+MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
 MAX_DEPTH = 4  # of folders that are searched for runs
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
@@ -321,12 +324,25 @@ class Run:
         storage.replace_files(self.folder, {CARD: self.card()})
 
     def card(self) -> bytes:
-        """Return the model card, from the other files of the run."""
-        return model_card(self.config, self.rounds(), self.reference()).encode()
-
-    def write(self, name: str, text: str) -> None:
-        """Write another file to the folder, without a hash."""
-        write_atomically(self.folder / name, text.encode())
+        """Return the model card: what was learned, the scores, the settings, how to load it."""
+        config = self.config
+        settings = config["settings"]
+        rounds = self.rounds()
+        reference = self.reference()
+        source = config["game"]["source"]
+        paper = PAPER.flat()
+        text = rendered(
+            "model_card.md",
+            config=config,
+            source=Path(source).name if source else "a Python object without a name",
+            seeds=Settings.from_flat(settings).run.seeds,
+            changes={n: v for n, v in settings.items() if paper.get(n) != v},
+            policies=POLICIES,
+            last=rounds[-1] if rounds else None,
+            reference=asdict(reference) if reference else {},
+            **{"quote": _quote, "code": _code, "escape": _escape},
+        )
+        return text.encode()
 
     def restore(self, trainer: Trainable) -> None:
         """Restore the trainer to the state after the last finished round.
@@ -410,6 +426,20 @@ def _computed_files(trainer: Trainable) -> dict[str, bytes]:
     lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
     metrics = "".join(f"{line}\n" for line in lines)
     return {METRICS: metrics.encode(), **trainer.agent_files()}
+
+
+def _quote(text: str) -> str:
+    """Return a YAML string; JSON strings are valid YAML."""
+    return json.dumps(visible(text), ensure_ascii=False)
+
+
+def _code(value: object) -> str:
+    text = Path(value).name if isinstance(value, str) and "/" in value else str(value)
+    return "`" + visible(text).replace("`", "'").replace("|", "¦").replace("\n", " ") + "`"
+
+
+def _escape(text: object) -> str:
+    return MARKDOWN.sub(r"\\\1", " ".join(visible(str(text)).split()))
 
 
 def _json_bytes(value: Any) -> bytes:

@@ -205,7 +205,8 @@ def _title(story: Story) -> str:
 
 def story_data(story: Story, story_format: StoryFormat) -> str:
     """Return the `tw-storydata` element: style sheets, scripts, tag colours, and the passages."""
-    passages = [passage for passage in story.passages.values() if _has_element(passage)]
+    pages = (p for p in story.passages.values() if p.name not in METADATA)
+    passages = [passage for passage in pages if NO_DATA_TAGS.isdisjoint(passage.tags)]
     numbers = {passage.name: number for number, passage in enumerate(passages, 1)}
     attributes = {
         "name": _title(story),
@@ -239,10 +240,6 @@ def ifid(story: Story) -> str:
     passages = repr([(passage.name, passage.text) for passage in story.passages.values()])
     digest = hashlib.sha256(passages.encode("utf-8", "replace")).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4)).upper()
-
-
-def _has_element(passage: Passage) -> bool:
-    return passage.name not in METADATA and NO_DATA_TAGS.isdisjoint(passage.tags)
 
 
 def _joined(story: Story, tag: str, closing: str) -> str:

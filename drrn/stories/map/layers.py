@@ -21,7 +21,7 @@ from graphlib import TopologicalSorter
 
 import numpy as np
 
-from drrn.compiled.linear import strong_components
+from drrn.compiled.chain import strong_components
 from drrn.stories.map.story_map import StoryMap
 from drrn.writing import percent
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -74,9 +75,9 @@ def replay(game: Game, path: ClickPath) -> list[Click]:
         InputError: an action of the path is not offered.
     """
     if path.seed is None and isinstance(game, Enumerable):
-        clicks = _by_outcomes(game, path)
-        if clicks:
-            return clicks
+        with contextlib.suppress(InputError, LostError, UnlistedError):
+            for clicks in _continue(game, path, 0, game.opening(), [MAX_OUTCOMES]):
+                return clicks
     longest: list[Click] = []
     for seed in range(MAX_SEEDS) if path.seed is None else (path.seed,):
         clicks = list(_by_seed(game, path, seed))
@@ -95,18 +96,10 @@ def replay(game: Game, path: ClickPath) -> list[Click]:
     )
 
 
-def _by_outcomes(game: Enumerable, path: ClickPath) -> list[Click] | None:
-    """Play the path with favourable draws; None if no draws lead to its end."""
-    try:
-        return next(_continue(game, path, 0, game.opening(), [MAX_OUTCOMES]), None)
-    except (InputError, LostError, UnlistedError):
-        return None
-
-
 def _continue(
     game: Enumerable, path: ClickPath, number: int, outcomes: Outcomes, budget: list[int]
 ) -> Iterator[list[Click]]:
-    """Yield every way to take the actions from `number` on, depth first."""
+    """Yield the pages of every way to take the actions from `number` on, depth first."""
     for _, state in outcomes:
         budget[0] -= 1
         if budget[0] < 0:

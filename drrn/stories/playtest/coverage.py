@@ -22,7 +22,7 @@ from drrn.stories.playtest.findings import (
     Issue,
     Values,
 )
-from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
+from drrn.stories.twine.layout import ENDING
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Passage, Story, split_link
@@ -75,7 +75,7 @@ class Source:
         self.rules = Rules()
         self.engine = ""
         self.problems: Sequence[Problem] = ()
-        # Links that are no actions (they restart the story, or it ends there), and why.
+        # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
         self.links: dict[str, set[str]] = {}
         if isinstance(game, AuthoredGame):
@@ -134,7 +134,7 @@ def passages_covered(source: Source, evidence: Evidence) -> Coverage:
 
 
 def links_covered(source: Source, evidence: Evidence) -> Coverage:
-    """Count the links that led to their target; links that are no actions do not count."""
+    """Count the links that led to their target; links that are not actions do not count."""
     pairs = source.pairs - (set(source.no_actions) - evidence.links)
     return Coverage(len(pairs & evidence.links), len(pairs))
 
@@ -251,7 +251,7 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
 
 def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
     """Return why a page that ended has choices at other times; "" for an intended ending."""
-    is_intended = ENDING_NAME.search(key.passage) or ENDING_TEXT.search(text)
+    is_intended = ENDING["name"].search(key.passage) or ENDING["text"].search(text)
     if not source.engine or source.rules.ends or is_intended:
         return ""
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):

@@ -237,12 +237,12 @@ def _endings(findings: Findings) -> list[doc.Block]:
         if findings.exact:
             why = "get stuck: no ending is reachable"
         blocks.append(doc.Paragraph(f"{unfinished.percent} of random games {why}.", "note"))
-    known = "" if findings.exact else " found"
+    suffix = "" if findings.exact else " found"
     paths = []
     for ending in findings.endings:
         steps = " → ".join(steps_of(ending.path))
         paths.append(literal(f"{ending.name}: {steps}{_seed(ending.path)}"))
-    return [*blocks, doc.Bullets(paths, f"Shortest path{known} to each ending")]
+    return [*blocks, doc.Bullets(paths, f"Shortest path{suffix} to each ending")]
 
 
 def _endings_table(findings: Findings) -> doc.Table:

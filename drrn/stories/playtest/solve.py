@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import heapq
-import itertools
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled, Flags
+from drrn.compiled.game import Compiled, Flags, Ints
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.search import EndingId
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
+
+NO_SLOT = -1
 
 Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
 T = TypeVar("T")
@@ -86,34 +87,6 @@ def _by_ending(compiled: Compiled, score: Score) -> dict[EndingId, float]:
     return dict(total)
 
 
-def _states(
-    compiled: Compiled, slots: Callable[[int], Iterable[int]], cost: Callable[[float], float]
-) -> dict[int, Step | None]:
-    """Search the states, cheapest first, each with the step to it (None at a start).
-
-    Args:
-        compiled: The game.
-        slots: Returns the slots of a state that are followed.
-        cost: Returns the cost of an outcome by its probability.
-    """
-    order = itertools.count()  # of two states with equal costs, the first one found comes first
-    heap: list[tuple[float, int, int, Step | None]] = []
-    for start in np.flatnonzero(compiled.start):
-        heapq.heappush(heap, (cost(compiled.start[start]), next(order), int(start), None))
-    steps: dict[int, Step | None] = {}
-    while heap:
-        total, _, state, step = heapq.heappop(heap)
-        if state in steps:
-            continue
-        steps[state] = step
-        for slot in slots(state):
-            for chance, after in _outcomes(compiled, slot):
-                if after not in steps:
-                    entry = (total + cost(chance), next(order), after, (slot, chance))
-                    heapq.heappush(heap, entry)
-    return steps
-
-
 def _slots(compiled: Compiled, state: int) -> range:
     return range(int(compiled.first[state]), int(compiled.first[state + 1]))
 
@@ -135,7 +108,16 @@ class ShortestPaths:
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
-        self.states = _states(compiled, lambda state: _slots(compiled, state), lambda _: 1.0)
+        # Nearest states first, each with the step to it.
+        starts = np.flatnonzero(compiled.start).tolist()
+        self.states: dict[int, Step | None] = dict.fromkeys(starts)
+        queue = list(starts)
+        for state in queue:
+            for slot in _slots(compiled, state):
+                for chance, after in _outcomes(compiled, slot):
+                    if after not in self.states:
+                        self.states[after] = (slot, chance)
+                        queue.append(after)
 
     def path(self, state: int) -> ClickPath:
         """Return the path to a state, with the probability of each step."""
@@ -258,20 +240,35 @@ def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
     """Return the most likely course of best play; it stops early if the best is never to end."""
     best_slot = best(compiled).slot
     ended = compiled.ended
-    origins = _states(
-        compiled,
-        lambda state: [] if ended[state] else [int(best_slot[state])],
-        lambda chance: -math.log(chance),
-    )
-    state = next((state for state in origins if ended[state]), next(reversed(origins)))
-    steps = []
+    steps = _likeliest(compiled, best_slot)
+    state = next((state for state in steps if ended[state]), next(reversed(steps)))
+    course = []
     chance = 1.0
     while True:
         text = compiled.texts[compiled.text[state]]
         action = None if ended[state] else compiled.actions[compiled.action[best_slot[state]]]
-        steps.append(WalkthroughStep(state, compiled.label(state), text, action, chance))
-        step = origins[state]
+        course.append(WalkthroughStep(state, compiled.label(state), text, action, chance))
+        step = steps[state]
         if step is None:
-            return steps[::-1]
+            return course[::-1]
         chance = step[1]
         state = int(compiled.slot_state[step[0]])
+
+
+def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, Step | None]:
+    """Return the states of a policy, likeliest first, with the step to each (None at a start)."""
+    steps: dict[int, Step | None] = {}
+    heap: list[tuple[float, int, int, float]] = []
+    for start in np.flatnonzero(compiled.start).tolist():
+        heapq.heappush(heap, (-math.log(compiled.start[start]), start, NO_SLOT, 1.0))
+    while heap:
+        cost, state, slot, chance = heapq.heappop(heap)
+        if state in steps:
+            continue
+        steps[state] = None if slot == NO_SLOT else (slot, chance)
+        if not compiled.ended[state]:
+            slot = int(slots[state])
+            for chance, after in _outcomes(compiled, slot):
+                if after not in steps:
+                    heapq.heappush(heap, (cost - math.log(chance), after, slot, chance))
+    return steps

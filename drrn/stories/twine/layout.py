@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from drrn.stories.twine.page import Link, Page
 from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.story import Story, letters_of, split_link
+from drrn.stories.twine.story import Story, letters_of, patterns, split_link
 
 NUMBERED = re.compile(r"^\s*(?:\d{1,3}|[A-Za-z])[.):]\s")
 LETTERS = re.compile(r"[^\W_]")
@@ -100,35 +100,10 @@ def tidy(text: str) -> str:
 
 # --- links that restart the story
 
-WORDS = re.compile(
-    r"\b(?:(?:play|start|begin|read)\s+"
-    r"(?:(?:it|this|the|all|once|one|more|time|game|story|from|scratch|beginning)\s+)*"
-    r"(?:again|over|anew)|"
-    r"(?:restart|replay)(?!\s+(?:the|that|this|your|my)\s+(?!game|story|scene|adventure))|"
-    r"new game|game over|(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
-    r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|neustart|ricomincia|opnieuw)\b",
-    re.I,
-)
-# Another try, which need not restart the whole story.
-TRIES = re.compile(r"\b(?:again|retry|once more|nochmal)\b", re.I)
+RESTART = patterns("restart")
+ENDING = patterns("ending")
 LINK = re.compile(r"\[\[([^\[\]]+)\]")
-CODE = re.compile(
-    r"\(\s*(?:restart|reload)\s*:|<<\s*restart\b|"
-    r"\b(?:Engine|UI|story|state)\.restart\b|location\.reload"
-)
 NEAR = 120  # characters around a link's words that may contain its code
-# "The End", "END: Ghosting", "End 2", "Bad end", "Cave (end)", "ending_3";
-# not "West End", "Day's end" or "Dead end".
-ENDING_NAME = re.compile(
-    r"^(?:the )?end(?:ing)?s?(?:\b(?! of)|\W*\w?\W*$)|"
-    r"(?:[:.,;/|(\[–—]\s*|\s-\s*|"
-    r"\b(?:the|bad|good|best|worst|true|happy|sad|secret|neutral|final|game|story)[\s_-]+)"
-    r"end\W*\w?\W*$|(?<![a-z])ending(?![a-z])|\bgame over\b",
-    re.I,
-)
-ENDING_TEXT = re.compile(
-    r"^\W*(?:the end|game over|fin|end|finis|ende|you (?:have )?died|you are dead)\W*$", re.I | re.M
-)
 
 
 class RestartLinks:
@@ -167,17 +142,17 @@ class RestartLinks:
         return self.story.passages[passage].text if passage in self.story.passages else ""
 
     def _has_two_signs(self, passage: str, text: str, label: str, target: str) -> bool:
-        by_words = WORDS.search(label) is not None
+        by_words = RESTART["words"].search(label) is not None
         by_ending = self._is_ending(passage, text + "\n" + label)
-        if by_ending and (by_words or TRIES.search(label)):
+        if by_ending and (by_words or RESTART["tries"].search(label)):
             return True
         return (by_words or by_ending) and self._leads_to_start(passage, label, target)
 
     def _is_ending(self, passage: str, text: str) -> bool:
         tags = self.story.passages[passage].tags if passage in self.story.passages else ()
-        if any(ENDING_NAME.search(name) for name in (passage, *tags)):
+        if any(ENDING["name"].search(name) for name in (passage, *tags)):
             return True
-        return ENDING_TEXT.search(text) is not None
+        return ENDING["text"].search(text) is not None
 
     def _leads_to_start(self, passage: str, label: str, target: str) -> bool:
         key = (passage, label, target)
@@ -193,9 +168,10 @@ class RestartLinks:
         source = self._source(passage)
         if start in _targets(source, label):
             return True
-        code = re.compile(CODE.pattern + rf"|[\"']{re.escape(start)}[\"']")
+        quoted = re.compile(rf"[\"']{re.escape(start)}[\"']")
         for match in re.finditer(re.escape(label), source) if label else ():
-            if code.search(source[max(0, match.start() - NEAR) : match.end() + NEAR]):
+            around = source[max(0, match.start() - NEAR) : match.end() + NEAR]
+            if RESTART["code"].search(around) or quoted.search(around):
                 return True
         return False
 

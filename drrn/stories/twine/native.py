@@ -7,30 +7,16 @@ one, unless its code is unmistakably that of another format.
 from __future__ import annotations
 
 import gc
-import re
 from collections.abc import Iterator
 
 from drrn.stories.twine.script import Problem, Script, summarise
-from drrn.stories.twine.story import Story
+from drrn.stories.twine.story import RECOGNITION, Story, patterns
 from drrn.stories.twine.twine1.macros import Reader
 
 TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
-# Code that identifies the format of a story that names none.
-UNMISTAKABLE = {
-    "Harlowe": re.compile(
-        r"\((?:set|put)\s*:\s*[$_]\w|\((?:if|unless|else-?if)\s*:[^()\[\]]{0,200}\)\s*\[|"
-        r"\((?:link|link-goto|go-?to|print|display)\s*:\s*[\"'$_]",
-        re.I,
-    ),
-    "Snowman": re.compile(r"<%[=-]?[^%]{0,500}%>"),
-}
-# Macros of SugarCube that no known script for Twine 1 defines.
-SUGARCUBE_MACROS = frozenset(
-    "= - run script capture unset include link linkappend linkprepend linkreplace append prepend "
-    "copy switch case default for do redo widget createplaylist playlist audio cacheaudio "
-    "masteraudio timed repeat textbox textarea numberbox listbox radiobutton cycle done type "
-    "addclass removeclass toggleclass".split()
-)
+UNMISTAKABLE = patterns("unmistakable")
+SUGARCUBE_MACROS = frozenset(RECOGNITION["sugarcube_macros"].split())
+DIFFERENCES = patterns("differences")
 INCLUDES = "StoryIncludes"
 
 
@@ -87,30 +73,6 @@ def complaint(script: Script) -> str:
     return "\n  ".join([head, *summarise(script.problems)])
 
 
-# --- differences from the engines of Twine 1
-
-HIDES = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content\s*:\s*[\"'a]", re.I
-)
-# Selectors of elements around the passages, which are not part of a page.
-AROUND = re.compile(
-    r"#(?:ui-|menu|sidebar|floater|story-?(?:menu|title|author|subtitle)|title|credits|share|"
-    r"snapback|restart|footer|bookmark|logo|init-)|tw-(?:sidebar|icon)|^@|::(?:selection|-webkit)",
-    re.I,
-)
-STYLED_PART = re.compile(
-    r"<\w[^<>]*\s(?:hidden|style|class|id|onclick|data-\w+)\b[^<>]*>|@@[^@\n]*;", re.I
-)
-# Markup that the engines lay out differently, or do not know.
-MARKUP = re.compile(
-    r"</?(?!(?:b|i|u|s|em|strong|small|big|sup|sub|br|span|font|tt|code|strike|del|ins|cite|mark)"
-    r"\b)[a-z]\w*[^<>]*>|\[[<>]*img\[[^\[\]]*\]\[|^>+[^>\n]*\w|"
-    r"\[\[[^\[\]|]{0,300}(?:->|<-)[^\[\]|]{0,300}\]",
-    re.M | re.I,
-)
-MACRO = re.compile(r"<<(?:(?!>>|<<).){0,2000}>>", re.S)  # the bound keeps the search linear
-
-
 def engine_differences(story: Story) -> Iterator[str]:
     """Yield what an engine of Twine 1 may display differently."""
     for name, passage in story.passages.items():
@@ -118,14 +80,14 @@ def engine_differences(story: Story) -> Iterator[str]:
             if any(map(_may_hide, passage.text.split("}"))):
                 yield f'the style sheet "{name}" may hide parts of pages'
         elif passage.is_page:
-            if part := STYLED_PART.search(passage.text):
+            if part := DIFFERENCES["styled_part"].search(passage.text):
                 yield f'passage "{name}" has a part with its own style: {part.group()[:40]}'
-            if markup := MARKUP.search(MACRO.sub("", passage.text)):
+            if markup := DIFFERENCES["markup"].search(DIFFERENCES["macro"].sub("", passage.text)):
                 yield f'passage "{name}" has the markup {markup.group()[:40]}'
 
 
 def _may_hide(rule: str) -> bool:
     """Return whether a CSS rule hides, or adds to, something inside the page."""
     *_, selectors, properties = rule.split("{") if "{" in rule else ("", "")
-    inside = any(not AROUND.search(part.strip()) for part in selectors.split(","))
-    return inside and HIDES.search(properties) is not None
+    inside = any(not DIFFERENCES["around"].search(part.strip()) for part in selectors.split(","))
+    return inside and DIFFERENCES["hides"].search(properties) is not None

@@ -8,7 +8,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
@@ -19,6 +18,7 @@ HTML = (".html", ".htm")
 IN_A_FOLDER = (".twee", ".tw")
 # Tags of other files in a folder of Twee files, as Tweego assigns them.
 EXTRA_FILES = {".js": "script", ".css": "stylesheet"}
+SETTINGS = "StorySettings"
 ONCE = ("StoryData", "StoryTitle", "Start")  # a second one means a second story
 MOST_FILES = 5_000
 
@@ -88,36 +88,24 @@ def read_twee(text: str, source: str) -> Story:
 
 def twee_passages(text: str, source: str) -> list[Passage]:
     """Return the passages of a Twee file, in order."""
-    passages: list[Passage] = []
-    header: tuple[str, tuple[str, ...]] | None = None
-    first = 0
-    body: list[str] = []
+    sections: list[tuple[int, str, list[str]]] = []  # line, header, body
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("::"):
-            if header:
-                passages.append(_passage(*header, body, first))
-            header = _header(line, f"{source}, line {number}")
-            first = number + 1
-            body = []
-        else:
-            body.append(line[1:] if line.startswith("\\::") else line)
-    if header:
-        passages.append(_passage(*header, body, first))
-    return passages
+            sections.append((number, line, []))
+        elif sections:
+            sections[-1][2].append(line[1:] if line.startswith("\\::") else line)
+    return [_passage(*section, source) for section in sections]
 
 
-def _header(line: str, location: str) -> tuple[str, tuple[str, ...]]:
-    """Return the name and the tags of `:: Name [tags] {metadata}`."""
-    rest = METADATA.sub("", line[2:].strip()).rstrip()
-    tags = TAGS.search(rest)
-    name = re.sub(r"\\(.)", r"\1", rest[: tags.start()] if tags else rest).strip().lstrip(": ")
-    check_passage_name(name, location)
-    return name, tuple(tags[1].replace("\\", "").split()) if tags else ()
-
-
-def _passage(name: str, tags: tuple[str, ...], body: list[str], first: int) -> Passage:
-    blank = next((i for i, line in enumerate(body) if line.strip()), len(body))
-    return Passage(name, "\n".join(body[blank:]).rstrip(), tags, first + blank)
+def _passage(line: int, header: str, body: list[str], source: str) -> Passage:
+    """Return the passage of `:: Name [tags] {metadata}` and the lines after it."""
+    rest = METADATA.sub("", header[2:].strip()).rstrip()
+    match = TAGS.search(rest)
+    name = re.sub(r"\\(.)", r"\1", rest[: match.start()] if match else rest).strip().lstrip(": ")
+    check_passage_name(name, f"{source}, line {line}")
+    tags = tuple(match[1].replace("\\", "").split()) if match else ()
+    blank = next((i for i, text in enumerate(body) if text.strip()), len(body))
+    return Passage(name, "\n".join(body[blank:]).rstrip(), tags, line + 1 + blank)
 
 
 def _twee_story(passages: list[Passage], source: str) -> Story:
@@ -132,12 +120,15 @@ def _twee_story(passages: list[Passage], source: str) -> Story:
         raise InputError(f"{location}: StoryData is not valid JSON: {error}") from error
     if not isinstance(table, dict):
         raise InputError(f"{location}: StoryData must be a JSON object")
-    details: dict[str, Any] = {"data": table}
-    if isinstance(table.get("start"), str) and table["start"]:
-        details["start"] = table["start"]
-    if isinstance(table.get("format"), str):
-        details["format"] = table["format"].lower()
-    return build_story(source, passages, **details)
+    start = table.get("start")
+    name = table.get("format")
+    return build_story(
+        source,
+        passages,
+        start=start if start and isinstance(start, str) else "Start",
+        format=name.lower() if isinstance(name, str) else "",
+        data=table,
+    )
 
 
 # --- published pages
@@ -153,14 +144,6 @@ ATTRIBUTE = re.compile(
 TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 # Twine 1's notation of line breaks, tabs and backslashes.
 ESCAPES = {"\\n": "\n", "\\t": "\t", "\\s": "\\", "\\\\": "\\"}
-
-
-class _Element(NamedTuple):
-    """An HTML element that contains a passage."""
-
-    attributes: dict[str, str]
-    text: str
-    line: int
 
 
 def read_twine_html(text: str, source: str) -> Story:
@@ -179,11 +162,11 @@ def _read_twine_2(text: str, position: int, source: str) -> Story:
     end = TWINE_2_END.search(text, position)
     passages = []
     start = ""
-    for element in _elements(text, "tw-passagedata", position, end.start() if end else len(text)):
-        attributes = element.attributes
+    end_position = end.start() if end else len(text)
+    for attributes, body, line in _elements(text, "tw-passagedata", position, end_position):
         name = attributes.get("name", "").strip()
         tags = tuple(attributes.get("tags", "").split())
-        passages.append(Passage(name, element.text, tags, element.line))
+        passages.append(Passage(name, body, tags, line))
         if "pid" in attributes and attributes["pid"] == root.get("startnode"):
             start = name
     return build_story(
@@ -197,28 +180,28 @@ def _read_twine_2(text: str, position: int, source: str) -> Story:
 
 
 def _read_twine_1(text: str, position: int, source: str) -> Story:
-    elements = [e for e in _elements(text, "div", position, len(text)) if "tiddler" in e.attributes]
-    settings = (e.text for e in elements if e.attributes["tiddler"] == "StorySettings")
+    elements = [e for e in _elements(text, "div", position, len(text)) if "tiddler" in e[0]]
+    settings = (body for attributes, body, _ in elements if attributes["tiddler"] == SETTINGS)
     decipher = _cipher(_unescape(next(settings, "")).lower())
     passages = []
-    for element in elements:
-        name = element.attributes["tiddler"]
-        tags = element.attributes.get("tags", "")
-        body = _unescape(element.text)
-        if name != "StorySettings" and "Twine.image" not in tags:
+    for attributes, source_text, line in elements:
+        name = attributes["tiddler"]
+        tags = attributes.get("tags", "")
+        body = _unescape(source_text)
+        if name != SETTINGS and "Twine.image" not in tags:
             name = decipher(name)
             tags = decipher(tags)
             body = decipher(body)
         if name != "StoryIncludes":  # publishing has included them already
-            on_one_line = "\n" not in element.text
-            passages.append(
-                Passage(name.strip(), body, tuple(tags.split()), element.line, on_one_line)
-            )
+            on_one_line = "\n" not in source_text
+            passages.append(Passage(name.strip(), body, tuple(tags.split()), line, on_one_line))
     return build_story(source, passages, start="Start")
 
 
-def _elements(text: str, name: str, position: int, end: int) -> Iterator[_Element]:
-    """Yield the elements of one name, which are never nested."""
+def _elements(
+    text: str, name: str, position: int, end: int
+) -> Iterator[tuple[dict[str, str], str, int]]:
+    """Yield attributes, text and line of the elements of one name, which are never nested."""
     edge = re.compile(rf"</?{name}\b", re.I)
     line = 1
     last = 0
@@ -231,7 +214,7 @@ def _elements(text: str, name: str, position: int, end: int) -> Iterator[_Elemen
         attributes, position = _attributes(text, position)
         after = edge.search(text, position, end)
         inside = text[position : after.start() if after else end]
-        yield _Element(attributes, _unix_lines(unescape_html(TAG.sub("", inside))), line)
+        yield attributes, _unix_lines(unescape_html(TAG.sub("", inside))), line
 
 
 def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:

@@ -6,23 +6,20 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
+from drrn.files import read_toml
 
+RECOGNITION = read_toml(Path(str(resources.files("drrn.stories.twine") / "recognition.toml")))
 LONGEST_PASSAGE = 1_500_000  # characters; also the limit of a rendered page
 LONGEST_NAME = 500
 
 # Passages that are not pages.
-SPECIAL = frozenset(
-    "StoryTitle StoryAuthor StorySubtitle StoryMenu StoryInit StorySettings StoryIncludes "
-    "StoryData StoryCaption StoryBanner StoryInterface StoryShare StoryDisplayTitle StoryMetadata "
-    "MenuOptions MenuShare MenuStory PassageHeader PassageFooter PassageReady PassageDone".split()
-)
-NO_PAGE_TAGS = frozenset(
-    "script stylesheet annotation widget "
-    "Twine.image Twine.private Twine.system Twine.audio Twine.video".split()
-)
+SPECIAL = frozenset(RECOGNITION["special_passages"].split())
+NO_PAGE_TAGS = frozenset(RECOGNITION["no_page_tags"].split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ class Story:
         return {name: passage for name, passage in self.passages.items() if passage.is_page}
 
 
-def build_story(source: str, passages: list[Passage], **details: Any) -> Story:
+def build_story(source: str, passages: list[Passage], title: str = "", **details: Any) -> Story:
     """Return a story of the passages.
 
     Raises:
@@ -76,14 +73,15 @@ def build_story(source: str, passages: list[Passage], **details: Any) -> Story:
     by_name: dict[str, Passage] = {}
     notes = []
     for passage in passages:
-        location = f"{source}, line {passage.line}"
-        check_passage_name(passage.name, location)
-        _check_length(passage, location)
+        check_passage_name(passage.name, f"{source}, line {passage.line}")
+        name = f'passage "{passage.name}"'
+        size = len(passage.text)
+        if size > LONGEST_PASSAGE and (passage.is_page or passage.name == "StoryInit"):
+            what = f"{name} has {size:,} characters; the limit is {LONGEST_PASSAGE:,}"
+            raise InputError(f"{source}, line {passage.line}: {what}: split it")
         if passage.name in by_name:
-            name = f'passage "{passage.name}"'
             notes.append(f"line {passage.line}: {name} occurs twice; the later one counts")
         by_name[passage.name] = passage
-    title = details.pop("title", "")
     if not title and "StoryTitle" in by_name:
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, notes=tuple(notes), **details)
@@ -108,16 +106,13 @@ def check_passage_name(name: str, location: str) -> None:
         )
 
 
-def _check_length(passage: Passage, location: str) -> None:
-    size = len(passage.text)
-    if size > LONGEST_PASSAGE and (passage.is_page or passage.name == "StoryInit"):
-        raise InputError(
-            f'{location}: passage "{passage.name}" has {size:,} characters; '
-            f"the limit is {LONGEST_PASSAGE:,}: split it"
-        )
-
-
 # --- source text
+
+
+def patterns(section: str) -> dict[str, re.Pattern[str]]:
+    """Return the compiled patterns of a section of `recognition.toml`."""
+    table: dict[str, str] = RECOGNITION[section]
+    return {name: re.compile(pattern, re.VERBOSE) for name, pattern in table.items()}
 
 
 def unescape_html(text: str) -> str:

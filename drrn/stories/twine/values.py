@@ -97,6 +97,7 @@ def less(left: Value, right: Value) -> bool:
 
 
 def at_most(left: Value, right: Value) -> bool:
+    """`<=`: not the opposite of `>`, since NaN is neither."""
     if isinstance(left, str) and isinstance(right, str):
         return left <= right
     return numeric(left) <= numeric(right)
@@ -107,14 +108,6 @@ def add(left: Value, right: Value) -> Value:
     if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)):
         return check_size(string(left) + string(right))
     return number(numeric(left) + numeric(right))
-
-
-def subtract(left: Value, right: Value) -> Value:
-    return number(numeric(left) - numeric(right))
-
-
-def multiply(left: Value, right: Value) -> Value:
-    return number(numeric(left) * numeric(right))
 
 
 def divide(left: Value, right: Value) -> Value:
@@ -180,6 +173,12 @@ def _type(value: Value) -> type:
 
 
 Binary = Callable[[Value, Value], Value]
+SUMS: dict[str, Binary] = {"+": add, "-": lambda a, b: number(numeric(a) - numeric(b))}
+PRODUCTS: dict[str, Binary] = {
+    "*": lambda a, b: number(numeric(a) * numeric(b)),
+    "/": divide,
+    "%": remainder,
+}
 # From the loosest binding to the tightest; || and && are separate, since they may stop early.
 BINARY: list[dict[str, Binary]] = [
     {
@@ -189,14 +188,7 @@ BINARY: list[dict[str, Binary]] = [
         "!==": lambda a, b: not same(a, b),
     },
     {"<": less, ">": lambda a, b: less(b, a), "<=": at_most, ">=": lambda a, b: at_most(b, a)},
-    {"+": add, "-": subtract},
-    {"*": multiply, "/": divide, "%": remainder},
+    SUMS,
+    PRODUCTS,
 ]
-ASSIGNMENTS: dict[str, Binary] = {
-    "=": lambda old, new: new,
-    "+=": add,
-    "-=": subtract,
-    "*=": multiply,
-    "/=": divide,
-    "%=": remainder,
-}
+ASSIGNMENTS = {"=", *(f"{sign}=" for sign in (*SUMS, *PRODUCTS))}

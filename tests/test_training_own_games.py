@@ -1,4 +1,4 @@
-"""The contract is the seam: whatever keeps it is trained, evaluated, asked, played, saved, loaded and resumed alike."""
+"""Any game that keeps the contract can be trained, evaluated, asked, played, saved, loaded and resumed."""
 
 import csv
 import gc
@@ -14,7 +14,7 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.compile import compile_game
 from drrn.game.contract import Observation
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.runs import results_of, same_results
@@ -23,7 +23,7 @@ from tests.trainings import CPU, SMALL, biases, same_weights
 
 GAMES = {
     "ten lines of Python": Walk,
-    "one that says all it may": lambda: PlainDice(),
+    "one with all optional attributes": lambda: PlainDice(),
     "one that lists its outcomes": Doors,
     "an environment with commands": CommandsEnv,
     "an environment with a fixed list": FixedEnv,
@@ -137,7 +137,7 @@ def test_a_truncated_episode_is_stopped_and_bootstraps():
     )
 
 
-def test_what_a_game_says_of_itself_is_heard():
+def test_settings_and_endings_of_a_game_are_used():
     trainer = drrn.trainer(
         Dice(), paper=True, **{name: value for name, value in SMALL.items() if name != "hidden"}
     )
@@ -166,7 +166,7 @@ def test_what_a_game_says_of_itself_is_heard():
         ),
     ],
 )
-def test_what_is_no_observation_is_one_sentence(shown, why):
+def test_a_value_that_is_not_an_observation_is_one_error(shown, why):
     class Wrong(Walk):
         def reset(self, seed=None):
             return shown
@@ -183,7 +183,7 @@ def played(game):
     return drrn.play_episodes(game, drrn.random_policy(0), episodes=2, seed=0)
 
 
-def test_numbers_of_numpy_and_lists_are_taken_for_what_they_are():
+def test_numpy_numbers_and_lists_are_converted():
     class Arrays(Walk):
         def current_page(self):
             shown = super().current_page()
@@ -255,7 +255,7 @@ def test_a_round_that_was_interrupted_is_learned_once(caplog):
     )
 
 
-def test_more_actions_than_a_model_has_outputs_are_a_setting_away():
+def test_the_error_for_too_many_actions_names_the_setting():
     class Wide(Walk):
         def step(self, index):
             return super().step(index % 2)
@@ -294,7 +294,7 @@ def test_no_actions_have_no_q_values_and_a_text_is_no_list():
         agent.ask("a page", "go north")
 
 
-def test_training_leaves_the_hosts_number_of_threads_as_it_was():
+def test_training_restores_the_number_of_threads():
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
@@ -307,7 +307,7 @@ def test_training_leaves_the_hosts_number_of_threads_as_it_was():
         torch.set_num_threads(before)
 
 
-# --- learners of one's own
+# --- learners
 
 
 class Lazy(FastQLearning):
@@ -318,8 +318,10 @@ class Lazy(FastQLearning):
         return super().learn(generators) if self.rounds == 1 else 0
 
 
-def test_a_learner_of_ones_own_is_named_by_its_module(fork):
-    lazy = drrn.trainer(fork, paper=True, learner="tests.test_seam:Lazy", **{**SMALL, "rounds": 3})
+def test_a_users_learner_is_named_by_its_module(fork):
+    lazy = drrn.trainer(
+        fork, paper=True, learner="tests.test_training_own_games:Lazy", **{**SMALL, "rounds": 3}
+    )
     once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
     assert [finished.transitions > 0 for finished in lazy.train()] == [True, False, False]
     list(once.train())
@@ -331,9 +333,7 @@ def test_a_learner_of_ones_own_is_named_by_its_module(fork):
 # --- from the command line
 
 
-def test_a_game_of_ones_own_goes_through_every_command(
-    tmp_path, monkeypatch, capsys, import_folder
-):
+def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
     source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
@@ -354,7 +354,7 @@ def test_a_game_of_ones_own_goes_through_every_command(
     assert "Traceback" not in capsys.readouterr().err
 
 
-def test_more_rounds_are_kept_and_a_run_by_name_is_not_resumed_with_an_object(tmp_path):
+def test_more_rounds_are_saved_and_a_run_by_name_is_not_resumed_with_an_object(tmp_path):
     trainer = drrn.trainer("tests.sample_games:Walk", paper=True, **{**SMALL, "rounds": 1})
     list(trainer.train())
     trainer.save(tmp_path / "run")
@@ -406,7 +406,7 @@ def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
         drrn.resume(tmp_path / "run", Doors())
 
 
-# --- the page that tells of it
+# --- documentation
 
 
 def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
