@@ -1,5 +1,13 @@
 """A Twee story of four pages: going out to sea pays, staying at home does not."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import drrn
+from drrn.stories.twine.story_game import StoryGame
+
 FORK = """\
 :: Start
 The sea is grey and the wind is north.
@@ -22,3 +30,10 @@ You stay, and wonder.
 REWARDS = "step_reward = -0.1\nmax_steps = 12\n[[ending]]\npassage = 'Island'\nreward = 10\n"
 REWARDS += "[[ending]]\npassage = 'Home'\nreward = -10\n"
 SMALL_REWARDS = REWARDS.replace("10", "1").replace("0.1", "0.01")
+
+
+def open_story(source: str | Path, **options: Any) -> StoryGame:
+    """Open a story of the native interpreter."""
+    game = drrn.make(source, **options)
+    assert isinstance(game, StoryGame)
+    return game

@@ -4,6 +4,9 @@ import contextlib
 import os
 from pathlib import Path
 
+import drrn
+from drrn.suites.game import SuiteGame
+
 HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # without a length
 
 
@@ -13,6 +16,13 @@ def game_file(folder, name="tale.z8", known=True):
     path.write_bytes(HEADER[:1] + bytes([known]) + HEADER[2:] + bytes(64))
     path.with_suffix(".json").write_text("{}")
     return path
+
+
+def open_suite(name) -> SuiteGame:
+    """Open a game of a suite."""
+    game = drrn.make(name)
+    assert isinstance(game, SuiteGame)
+    return game
 
 
 def is_running(pid):

@@ -1,5 +1,7 @@
 """Short trainings without a run folder."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -7,7 +9,7 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
 CPU = torch.device("cpu")
-SMALL = {
+SMALL: dict[str, Any] = {
     "hidden": 8,
     "rounds": 2,
     "episodes_per_round": 12,

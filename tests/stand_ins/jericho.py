@@ -1,4 +1,4 @@
-"""A stand-in for Jericho: its interface, and a cave with a lamp, whose generator of chance a seed starts."""
+"""A stand-in for Jericho: its interface, and a cave with a lamp; the seed starts the random generator."""
 
 import random
 import types
@@ -15,7 +15,7 @@ util = types.SimpleNamespace(extract_objs=_no_model)
 
 
 class Word:
-    """An entry of a game's dictionary, which keeps six letters."""
+    """An entry of a game's dictionary, cut to six letters."""
 
     def __init__(self, word, noun=False, adjective=False):
         self.word = word
@@ -24,43 +24,42 @@ class Word:
 
 
 class FrotzEnv:
-    """An emulator. What a file's second byte says: 1, a game that it knows."""
+    """An emulator. The second byte of a file is 1 for a known game."""
 
     def __init__(self, story_file, seed=None):
         self.is_fully_supported = Path(story_file).read_bytes()[1] == 1
         self.bindings = {"name": "cave"} if self.is_fully_supported else {}
-        self.asked = 0
+        self.menu_requests = 0
         self.seeds = []
 
     def seed(self, seed=None):
         self.seeds.append(seed)
-        self.chosen = seed or 12  # 0 counts as none, as in the real one
+        self.chosen = seed or 12  # 0 means no seed, as in Jericho
 
     def reset(self):
-        self.state = [self.chosen, 0, False, 0]  # chance, moves, whether the lamp is taken, score
+        self.state = [
+            self.chosen,
+            0,
+            False,
+            0,
+        ]  # generator, moves, whether the player has the lamp, score
         return "Welcome to the cave.", {"score": 0}
 
     def step(self, action):
-        chance, moves, taken, score = self.state
-        draw = random.Random(chance).randrange(2**30)
-        self.state = [
-            draw,
-            moves + 1,
-            taken or action == "take lamp",
-            score + 5 * (action == "take lamp"),
-        ]
+        generator, moves, has_lamp, score = self.state
+        draw = random.Random(generator).randrange(2**30)
+        if action == "take lamp":
+            has_lamp = True
+            score += 5
         if action == "leave":
-            self.state[3] = 10 if taken else -10
-        told = {
-            "look": "A cave. There is a brass lantern-lamp here.",
-            "inventory": f"lamp: {taken}",
-        }
-        return (
-            told.get(action, f"You {action}. A bat says {draw % 3}."),
-            0,
-            False,
-            {"score": self.state[3]},
-        )
+            score = 10 if has_lamp else -10
+        self.state = [draw, moves + 1, has_lamp, score]
+        text = f"You {action}. A bat says {draw % 3}."
+        if action == "look":
+            text = "A cave. There is a brass lantern-lamp here."
+        if action == "inventory":
+            text = f"lamp: {has_lamp}"
+        return text, 0, False, {"score": score}
 
     def close(self):
         pass
@@ -75,30 +74,32 @@ class FrotzEnv:
 
     def get_valid_actions(self, use_parallel=True):
         assert not use_parallel, "a pool of processes for each environment"
-        self.asked += 1
-        self.found = util.extract_objs("There is a brass lantern here.")
-        self.step("look")  # the real one leaves its traces in the state
-        actions = {"leave", "wait", "sing", "dance"} | (set() if self.state[2] else {"take lamp"})
+        self.menu_requests += 1
+        self.objects = util.extract_objs("There is a brass lantern here.")
+        self.step("look")  # Jericho changes the state, too
+        actions = {"leave", "wait", "sing", "dance"}
+        if not self.state[2]:
+            actions.add("take lamp")
         return list(actions)
 
     def get_state(self):
-        chance, moves, taken, score = self.state
+        generator, moves, has_lamp, score = self.state
         return (
-            np.array([moves, taken], np.uint8),
+            np.array([moves, has_lamp], np.uint8),
             np.zeros(2, np.uint8),
             0,
             0,
             0,
             0,
             0,
-            (chance, 0, 0),
+            (generator, 0, 0),
             b"",
             score,
         )
 
     def set_state(self, state):
-        memory, _, *_, chance, _, score = state
-        self.state = [chance[0], int(memory[0]), bool(memory[1]), score]
+        memory, _, *_, generator, _, score = state
+        self.state = [generator[0], int(memory[0]), bool(memory[1]), score]
 
     def get_world_state_hash(self):
         return str(self.state[2])

@@ -1,4 +1,4 @@
-"""A stand-in for ScienceWorld: its interface, and a workshop in which the right thing must be focused on."""
+"""A stand-in for ScienceWorld: its interface, and a workshop with three things to focus on."""
 
 THINGS = ("plant", "stone", "bird")
 
@@ -32,28 +32,27 @@ class ScienceWorldEnv:
         return [7, 8]
 
     def reset(self):
-        # looking around may already pay something
+        # the first look may already score
         self.score = 8
         self.moves = 0
-        return self._told("This room is called the workshop.")
+        return self._result("This room is called the workshop.")
 
     def step(self, action):
         self.moves += 1
         right = f"focus on {THINGS[self.variation % 3]}"
-        self.score = (
-            100
-            if action == right
-            else -100
-            if action.startswith("focus")
-            else min(self.score + 1, 50)
-        )
-        told, infos = self._told(f"You {action}.")
-        return told, 0, abs(self.score) == 100 or self.moves > self.limit, infos
+        if action == right:
+            self.score = 100
+        elif action.startswith("focus"):
+            self.score = -100
+        else:
+            self.score = min(self.score + 1, 50)
+        observation, infos = self._result(f"You {action}.")
+        return observation, 0, abs(self.score) == 100 or self.moves > self.limit, infos
 
     def close(self):
         pass
 
-    def _told(self, observation):
+    def _result(self, observation):
         return observation, {
             "look": f"A workshop ({self.variation}, {self.simplifications}).",
             "inv": "In your inventory, you see: an orange",

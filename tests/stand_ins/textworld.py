@@ -1,4 +1,4 @@
-"""A stand-in for TextWorld: its interface, and two rooms with an apple to eat for two points, or to drop and lose."""
+"""A stand-in for TextWorld: its interface, and two rooms with an apple; eating it wins, dropping it loses."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ STATUS = "\n\n>                         -= Room =-{score}/{moves}"
 
 
 class EnvInfos:
-    """What is asked for."""
+    """Parts of the state that are requested."""
 
-    def __init__(self, **asked):
-        known = {
+    def __init__(self, **parts):
+        allowed = {
             "description",
             "inventory",
             "feedback",
@@ -19,25 +19,25 @@ class EnvInfos:
             "won",
             "lost",
         }
-        assert set(asked) <= known
-        self.asked = set(asked)
+        assert set(parts) <= allowed
+        self.parts = set(parts)
 
 
 def start(path, request_infos):
     if not Path(path).read_bytes().startswith(b"\x08"):
         raise ValueError(f"Unsupported game format: {path}")
-    return Environment(request_infos.asked)
+    return Environment(request_infos.parts)
 
 
 class Environment:
-    """A game under way."""
+    """A running game."""
 
-    def __init__(self, asked):
-        self.asked = asked
+    def __init__(self, parts):
+        self.parts = parts
 
     def reset(self):
         self.room = "attic"
-        self.held = False
+        self.has_apple = False
         self.score = 0
         self.moves = 0
         self.won = False
@@ -51,7 +51,7 @@ class Environment:
         if command == "go up":
             self.room = "attic"
         if command == "take apple":
-            self.held = True
+            self.has_apple = True
             self.score = self.score + 1
         if command == "eat apple":
             self.won = True
@@ -64,21 +64,18 @@ class Environment:
 
     def _state(self, feedback):
         commands = ["look", "go down" if self.room == "attic" else "go up"]
-        commands += (
-            ["eat apple", "drop apple"]
-            if self.held
-            else ["take apple"]
-            if self.room == "cellar"
-            else []
-        )
-        told = {
+        if self.has_apple:
+            commands += ["eat apple", "drop apple"]
+        elif self.room == "cellar":
+            commands.append("take apple")
+        state = {
             "feedback": feedback + STATUS.format(score=self.score, moves=self.moves),
             "description": f"-= {self.room.title()} =-\nYou are in the {self.room}.",
-            "inventory": f"You are carrying {'an apple' if self.held else 'nothing'}.",
+            "inventory": f"You are carrying {'an apple' if self.has_apple else 'nothing'}.",
             "objective": "Eat the apple.",
             "admissible_commands": commands,
             "score": self.score,
             "won": self.won,
             "lost": self.lost,
         }
-        return {key: value for key, value in told.items() if key in self.asked}
+        return {key: value for key, value in state.items() if key in self.parts}

@@ -23,11 +23,12 @@ class TextWorldExpressEnv:
 
     def load(self, game, parameters):
         self.game = game
-        given = dict(pair.split("=") for pair in parameters.split(",") if pair)
-        for key in given:
+        for pair in filter(None, parameters.split(",")):
+            key = pair.split("=")[0]
             if key not in PROPERTIES:
+                names = ", ".join(PROPERTIES)
                 raise ValueError(
-                    f"Unrecognized property name ({key}).  Known properties: {', '.join(PROPERTIES)}. "
+                    f"Unrecognized property name ({key}).  Known properties: {names}. "
                 )
 
     def getValidSeedsTrain(self):  # noqa: N802
@@ -46,7 +47,7 @@ class TextWorldExpressEnv:
         self.steps = 0
         self.score = 0.0
         self.lost = False
-        return self._told("You wake up.", done=False)
+        return self._result("You wake up.", done=False)
 
     def step(self, action):
         if action == "hang":
@@ -57,16 +58,19 @@ class TextWorldExpressEnv:
             raise RuntimeError("the simulator is confused")
         self.steps += 1
         self.room += {"move east": 1, "move west": -1}.get(action, 0)
-        self.score = 1.0 if action == "take coin" else 0.5 if self.room == 2 else self.score
+        if action == "take coin":
+            self.score = 1.0
+        elif self.room == 2:
+            self.score = 0.5
         self.lost = action == "eat coin"
         done = self.steps > self.limit or self.lost or self.score >= 1
-        told, infos = self._told(f"You {action}.", done)
-        return told, 0.0, done, infos
+        observation, infos = self._result(f"You {action}.", done)
+        return observation, 0.0, done, infos
 
     def close(self):
         self.closed = True
 
-    def _told(self, observation, done):
+    def _result(self, observation, done):
         actions = {
             "look around",
             *(["move west"] if self.room else []),

@@ -1,0 +1,200 @@
+"""A failure in a suite truncates one episode; environments are bounded in number, and all end."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+import drrn
+from drrn.suites.game import MAX_FAILURES
+from tests.suite_files import child_processes, is_running, open_suite
+from tests.trainings import SMALL
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc is needed")
+
+
+@pytest.fixture
+def environments():
+    """Function that returns the processes of the environments that this test started."""
+    earlier = set(child_processes())
+    return lambda: [pid for pid in child_processes() if pid not in earlier]
+
+
+@pytest.fixture
+def trouble(environments, stand_ins):
+    game = open_suite("twx:trouble?seed=0&seconds=1&copies=2")
+    yield game
+    game.close()
+
+
+def first_step(game, action, seed=None):
+    """Return the page after this action on the first page."""
+    return game.step(game.reset(seed).actions.index(action))
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [
+        ("hang", '"hang" did not finish in 1 seconds (allow more with seconds=2'),
+        ("die", 'SIGKILL, at the step "die"'),
+        ("fail", '"fail" failed: RuntimeError: the simulator is confused'),
+    ],
+)
+def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(
+    trouble, caplog, action, message
+):
+    first = trouble.reset(0)
+    page = first_step(trouble, action, seed=0)
+    assert trouble.stopped
+    assert (page.actions, page.text, page.reward) == (first.actions, first.text, 0)  # no ending
+    assert message in caplog.text and "\n" not in caplog.messages[0]
+    with pytest.raises(RuntimeError, match="was truncated"):
+        trouble.step(0)
+    assert trouble.reset(0) == first and not trouble.stopped
+    assert trouble.step(first.actions.index("take coin")).reward == 1
+
+
+def test_a_game_that_fails_every_time_is_rejected(trouble):
+    for _ in range(MAX_FAILURES - 1):
+        first_step(trouble, "die")
+    with pytest.raises(drrn.InputError, match=f"{MAX_FAILURES} times in a row.*killed"):
+        first_step(trouble, "die")
+
+
+@pytest.mark.slow
+def test_a_run_continues_when_environments_die(stand_ins, caplog):
+    settings = {**SMALL, "rounds": 1, "episodes_per_round": 8, "replicas": 1}
+    game = FailingGame(open_suite("twx:trouble?seed=0&seconds=2&max_steps=3&copies=1"))
+    trainer = drrn.trainer(game, paper=True, **settings)
+    (round_,) = trainer.train()
+    game.game.close()
+    assert round_.transitions > 0 and "new environment" in caplog.text
+
+
+class FailingGame:
+    """A game without the actions that fail; every seventh step kills the environment."""
+
+    name = "failing"
+    max_steps = 3
+
+    def __init__(self, game):
+        self.game = game
+        self.steps = 0
+
+    @property
+    def stopped(self):
+        return self.game.stopped
+
+    def reset(self, seed=None):
+        self.page = self.game.reset(seed)
+        return self._visible_page()
+
+    def step(self, index):
+        self.steps += 1
+        action = "die" if self.steps % 7 == 0 else self._visible_page().actions[index]
+        self.page = self.game.step(self.page.actions.index(action))
+        return self._visible_page()
+
+    def _visible_page(self):
+        failing = ("hang", "die", "fail")
+        actions = tuple(action for action in self.page.actions if action not in failing)
+        return drrn.Observation(self.page.text, actions, self.page.reward)
+
+
+def test_an_environment_killed_between_two_episodes_is_replaced(trouble, environments, caplog):
+    first = trouble.reset(0)
+    for pid in environments():
+        os.killpg(pid, signal.SIGKILL)
+    assert trouble.reset(0) == first
+    assert "new environment" in caplog.text
+
+
+def test_without_actions_of_the_suite_looking_around_remains(stand_ins, caplog):
+    game = open_suite("twx:quiet?seed=0")
+    page = first_step(game, "move east", seed=0)
+    game.close()
+    assert page.actions == ("look around",) and not game.stopped
+    assert "the suite lists no action at" in caplog.text
+
+
+def test_copies_share_a_bounded_number_of_environments(trouble, environments):
+    games = [trouble, *(trouble.another() for _ in range(4))]
+    pages = [game.reset(seed) for seed, game in enumerate(games)]
+    assert len(environments()) == 2
+    assert games[-1].step(pages[-1].actions.index("take coin")).ended
+    with pytest.raises(drrn.InputError, match=r"more than 2 episodes .* copies=4"):
+        games[0].step(0)
+    assert games[0].reset(0) == pages[0]
+
+
+def test_an_ended_episode_releases_its_environment(trouble, environments):
+    games = [trouble.another() for _ in range(6)]
+    for game in games:
+        assert first_step(game, "take coin", seed=0).ended
+    assert len(environments()) == 1
+
+
+@pytest.mark.slow
+def test_no_process_remains_when_a_game_is_closed_or_collected(environments, stand_ins):
+    game = open_suite("twx:coin")
+    copies = [game.another() for _ in range(3)]
+    for copy in copies:
+        copy.reset(0)
+    pids = environments()
+    assert len(pids) == 3
+    game.close()
+    assert not any(map(is_running, pids))
+    game = open_suite("twx:coin")
+    game.reset(0)
+    pids = environments()
+    del game, copies, copy
+    gc.collect()
+    assert pids and not any(map(is_running, pids))
+
+
+SCRIPT = """
+import os, signal
+import drrn
+from tests.suite_files import child_processes, open_suite
+game = open_suite("twx:trouble?seconds=30")  # without an `if __name__ == "__main__"`
+page = game.reset(0)
+print(game.choice.name, *child_processes(), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "",
+        "raise SystemExit(3)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "game.step(page.actions.index('hang'))",
+    ],
+)
+@pytest.mark.slow
+def test_no_process_remains_when_the_program_ends(stand_ins, ending):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SCRIPT + ending]
+    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert program.stdout is not None
+    name, *pids = program.stdout.readline().split()
+    if "hang" in ending:
+        program.kill()
+    program.wait()
+    program.stdout.close()
+    assert name == "twx:trouble?seconds=30" and len(pids) == 1
+    wait_until(lambda: not is_running(int(pids[0])))
+
+
+def wait_until(condition):
+    """Wait until a condition holds, at most a minute."""
+    for _ in range(600):
+        if condition():
+            return
+        Event().wait(0.1)
+    raise AssertionError("the condition did not hold within a minute")
