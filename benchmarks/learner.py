@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import PREPARED, Batches, QLearning
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings

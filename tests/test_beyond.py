@@ -90,7 +90,9 @@ def test_each_ablation_changes_what_it_names_and_nothing_else():
             name: value for name, value in settings(variant).flat().items() if value != whole[name]
         }
         assert apart and apart == {
-            name: value for name, value in variant.changes if value != whole[name]
+            name: variant.settings[name]
+            for name in variant.changes
+            if variant.settings[name] != whole[name]
         }, variant.name
     assert len(
         {variant.name for variant in BEYOND} | {variant.label for variant in BEYOND}

@@ -1,4 +1,4 @@
-"""Runs whose files are cut, foreign or missing, and disks that refuse: a sentence, and nothing lost."""
+"""Runs with cut, foreign or missing files, and disks that fail: one sentence, and nothing is lost."""
 
 import os
 from pathlib import Path

@@ -339,3 +339,37 @@ def test_every_declared_command_has_its_function(name):
         if table:
             module, _, function = table["run"].partition(":")
             assert callable(getattr(importlib.import_module(f"drrn.cli.{module}"), function))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["play", "a" * 5000], ["play", ""], ["play", "long-watch", "--json"], ["play", "x\0y"]],
+    ids=["long", "empty", "json", "nul"],
+)
+def test_odd_names_and_options_are_one_sentence(arguments, capsys):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("limit", ["0", "-5", "many"])
+def test_a_limit_below_one_is_refused(limit, capsys):
+    assert main(["inspect", "long-watch", "--limit", limit]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_closed_pipe_ends_with_the_usual_code_and_no_words():
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    command = f"{sys.executable} -m drrn inspect long-watch | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
+    assert done.returncode == 141 and done.stderr == ""
+
+
+def test_games_are_listed_without_the_optional_packages():
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu', 'torch'])); "
+    code = f"{blocked}from drrn.cli import main; sys.exit(main(['games']))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0 and "night-market" in done.stdout

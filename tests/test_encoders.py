@@ -9,7 +9,7 @@ import torch
 
 import drrn
 from drrn.cli import main
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Encoder, Pages, Shape, TextVectors, build_model, encoder_of
 from drrn.runs.agent import Agent

@@ -279,7 +279,10 @@ def test_the_example_states_are_in_the_games_and_our_actions_are_not(game_path, 
     mine = [example for example in EXAMPLES if example.game == key]
     assert mine and sum(example.embedding for example in mine) == 1
     for example in mine:
-        assert example.state.mark in texts and {example.good.mark, example.poor.mark} <= actions
+        assert (
+            example.state["mark"] in texts
+            and {example.good["mark"], example.poor["mark"]} <= actions
+        )
         for action in (action for some in example.made_up.values() for action in some):
             assert mark(action) not in actions and set(words(action)) <= known
 
@@ -302,16 +305,16 @@ def test_the_report_says_so_if_the_control_beats_every_model(results):
 def test_the_papers_q_values_are_in_the_rows_of_its_actions(results):
     example = next(e for e in EXAMPLES if e.game == "saving-john")
     rows = [
-        {"seed": 0, "state": example.state.mark, "kind": kind, "action": action, "q": q}
+        {"seed": 0, "state": example.state["mark"], "kind": kind, "action": action, "q": q}
         for kind, action, q in (
-            ("good", example.good.mark, 17.0),
-            ("poor", example.poor.mark, -9.0),
+            ("good", example.good["mark"], 17.0),
+            ("poor", example.poor["mark"], -9.0),
         )
     ]
     store(results, "saving-john", BEST, [18.0], **{".examples": to_csv(rows, KINDS[".examples"])})
     lines = table_lines(results)
-    assert f"| in the game, good | {example.good.gloss} | 17.0 | 18.0 |" in lines
-    assert f"| in the game, poor | {example.poor.gloss} | -9.0 | -9.0 |" in lines
+    assert f"| in the game, good | {example.good['gloss']} | 17.0 | 18.0 |" in lines
+    assert f"| in the game, poor | {example.poor['gloss']} | -9.0 | -9.0 |" in lines
     assert f"| made up, positive | {example.made_up['positive'][0]} | — |  |" in lines
 
 

@@ -429,16 +429,6 @@ def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
     assert "the report could not be written" in capsys.readouterr().err
 
 
-def test_a_figure_of_someone_elses_stays(results):
-    mine, stale = results / "figures/mine.svg", results / "figures/curves-gone.svg"
-    mine.write_text("<svg></svg>")
-    stale.write_text((results / "figures/curves-long-watch.svg").read_text())
-    assert main(["report", "--out", str(results), "--check"]) == 1
-    assert main(["report", "--out", str(results)]) == 0
-    assert mine.exists() and not stale.exists()
-    assert main(["report", "--out", str(results), "--check"]) == 0
-
-
 def test_a_title_with_dollar_signs_is_no_formula():
     data = {"title": r"Cost $5 \foo and $6", "points": [[0.0, 1.0], [1.0, 2.0]]}
     assert "<svg" in figures.draw(figures.plot("a", "b", "scatter", data))

@@ -9,7 +9,7 @@ import torch
 
 import drrn
 from drrn.learning import reference
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings

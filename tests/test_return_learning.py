@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.learning.fast import FastReturnLearning
+from drrn.learning.fast.return_learning import FastReturnLearning
 from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import TextVectors

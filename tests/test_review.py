@@ -1,14 +1,10 @@
 """Slips that a reader found, each mended and kept from coming back."""
 
 import gc
-import os
-import subprocess
-import sys
 
 import pytest
 
 import drrn
-from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.twine.states import explore
 
@@ -60,59 +56,6 @@ def test_unseeded_games_differ(story):
     assert len({game.another().reset().text for _ in range(5)}) > 1
 
 
-@pytest.mark.parametrize("name", ["<<if $w>>You win this time.<<else>>You lose it all.<<endif>>"])
-def test_annotate_lists_both_endings_of_one_passage_and_what_it_writes_can_be_played(
-    tmp_path, name, capsys
-):
-    path = tmp_path / "tale.twee"
-    path.write_text(
-        f':: Start\n<<set $é = prompt("?")>>Go.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{name}\n',
-        encoding="utf-8",
-    )
-    assert main(["annotate", str(path)]) == 0
-    text = path.with_suffix(".toml").read_text(encoding="utf-8")
-    assert (
-        text.count("[[ending]]") == 2
-        and "You win this time." in text
-        and "You lose it all." in text
-    )
-    assert drrn.make(path.with_suffix(".toml")).reset(0).text == "Go."
-
-
-def test_an_ending_told_in_short_lines_is_annotated_whole_and_its_rule_holds(tmp_path, capsys):
-    path = tmp_path / "tale.twee"
-    ends = "<<if $w>>You come\nhome at last.<<else>>You are\nlost for good.<<endif>>"
-    path.write_text(
-        f":: Start\nGo.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{ends}\n", encoding="utf-8"
-    )
-    assert main(["annotate", str(path)]) == 0
-    toml = path.with_suffix(".toml")
-    text = toml.read_text(encoding="utf-8")
-    assert "# … You come home at last.\n" in text
-    toml.write_text(text.replace("reward = 0", "reward = 7"), encoding="utf-8")
-    game = drrn.make(toml)
-    game.reset(0)
-    assert game.step(0).reward == 7
-
-
-def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path):
-    out = tmp_path / "mod.toml"
-    assert (
-        main(
-            [
-                "annotate",
-                str(shared_games / "machineofdeath.toml"),
-                "--out",
-                str(out),
-                "--limit",
-                "20000",
-            ]
-        )
-        == 0
-    )
-    assert len(drrn.make(out, outside=True).rules.endings) == 16
-
-
 def test_a_computed_target_that_is_no_passage_is_words_in_lenient_play(story):
     twee = ":: Start\nGo [[on|$w]] now.\n"
     with pytest.raises(InputError, match="leads to no passage"):
@@ -146,40 +89,6 @@ def test_a_passages_name_may_end_in_a_colon(story):
 def test_numbers_that_are_none_and_tables_too_deep_are_one_sentence(story, toml):
     with pytest.raises(InputError):
         story(":: Start\nHi.\n", toml)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["play", "a" * 5000], ["play", ""], ["play", "long-watch", "--json"], ["play", "x\0y"]],
-    ids=["long", "empty", "json", "nul"],
-)
-def test_odd_names_and_options_are_one_sentence(arguments, capsys):
-    assert main(arguments) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize("limit", ["0", "-5", "many"])
-def test_a_limit_below_one_is_refused(limit, capsys):
-    assert main(["inspect", "long-watch", "--limit", limit]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-def test_a_closed_pipe_ends_with_the_usual_code_and_no_words():
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
-    command = f"{sys.executable} -m drrn inspect long-watch | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
-    assert done.returncode == 141 and done.stderr == ""
-
-
-def test_games_are_listed_without_the_optional_packages():
-    blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu', 'torch'])); "
-    code = f"{blocked}from drrn.cli import main; sys.exit(main(['games']))"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0 and "night-market" in done.stdout
 
 
 def observations_alive():

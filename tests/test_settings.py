@@ -452,8 +452,18 @@ def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_p
 def test_a_run_of_the_strong_recipe_goes_on_as_if_it_had_never_been_stopped(tale, tmp_path):
     arguments = ["train", str(tale), *SMALL_STRONG]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
-    trainer = drrn.trainer(drrn.make(tale), updates=3, batch_size=8, **{**FEW_IN_PYTHON, "rounds": 3,
-                           "episodes_per_round": 8, "evaluation_episodes": 4, "replicas": 2})  # fmt: skip
+    trainer = drrn.trainer(
+        drrn.make(tale),
+        updates=3,
+        batch_size=8,
+        **{
+            **FEW_IN_PYTHON,
+            "rounds": 3,
+            "episodes_per_round": 8,
+            "evaluation_episodes": 4,
+            "replicas": 2,
+        },
+    )
     next(trainer.train())
     trainer.save(tmp_path / "cut")
     assert main(resume_command(tmp_path / "cut")) == 0
@@ -492,8 +502,14 @@ def test_each_part_of_the_strong_recipe_can_be_switched_off(tale, tmp_path, word
 
 def test_what_the_strong_recipe_turns_on_is_all_among_the_parts_that_can_be_switched_off():
     assert set(STRONG_CHANGES) <= {name for _, name, _ in OFF} | {
-        "alpha", "learning_rate", "batch_size", "updates", "action_noise", "vectors_noise", "vectors_scale",
-    }  # fmt: skip
+        "alpha",
+        "learning_rate",
+        "batch_size",
+        "updates",
+        "action_noise",
+        "vectors_noise",
+        "vectors_scale",
+    }
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from drrn.learning.fast import FastReturnLearning
-from drrn.learning.fast.return_learning import Tower
+from drrn.learning.fast.return_learning import FastReturnLearning, Tower
 from drrn.learning.return_learning import ReturnLearning
 from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages

@@ -20,7 +20,6 @@ from drrn.lab.experiments.workers import (
     Processes,
     in_order,
     job_cost,
-    seconds_per_cost,
     time_left_text,
 )
 from drrn.settings import Settings, all_settings
@@ -37,7 +36,7 @@ def job_for(variant=TABLE, game="long-watch", root="x", seeds=None, **overrides)
     return Job(Path(root), game, game, variant, settings, {}, {}, "a commit")
 
 
-def published():
+def published_jobs():
     """Yield the jobs of a plain `drrn reproduce`, and the seconds that each of them took."""
     names = all_settings().keys() - {"vectors"}
     for path in sorted(ROWS.glob("*/*.json")):
@@ -50,7 +49,7 @@ def published():
             yield job, record["seconds"]["whole"]
 
 
-def replayed(jobs, processes):
+def simulate(jobs, processes):
     """Return the events of jobs with the time of each.
 
     A job takes 2 s before its first round and 1 s after its last.
@@ -71,10 +70,10 @@ def replayed(jobs, processes):
 
 
 @pytest.mark.parametrize("factor", [1.0, 3.0, 0.5])
-def test_the_estimate_for_the_published_experiments_is_sound_from_the_start(factor):
-    """On the same machine at once, on a slower or faster one soon after the start."""
-    jobs = [(job, factor * seconds) for job, seconds in published()]
-    events = replayed(jobs, 2)
+def test_the_estimate_for_the_published_experiments_is_within_a_factor_of_1_7(factor):
+    """On the same machine immediately, on a slower or faster one soon after the start."""
+    jobs = [(job, factor * seconds) for job, seconds in published_jobs()]
+    events = simulate(jobs, 2)
     end = events[-1][0]
     estimate = Estimate([job for job, _ in jobs], 2)
     if factor == 1.0:
@@ -85,7 +84,7 @@ def test_the_estimate_for_the_published_experiments_is_sound_from_the_start(fact
             assert 0.6 < estimate.seconds_left() / (end - now) < 1.7
 
 
-def test_measurements_soon_outweigh_what_was_known_before():
+def test_measurements_soon_outweigh_the_prior():
     """A job of ten rounds takes 123 s; then another job."""
     one = job_for(rounds=10)
     two = job_for(VARIANTS["linear"], rounds=10)
@@ -97,22 +96,6 @@ def test_measurements_soon_outweigh_what_was_known_before():
     estimate.update(Event(one, "done", rounds=10, seconds=123.0))
     rate = (123 + WEIGHT * SECONDS) / (job_cost(one) + WEIGHT)
     assert estimate.seconds_left() == pytest.approx(job_cost(two) * rate)
-
-
-def test_finished_jobs_predict_the_others(tmp_path):
-    one = job_for(root=tmp_path)
-    two = job_for(VARIANTS["linear"], root=tmp_path)
-    facts = replace(one, variant=None)
-    for job, seconds in ((one, 10.0), (facts, 99.0)):
-        values = {"whole": seconds, "learning": 0.0}
-        record = {"wanted": one.plan | {"final_softmax": 1, "final_greedy": 1}, "versions": {}}
-        files = {"": ""}
-        job.results.store(job.game, job.name, files, {**record, "seconds": values, "commit": ""})
-    rate = seconds_per_cost([one, facts])  # the facts of a game do not count
-    assert rate == pytest.approx(10 / job_cost(one))
-    assert Estimate([two], 1, rate).seconds_left() == pytest.approx(job_cost(two) * rate)
-    assert seconds_per_cost([]) == SECONDS
-    assert seconds_per_cost([two]) == SECONDS  # it has no record
 
 
 def test_a_job_costs_more_with_more_rounds_episodes_and_seeds():
@@ -142,7 +125,7 @@ def test_a_job_whose_worker_died_counts_as_not_started():
 def test_the_display_starts_with_the_time_left(capsys):
     job = job_for()
     with Processes(2) as workers:
-        display = Display([job], workers, SECONDS)
+        display = Display([job], workers)
         text = time_left_text(SECONDS * job_cost(job))
         assert capsys.readouterr().out == f"{text}, 2 at a time\n"
         display.update(Event(job, "failed", seconds=4.0, why="no memory"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn.cli import main
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
 from drrn.models.encoders import text_vectors as module

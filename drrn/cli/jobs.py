@@ -68,15 +68,12 @@ def run_jobs(
         text: Printed after the number of jobs that are done.
         is_done: Whether a job is done.
     """
-    missing: list[Job] = []
-    finished: list[Job] = []
-    for job in jobs:
-        (finished if is_done(job) else missing).append(job)
-    print(f"{len(finished)} of {len(jobs)} {text}", flush=True)
+    missing = [job for job in jobs if not is_done(job)]
+    print(f"{len(jobs) - len(missing)} of {len(jobs)} {text}", flush=True)
     if not missing:
         return []
     failed = []
-    display = Display(missing, pool, workers.seconds_per_cost(finished))
+    display = Display(missing, pool)
     try:
         for event in workers.run_all(workers.in_order(missing), pool):
             display.update(event)
@@ -99,11 +96,11 @@ def failure_error(failed: list[Event], total: int) -> InputError:
 class Display:
     """Prints a line for each finished job; on a terminal, a status line names the running ones."""
 
-    def __init__(self, jobs: list[Job], pool: Workers, seconds: float) -> None:
+    def __init__(self, jobs: list[Job], pool: Workers) -> None:
         self.total = len(jobs)
         self.finished = 0
         self.pool = pool
-        self.estimate = workers.Estimate(jobs, pool.slots(), seconds)
+        self.estimate = workers.Estimate(jobs, pool.slots())
         self.running: dict[str, str] = {}  # round and score, by name
         self.show = status_line()
         print(f"{self._time_left()}, {pool.slots()} at a time", flush=True)

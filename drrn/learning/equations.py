@@ -165,11 +165,6 @@ def trace_coefficients(policy: Floats, behaviour: Floats, trace: float) -> Float
 
     If μ was recorded as 0, the ratio counts as 1, or as 0 if π is 0 too.
     """
-    if behaviour.all():
-        ratio = policy / behaviour
-    else:
-        default = np.where(policy > 0, 1.0, 0.0)
-        ratio = np.divide(policy, behaviour, out=default, where=behaviour > 0)
-    np.minimum(1.0, ratio, out=ratio)
-    ratio *= trace
-    return np.asarray(ratio)
+    default = np.where(policy > 0, 1.0, 0.0)
+    ratio = np.divide(policy, behaviour, out=default, where=behaviour > 0)
+    return np.asarray(trace * np.minimum(1.0, ratio))

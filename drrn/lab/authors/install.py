@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from drrn.errors import InputError
+from drrn.files import write_atomically
 from drrn.game.make import make
 from drrn.lab.authors.clone import SIMULATOR, Sources, read_sources
 from drrn.lab.authors.pickled import read_pickle
@@ -101,9 +102,7 @@ def _write(files: dict[str, str], origin: Origin) -> None:
         if not _has_files(origin.path, files):  # else killed between the folder and its record
             shutil.rmtree(origin.path, ignore_errors=True)
             folder.rename(origin.path)
-        record = Path(temporary) / "record.json"
-        record.write_text(origin.to_json(), encoding="utf-8")
-        record.replace(record_path())
+        write_atomically(record_path(), origin.to_json().encode())
 
 
 def _has_files(folder: Path, files: dict[str, str]) -> bool:

@@ -12,7 +12,6 @@ import ast
 import io
 import re
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pickletools import opcodes
 from typing import Any, NoReturn
@@ -60,12 +59,13 @@ class _Machine:
 
     def run(self) -> Any:
         while (code := self.stream.read(1)) != b".":
-            step = STEPS.get(OPCODES[code].name) if code in OPCODES else None
             if not code:
                 self.refuse("truncated")
+            name = OPCODES[code].name.lower() if code in OPCODES else ""
+            step = getattr(self, f"do_{name}", None)
             if step is None:
                 self.refuse(f"{code!r} is not an opcode of plain data in protocol 0")
-            step(self, self._argument(code))
+            step(self._argument(code))
             self.position = self.stream.tell()
         (value,) = self.stack
         if self.marks or self.stream.read().strip():
@@ -81,10 +81,9 @@ class _Machine:
         return opcode.arg.reader(self.stream)
 
     def refuse(self, why: str, error: Exception | None = None) -> NoReturn:
-        raise InputError(
-            f"{self.source}, byte {self.position}: {why}: nothing of it was used; clone the "
-            "repository again"
-        ) from error
+        where = f"{self.source}, byte {self.position}"
+        remedy = "nothing of it was used; clone the repository again"
+        raise InputError(f"{where}: {why}: {remedy}") from error
 
     def _pop_mark(self) -> list[Any]:
         mark = self.marks.pop()
@@ -92,85 +91,66 @@ class _Machine:
         del self.stack[mark:]
         return items
 
-    # --- Steps
+    # --- Steps, by the name of their opcode
 
-    def mark(self, _: None) -> None:
+    def do_mark(self, _: None) -> None:
         self.marks.append(len(self.stack))
 
-    def string(self, literal: bytes) -> None:
+    def do_string(self, literal: bytes) -> None:
         """Push a Python 2 string literal, which has the form of a bytes literal; in UTF-8."""
         if not literal.endswith(b"\n") or not STRING.fullmatch(literal[:-1]):
             raise ValueError("not a string")
         self.stack.append(ast.literal_eval("b" + literal[:-1].decode("ascii")).decode("utf-8"))
 
-    def integer(self, value: int) -> None:
+    def do_int(self, value: int) -> None:
         if isinstance(value, bool) or abs(value) >= MAX_INTEGER:
             raise ValueError("not an integer of a story")
         self.stack.append(value)
 
-    def list_(self, _: None) -> None:
+    def do_list(self, _: None) -> None:
         self.stack.append(self._pop_mark())
 
-    def tuple_(self, _: None) -> None:
+    def do_tuple(self, _: None) -> None:
         self.stack.append(tuple(self._pop_mark()))
 
-    def dict_(self, _: None) -> None:
-        items = self._pop_mark()
+    def do_dict(self, _: None) -> None:
+        if self._pop_mark():
+            raise ValueError("in protocol 0, the items of a dict follow it")
         self.stack.append({})
-        for key, value in zip(items[::2], items[1::2], strict=True):
-            self.stack += [key, value]
-            self.set_item()
 
-    def append(self, _: None) -> None:
+    def do_append(self, _: None) -> None:
         value = self.stack.pop()
         if not isinstance(self.stack[-1], list):
             raise TypeError("not a list")
         self.stack[-1].append(value)
 
-    def set_item(self, _: None = None) -> None:
+    def do_setitem(self, _: None) -> None:
         value = self.stack.pop()
         key = self.stack.pop()
         if not isinstance(key, str) or not isinstance(self.stack[-1], dict):
             raise TypeError("not a dict with strings as keys")
         self.stack[-1][key] = value
 
-    def put(self, number: int) -> None:
+    def do_put(self, number: int) -> None:
         self.memo[number] = self.stack[-1]
 
-    def get(self, number: int) -> None:
+    def do_get(self, number: int) -> None:
         self.stack.append(self.memo[number])
 
-    def refuse_name(self, name: str) -> None:
+    def do_global(self, name: str) -> None:
         """Refuse a class or function; its name is reported, never looked up."""
         self.refuse(f'it names "{name.replace(" ", ".")[:80]}", which is not part of a story')
 
-    def instance(self, name: str) -> None:
+    def do_inst(self, name: str) -> None:
         """Push an instance of a class, whose name is compared, never looked up."""
         if name != STORY_NODE:
-            self.refuse_name(name)
+            self.do_global(name)
         if self._pop_mark():
             raise ValueError("the story's class takes no arguments")
         self.stack.append(Record())
 
-    def build(self, _: None) -> None:
+    def do_build(self, _: None) -> None:
         fields = self.stack.pop()
         if not isinstance(fields, dict) or not isinstance(self.stack[-1], Record):
             raise TypeError("not a record")
         self.stack[-1].fields.update(fields)
-
-
-STEPS: dict[str, Callable[[_Machine, Any], None]] = {
-    "MARK": _Machine.mark,
-    "STRING": _Machine.string,
-    "INT": _Machine.integer,
-    "LIST": _Machine.list_,
-    "TUPLE": _Machine.tuple_,
-    "DICT": _Machine.dict_,
-    "APPEND": _Machine.append,
-    "SETITEM": _Machine.set_item,
-    "PUT": _Machine.put,
-    "GET": _Machine.get,
-    "INST": _Machine.instance,
-    "GLOBAL": _Machine.refuse_name,
-    "BUILD": _Machine.build,
-}

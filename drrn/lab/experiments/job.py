@@ -14,7 +14,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.game.make import is_suite, make
+from drrn.game.make import make
 from drrn.game.optional import close, fingerprint_of, sources_of
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
@@ -85,10 +85,8 @@ class Job:
             path = self.folder
             record = self._unfinished()
         if record is not None and (apart := difference(record, self.plan)):
-            raise InputError(
-                f"{path}: it has other settings ({apart}): give another --out, or --again to "
-                "compute it again"
-            )
+            remedy = "give another --out, or --again to compute it again"
+            raise InputError(f"{path}: it has other settings ({apart}): {remedy}")
         return stored is not None
 
     def _unfinished(self) -> dict[str, Any]:
@@ -111,9 +109,7 @@ class Job:
         start = time.perf_counter()
         game = make(self.source)
         if hashes_of(game, self.variant) != self.hashes:
-            raise InputError(
-                f"{self.source}: the game has changed meanwhile: run the command again"
-            )
+            raise InputError(f"{self.source}: the game has changed: run the command again")
         try:
             if self.variant is None:
                 self._store_facts(game, start)
@@ -124,7 +120,12 @@ class Job:
 
     def _train(self, variant: Variant, game: Game, start: float) -> Iterator[Round]:
         trainer = Trainer(game, self.settings, self.device)
-        run = self._open_run(trainer)
+        run = Run(self.folder)
+        if run.has(CHECKPOINT):  # interrupted
+            run.restore(trainer)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
+            run = Run.create(self.folder, trainer)
         trace = None
         if variant == BEST:
             trace = measure.Trace.of(run.folder, self.game, trainer.compiled)
@@ -148,15 +149,6 @@ class Job:
         files = {ending: to_csv(each, KINDS[ending]) for ending, each in rows.items()}
         self._store(game, files, clock)
         (run.folder / CHECKPOINT).unlink(missing_ok=True)  # nothing to resume
-
-    def _open_run(self, trainer: Trainer) -> Run:
-        """Restore the trainer from an interrupted run, or start a new one."""
-        run = Run(self.folder)
-        if run.has(CHECKPOINT):
-            run.restore(trainer)
-            return run
-        shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
-        return Run.create(self.folder, trainer)
 
     def _measure(self, variant: Variant, game: Game, trainer: Trainer, run: Run) -> measure.Files:
         """Return the rows by the end of the file's name."""
@@ -183,10 +175,7 @@ class Job:
         return files
 
     def _store_facts(self, game: Game, start: float) -> None:
-        if is_suite(self.source):
-            facts = measure.suite_facts(game, self.source)
-        else:
-            facts = measure.facts(game, self.settings)
+        facts = measure.facts(game, self.settings, self.source)
         rows = [{"measure": name, "value": value} for name, value in facts.items()]
         self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
 

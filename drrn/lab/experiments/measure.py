@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.game.contract import Game
 from drrn.game.episodes import play_episodes, random_policy, summarise
+from drrn.game.make import is_suite
 from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
@@ -222,8 +224,8 @@ def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str]
     states = {mark(text): text for text in compiled.texts}
     actions = {mark(text): text for text in compiled.actions}
     try:
-        pair = (actions[example.good.mark], actions[example.poor.mark])
-        return (states[example.state.mark], *pair)
+        pair = (actions[example.good["mark"]], actions[example.poor["mark"]])
+        return (states[example.state["mark"]], *pair)
     except KeyError:
         return None
 
@@ -245,7 +247,7 @@ def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) ->
         q = trainer.agent.ask(state, [action for _, action in actions])
         for replica, seed in enumerate(trainer.settings.run.seeds):
             for (kind, action), value in zip(actions, q[replica].tolist(), strict=True):
-                key = {"seed": seed, "state": example.state.mark, "kind": kind}
+                key = {"seed": seed, "state": example.state["mark"], "kind": kind}
                 rows.append({**key, "action": mark(action), "q": round(value, 4)})
     return rows
 
@@ -258,13 +260,13 @@ ROLES = ("state", "good", "poor")
 Points = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class Trace:
     """Saves the embeddings of an example in a run's folder, so that a resumed run has them."""
 
-    def __init__(self, folder: Path, example: Example, texts: tuple[str, str, str]) -> None:
-        self.folder = folder
-        self.example = example
-        self.texts = texts
+    folder: Path
+    example: Example
+    texts: tuple[str, str, str]  # state, good and poor action
 
     @staticmethod
     def of(folder: Path, game: str, compiled: Compiled | None) -> Trace | None:
@@ -296,7 +298,7 @@ class Trace:
             vectors = np.stack([each["vectors"][replica] for each in tensors])
             points = plane(vectors.astype(np.float64)).tolist()
             for episodes, tensor, three in zip(times, tensors, points, strict=True):
-                key = {"seed": seed, "episodes": episodes, "state": self.example.state.mark}
+                key = {"seed": seed, "episodes": episodes, "state": self.example.state["mark"]}
                 q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
                 for role, (x, y), value in zip(ROLES, three, q, strict=True):
                     point = {"x": round(x, 4), "y": round(y, 4), "q": value}
@@ -331,8 +333,10 @@ STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most
 STATISTICS += "transitions pages actions".split()
 
 
-def facts(game: Game, settings: Settings) -> dict[str, Any]:
+def facts(game: Game, settings: Settings, source: str) -> dict[str, Any]:
     """Return a game's facts by name; None: unknown. The settings give α and γ of softmax play."""
+    if is_suite(source):
+        return _suite_facts(game, source)
     try:
         compiled = compile_game(game, limit=MOST_STATES)
         findings = inspect_game(game, compiled)
@@ -357,7 +361,10 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
     }
     if scores.random_return is not None and statistics.kind == "parser":
         values |= {"random_return": scores.random_return, "best_return": scores.best_return}
-        values |= _quest_facts(compiled, limit) if compiled else {}
+        if compiled:
+            by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
+            values["random_done"] = exact_good_share(compiled, random_play(compiled, limit))
+            values["best_done"] = exact_good_share(compiled, by_best)
     if paraphrases := statistics.paraphrases.get(DEFAULT_SET):
         values |= {
             "paraphrases": paraphrases.pairs,
@@ -368,7 +375,7 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
     return values
 
 
-def suite_facts(game: Game, source: str) -> dict[str, Any]:
+def _suite_facts(game: Game, source: str) -> dict[str, Any]:
     """Return the facts of a suite's game: its name without folders, and scores of random play."""
     suite, _, rest = source.partition(":")
     path, question, options = rest.partition("?")
@@ -398,11 +405,3 @@ def softmax_scores(compiled: Compiled, settings: Settings, limit: int) -> dict[s
         point = fixed_point(compiled, alpha, gamma, limit, n_steps=n_steps)
         values[name] = point.final_reward if point else None
     return values
-
-
-def _quest_facts(compiled: Compiled, limit: int) -> dict[str, float]:
-    by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
-    return {
-        "random_done": exact_good_share(compiled, random_play(compiled, limit)),
-        "best_done": exact_good_share(compiled, by_best),
-    }

@@ -8,11 +8,11 @@ Variants of the paper are listed here, others in plan.toml, and example states i
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
@@ -48,8 +48,8 @@ class Variant:
     group: str = "paper"  # beyond, encoders, parser, suites or sweep
     job: str = ""  # its name
     label: str = ""  # its name in a table
-    changes: tuple[tuple[str, Any], ...] = ()  # settings, by flat name
-    games: tuple[str, ...] = ()  # patterns of names; empty: all games
+    changes: dict[str, Any] = field(default_factory=dict, hash=False)  # settings, by flat name
+    games: Sequence[str] = field(default=(), hash=False)  # patterns of names; empty: all games
     vectors: bool = False  # whether it needs word vectors
 
     @property
@@ -73,7 +73,8 @@ class Variant:
         names = SHAPE[:3] if self.job else SHAPE
         shape = {name: getattr(self, name) for name in names}
         sizes = {name: value for name, value in shape.items() if value is not None}
-        return {**sizes, **dict(self.changes)}
+        off = {name: None for name, value in self.changes.items() if value == "none"}
+        return {**sizes, **self.changes, **off}
 
     @property
     def policies(self) -> tuple[str, str]:
@@ -83,9 +84,8 @@ class Variant:
     @property
     def paraphrase_sets(self) -> tuple[str, ...]:
         """The paraphrases that are played after the last round."""
-        if self.group == "sweep":
-            return ()
-        return (DEFAULT_SET, REWORDED) if self.group == "beyond" else (DEFAULT_SET,)
+        sets = {"sweep": (), "beyond": (DEFAULT_SET, REWORDED)}
+        return sets.get(self.group, (DEFAULT_SET,))
 
     def columns(self, settings: Settings) -> dict[str, Any]:
         """Return the cells that describe the model in each row of its results."""
@@ -100,18 +100,7 @@ class Variant:
 
 def _planned(group: str) -> tuple[Variant, ...]:
     """Return the variants of a group in plan.toml."""
-    variants = []
-    for entry in PLAN["job"]:
-        if entry["group"] == group:
-            values = {name: value for name, value in entry.items() if name != "settings"}
-            values["games"] = tuple(entry.get("games", ()))
-            variants.append(Variant(**values, changes=tuple(_settings(entry).items())))
-    return tuple(variants)
-
-
-def _settings(entry: dict[str, Any]) -> dict[str, Any]:
-    settings = entry.get("settings", {})
-    return {name: None if value == "none" else value for name, value in settings.items()}
+    return tuple(Variant(**entry) for entry in PLAN["job"] if entry["group"] == group)
 
 
 # --- The paper's variants
@@ -185,13 +174,11 @@ def variants_of(
     Raises:
         InputError: A name is unknown.
     """
-    choices = ", ".join(EXPERIMENTS)
     for name in only:
         if name not in EXPERIMENTS and name not in VARIANTS:
             near = did_you_mean(name, [*EXPERIMENTS, *VARIANTS])
-            raise InputError(
-                f'no experiment is named "{name}".{near} Choose from {choices}; or name a job'
-            )
+            choices = f"Choose from {', '.join(EXPERIMENTS)}; or name a job"
+            raise InputError(f'no experiment is named "{name}".{near} {choices}')
     names = only or [name for name in EXPERIMENTS if name not in ON_REQUEST]
     variants = [VARIANTS[name] for name in names if name in VARIANTS]
     for name in names:
@@ -228,11 +215,6 @@ class Scale:
     quick: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
 
-    def common(self, variant: Variant) -> dict[str, Any]:
-        """Return the settings of all jobs, which do not depend on the variant."""
-        few = QUICK_SUITE if variant.group == "suites" else QUICK
-        return {**(few if self.quick else {}), **self.overrides}
-
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""
         if variant.group == "suites":
@@ -249,7 +231,8 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     By precedence: the variant's settings, settings of all jobs (`--set`), tuned ones, those of the
     recipe and of the game. A setting of all jobs may have no effect on some of them.
     """
-    common = scale.common(variant)
+    few = QUICK_SUITE if variant.group == "suites" else QUICK
+    common = {**(few if scale.quick else {}), **scale.overrides}
     settings = recipe(paper=variant.group != "beyond", recommended=recommended_settings(game))
     for entry in PLAN["tuned"]:
         if fnmatchcase(name, entry["games"]) and fnmatchcase(variant.name, entry["jobs"]):
@@ -285,13 +268,7 @@ def cost(game: str, variant: Variant, settings: Settings) -> float:
 # --- The states whose Q-values are reported
 
 MADE_UP = ("positive", "negative", "irrelevant")
-
-
-class Text(NamedTuple):
-    """A text of a game: its mark, and its meaning in our own words."""
-
-    mark: str
-    gloss: str
+Text = dict[str, str]  # a text of a game: its "mark", and its "gloss": its meaning in our own words
 
 
 @dataclass(frozen=True)
@@ -303,20 +280,11 @@ class Example:
     good: Text
     poor: Text
     made_up: dict[str, list[str]]  # by kind
-    embedding: bool  # whether its embeddings are recorded during training
+    embedding: bool = False  # whether its embeddings are recorded during training
 
 
-EXAMPLES = tuple(
-    Example(
-        game=entry["game"],
-        state=Text(entry["mark"], entry["gloss"]),
-        good=Text(**entry["good"]),
-        poor=Text(**entry["poor"]),
-        made_up={kind: entry[kind] for kind in MADE_UP},
-        embedding=entry.get("embedding", False),
-    )
-    for entry in read_toml(Path(__file__).with_name("examples.toml"))["state"]
-)
+_EXAMPLES = read_toml(Path(__file__).with_name("examples.toml"))["example"]
+EXAMPLES = [Example(**entry) for entry in _EXAMPLES]
 
 
 def examples_of(game: str) -> list[Example]:

@@ -33,6 +33,7 @@ from drrn.lab.experiments.results import SWEEP, write, write_json
 from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
 from drrn.settings import POLICIES, Settings, all_settings, recipe, recipe_name, settings_for
+from drrn.vectors import open_vectors
 
 Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
 
@@ -147,6 +148,7 @@ def _range(setting: Setting, parts: re.Match[str]) -> list[Any]:
 
 # --- The sweep
 
+_open_vectors = cache(open_vectors)
 FINAL = 2  # evaluation after the last round, relative to that of a round
 
 
@@ -207,10 +209,8 @@ class Sweep:
     def __post_init__(self) -> None:
         end = min(self.tuning.end, self.report.end)
         if max(self.tuning.first, self.report.first) < end:
-            raise InputError(
-                f"{self.tuning} to choose by and {self.report} to report overlap: give others with "
-                "--first-seed or --first-report-seed"
-            )
+            overlap = f"{self.tuning} to choose by and {self.report} to report overlap"
+            raise InputError(f"{overlap}: give others with --first-seed or --first-report-seed")
         if both := sorted(self.overrides.keys() & self.grid.values.keys()):
             raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
 
@@ -233,13 +233,13 @@ class Sweep:
             root=self.root,
             source=self.source,
             game=self.game.name,
-            variant=Variant(group="sweep", job=job_name(changes, part), changes=changes),
+            variant=Variant(group="sweep", job=job_name(changes, part), changes=dict(changes)),
             settings=settings,
             final=dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes),
             hashes=self.hashes,
             commit=self.commit,
             device=self.device,
-            vectors=vectors_digest(vectors) if vectors else None,
+            vectors=_open_vectors(vectors).digest if vectors else None,
         )
 
     def jobs(self, budget: int | None, seed: int) -> tuple[list[Job], list[str]]:
@@ -279,14 +279,13 @@ class Sweep:
         value = {"game": self.game.name, "recipe": recipe, "settings": self.overrides}
         path = self.root / SWEEP
         try:
-            existing = json.loads(path.read_text(encoding="utf-8"))
-            other = next((name for name in value if existing.get(name) != value[name]), None)
+            existing = dict(json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
-            other = "folder" if (self.root / "rows").exists() else None
-        except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: not the file of a sweep: give another --out") from error
-        if other:
-            raise InputError(f"{self.root}: it has other results ({other}): give another --out")
+            existing = {} if (self.root / "rows").exists() else value
+        except (OSError, ValueError, TypeError):
+            existing = {}
+        if not value.items() <= existing.items():
+            raise InputError(f"{self.root}: it has other results: give another --out")
         write_json(path, {**value, "vary": self.grid.values})
 
     def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
@@ -304,14 +303,6 @@ class Sweep:
         # the form of a run's config.json
         config = {"recipe": recipe_name(paper=self.paper), "settings": best}
         write_json(self.root / "best.json", config)
-
-
-@cache
-def vectors_digest(path: str) -> str:
-    """Return the hash of a file of word vectors."""
-    from drrn.vectors import open_vectors
-
-    return open_vectors(Path(path)).digest
 
 
 class Scored(NamedTuple):
@@ -340,5 +331,6 @@ def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
         if scores and job.variant:
             deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
             mean = float(np.mean(scores))
-            results.append(Scored(job.variant.changes, mean, deviation, len(scores)))
+            changes = tuple(job.variant.changes.items())
+            results.append(Scored(changes, mean, deviation, len(scores)))
     return sorted(results, key=lambda each: -each.mean)

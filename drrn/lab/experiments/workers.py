@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import traceback
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import wait
 from typing import Any
@@ -35,7 +36,7 @@ class Event:
     why: str = ""  # it failed
 
 
-class Workers(ABC):
+class Workers(AbstractContextManager["Workers"]):
     """Runs jobs at once, on this machine or on a cluster. Closing it stops all running jobs."""
 
     attempts: int  # how often a job is started if its worker dies each time
@@ -55,9 +56,6 @@ class Workers(ABC):
     @abstractmethod
     def close(self) -> None:
         """Stop all running jobs."""
-
-    def __enter__(self) -> Workers:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -192,30 +190,11 @@ def in_order(jobs: Iterable[Job]) -> list[Job]:
     return sorted(jobs, key=lambda job: (job.variant is not None, -job_cost(job)))
 
 
-def seconds_per_cost(finished: Iterable[Job]) -> float:
-    """Return the duration of a unit of cost, from the records of finished jobs."""
-    costs = 0.0
-    seconds = 0.0
-    for job in finished:
-        record = job.results.record(job.game, job.name)
-        if record and job.variant is not None:
-            costs += job_cost(job)
-            seconds += float(record["seconds"]["whole"])
-    return seconds / costs if costs else SECONDS
-
-
 class Estimate:
-    """An estimate of the time left: jobs have relative costs, measurements turn them into seconds.
+    """An estimate of the time left: jobs have costs, measurements turn them into seconds."""
 
-    Args:
-        jobs: All jobs.
-        slots: The number of jobs that run at once; it may change.
-        before: Duration of a unit of cost, as known in advance.
-    """
-
-    def __init__(self, jobs: Iterable[Job], slots: int, before: float = SECONDS) -> None:
-        self.slots = slots
-        self.before = before
+    def __init__(self, jobs: Iterable[Job], slots: int) -> None:
+        self.slots = slots  # jobs at once; it may change
         self.costs = {(job.game, job.name): job_cost(job) for job in jobs if job.variant}
         self.done: dict[tuple[str, str], tuple[float, float]] = {}  # cost so far, seconds
 
@@ -240,7 +219,7 @@ class Estimate:
 
     def _rate(self) -> float:
         """Return the duration of a unit of cost."""
-        seconds = WEIGHT * self.before + sum(seconds for _, seconds in self.done.values())
+        seconds = WEIGHT * SECONDS + sum(seconds for _, seconds in self.done.values())
         return seconds / (WEIGHT + sum(costs for costs, _ in self.done.values()))
 
 

@@ -19,21 +19,17 @@ from drrn.lab.reports.result_set import ResultSet
 _LOOK = read_toml(Path(__file__).with_name("figures.toml"))
 STYLE: dict[str, Any] = _LOOK["style"]
 LINES: dict[str, list[str]] = _LOOK["lines"]  # colour, dash, marker
+MARKS: dict[str, list[Any]] = _LOOK["marks"]  # text, colour, dashes, whether it is above its line
+ROLES: dict[str, list[str]] = _LOOK["roles"]  # text, colour
 INK = STYLE["text.color"]  # replaced by the colour of text in a page
 GREY = "#8a8a8a"
 LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
-MARKS = {  # text, colour, dashes, whether the text is above its line
-    "best": ("best possible", "#3a8f4d", (6, 3), True),
-    "random": ("random play", GREY, (1, 2), False),
-}
 NOTE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
 NOTE |= {"ha": "right", "fontsize": 8.5}
 ABOVE = {"xytext": (-2, 3), "va": "bottom"}
 BELOW = {"xytext": (-2, -3), "va": "top"}
 WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
-GOOD = "#3a8f4d"
-POOR = "#c0392b"
-STATE = "#2166ac"
+ARROW = {"arrowstyle": "-|>", "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
 WIDE = ("plane", "panels")  # kinds of figures that take the full width
 
 
@@ -72,13 +68,8 @@ def curves_of(
     for label, style, points in lines:
         rounded = [[x, round(mean, 4), round(sd, 4)] for x, mean, sd in points]
         data += [{"label": label, "style": style, "points": rounded}] if rounded else []
-    return {
-        "title": results.title(game),
-        "lines": data,
-        "random": results.fact(game, f"random_{measure}"),
-        "best": results.fact(game, f"best_{measure}"),
-        "rest": None,
-    }
+    references = {name: results.fact(game, f"{name}_{measure}") for name in ("random", "best")}
+    return {"title": results.title(game), "lines": data, **references, "rest": None}
 
 
 def draw(figure: Plot) -> str:
@@ -119,16 +110,13 @@ def from_file(text: str) -> str:
     return text[text.find("<svg") :].replace(f"\n {WHITE}", "", 1).strip()
 
 
-def rows_hash(svg: str) -> str | None:
-    """Return the hash of the rows that an SVG shows; None if it has none."""
-    match = re.search(r'<svg data-rows="(\w+)"', svg)
-    return match[1] if match else None
-
-
-def is_unchanged(svg: str) -> bool:
-    """Whether an SVG is as `draw` returned it."""
-    match = re.search(r' data-rows="\w+" data-drawing="(\w+)" role="img"', svg)
-    return match is not None and _hash(svg.replace(match[0], "", 1)) == match[1]
+def fault(svg: str, figure: Plot) -> str:
+    """Return why an SVG is not the drawing of a figure; empty if it is."""
+    match = re.search(r' data-rows="(\w+)" data-drawing="(\w+)" role="img"', svg)
+    if match is None or match[1] != figure.sha256:
+        return "it shows other rows"
+    is_unchanged = _hash(svg.replace(match[0], "", 1)) == match[2]
+    return "" if is_unchanged else "it was edited after it was drawn"
 
 
 def _hash(svg: str) -> str:
@@ -189,7 +177,7 @@ def _scatter(pyplot: Any, data: dict[str, Any]) -> Any:
     low = min(*q, *paraphrased)
     high = max(*q, *paraphrased)
     axes.plot([low, high], [low, high], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    axes.scatter(q, paraphrased, s=13, color=STATE, alpha=0.35, linewidths=0, zorder=2)
+    axes.scatter(q, paraphrased, s=13, color=ROLES["state"][1], alpha=0.35, linewidths=0, zorder=2)
     axes.set(xlabel="Q of the original action", ylabel="Q of its paraphrase")
     axes.set(title=data["title"], aspect="equal")
     axes.grid(color=GREY, alpha=0.22, linewidth=0.6)
@@ -220,6 +208,4 @@ def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
     return figure
 
 
-ARROW = {"arrowstyle": "-|>", "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
-ROLES = {"state": ("state", STATE), "good": ("good action", GOOD), "poor": ("poor action", POOR)}
 KINDS = {"curves": _curves, "panels": _panels, "scatter": _scatter, "plane": _plane}

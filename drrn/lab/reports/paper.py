@@ -14,7 +14,7 @@ from drrn.lab.reports import result_set
 from drrn.lab.reports.claims import best_baseline, control, depth_effect, label
 from drrn.lab.reports.figures import Plot, curves_of, plot
 from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
-from drrn.lab.reports.texts import FACTS, MODELS, PROSE, published
+from drrn.lab.reports.texts import FACTS, MODELS, PARAPHRASES, PROSE, REFERENCES, published
 
 Cells = list[Cell | str]
 
@@ -119,15 +119,12 @@ def best_cell(score: Summary | None, best: float | None) -> Cell:
 
 def _reference_table(results: ResultSet, game: str) -> Table:
     """Reference scores: look-up table, random play, fixed point, best possible, people."""
-    exact = "" if results.fact(game, "best_final_reward") is None else ", exact"
-    facts = {
-        f"Random play{exact}": "random_final_reward",
-        "Fixed point of Q-learning, exact": "one_step_at_rest",
-        "Softmax of the true Q-values, exact": "true_q_softmax",
-        "Best possible, exact": "best_final_reward",
-    }
+    exact = results.fact(game, "best_final_reward") is not None
     rows = [[f"{MODELS['table']}, a control", results.text(game, TABLE), ""]]
-    rows += [[text, results.fact_text(game, name, 2), ""] for text, name in facts.items()]
+    for name, text in REFERENCES.items():
+        is_sampled = name == "random_final_reward" and not exact
+        text += "" if is_sampled else ", exact"
+        rows.append([text, results.fact_text(game, name, 2), ""])
     people = published("people", game)
     rows += [[f"People, {kind}", "", decimal(score)] for kind, score in people.items()]
     columns = 3 if people else 2
@@ -213,14 +210,8 @@ def paraphrases_section(results: ResultSet) -> list[Block]:
 
 def _paraphrase_facts(results: ResultSet, games: Sequence[str]) -> Table:
     """Measure how much the paraphrases differ from the originals."""
-    measures = {
-        "paraphrases": ("Paraphrased actions", 0, 1.0),
-        "paraphrased_pairs": ("Unique pairs of state and action", 0, 1.0),
-        "oov_rate": ("Words that no action has, %", 1, 100.0),
-        "bleu": ("BLEU-4", 3, 1.0),
-    }
     rows = []
-    for name, (text, digits, scale) in measures.items():
+    for name, (text, digits, scale) in PARAPHRASES.items():
         row: Cells = [text]
         for game in games:
             ours = results.fact(game, name)
@@ -295,18 +286,18 @@ def examples_section(results: ResultSet) -> list[Block]:
 def _example_table(results: ResultSet, example: Example) -> Table:
     values: dict[tuple[str, str], list[float]] = {}
     for row in results.rows(example.game, BEST, ".examples"):
-        if row["state"] == example.state.mark:
+        if row["state"] == example.state["mark"]:
             values.setdefault((row["kind"], row["action"]), []).append(row["q"])
     lines = []  # description, text, kind, mark of the action
     for kind, action in (("good", example.good), ("poor", example.poor)):
-        lines.append((f"in the game, {kind}", action.gloss, kind, action.mark))
+        lines.append((f"in the game, {kind}", action["gloss"], kind, action["mark"]))
     same = "the same in other words"
     for kind, action_mark in values:
         if kind.endswith(" paraphrased"):
             lines.append((f"paraphrased, {kind.split()[0]}", same, kind, action_mark))
     for kind in plan.MADE_UP:
         lines += [(f"made up, {kind}", text, kind, mark(text)) for text in example.made_up[kind]]
-    theirs = published("examples", example.state.mark)
+    theirs = published("examples", example.state["mark"])
     rows: list[Cells] = []
     for description, text, kind, action_mark in lines:
         cells: Cells = [description, text, spread(summary(values.get((kind, action_mark), [])))]
@@ -314,7 +305,7 @@ def _example_table(results: ResultSet, example: Example) -> Table:
             cells.append(decimal(theirs[kind]) if kind in theirs else "")
         rows.append(cells)
     header = ["", "Action", "Q", *["the paper"] * bool(theirs)]
-    return Table(f"{results.title(example.game)}: {example.state.gloss}", header, rows)
+    return Table(f"{results.title(example.game)}: {example.state['gloss']}", header, rows)
 
 
 def embeddings_section(results: ResultSet) -> list[Block]:
@@ -326,7 +317,7 @@ def embeddings_section(results: ResultSet) -> list[Block]:
 
 def _plane(results: ResultSet, example: Example) -> list[Plot]:
     rows = results.rows(example.game, BEST, ".embeddings")
-    if not rows or rows[0]["state"] != example.state.mark:
+    if not rows or rows[0]["state"] != example.state["mark"]:
         return []
     seed = rows[0]["seed"]
     looks: dict[int, dict[str, list[float | None]]] = {}
@@ -335,7 +326,7 @@ def _plane(results: ResultSet, example: Example) -> list[Plot]:
             looks.setdefault(row["episodes"], {})[row["role"]] = [row["x"], row["y"], row["q"]]
     title = results.title(example.game)
     points = [{"episodes": episodes, **points} for episodes, points in sorted(looks.items())]
-    glosses = {name: getattr(example, name).gloss for name in ("state", "good", "poor")}
+    glosses = {name: getattr(example, name)["gloss"] for name in ("state", "good", "poor")}
     caption = PROSE["plane"].format(title=title, seed=seed, **glosses).replace("..", ".")
     data = {"title": title, "looks": points}
     return [plot(f"embeddings-{example.game}", caption, "plane", data)]

@@ -12,15 +12,7 @@ from drrn.errors import InputError
 from drrn.lab.experiments.results import Results, write
 from drrn.lab.reports.beyond import parts_block
 from drrn.lab.reports.claims import with_block, with_headline
-from drrn.lab.reports.figures import (
-    Plot,
-    as_file,
-    draw,
-    from_file,
-    inside_page,
-    is_unchanged,
-    rows_hash,
-)
+from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page
 from drrn.lab.reports.result_set import ResultSet
 from drrn.lab.reports.sections import document
 from drrn.pages import rendered, safe_markup
@@ -44,8 +36,6 @@ def write_report(
     drawings = {figure.name: draw(figure) for figure in _plots(whole)}
     for name, svg in drawings.items():
         write(folder.root / "figures" / f"{name}.svg", as_file(svg))
-    for path in _obsolete_figures(folder, whole):
-        path.unlink()
     reports = _reports(folder, whole, drawings)
     for path, text in {**reports, **_blocks(folder, results, readme, beyond)}.items():
         write(path, text)
@@ -67,11 +57,8 @@ def differences(
         path = folder.root / "figures" / f"{figure.name}.svg"
         svg = from_file(_read(path))
         drawings[figure.name] = svg
-        if rows_hash(svg) != figure.sha256:
-            messages.append(f"{path}: it shows other rows")
-        elif not is_unchanged(svg):
-            messages.append(f"{path}: it was edited after it was drawn")
-    messages += [f"{path}: it has no rows" for path in _obsolete_figures(folder, whole)]
+        if why := fault(svg, figure):
+            messages.append(f"{path}: {why}")
     texts = {**_reports(folder, whole, drawings), **_blocks(folder, results, readme, beyond)}
     for path, expected in texts.items():
         pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
@@ -138,13 +125,6 @@ def _result_set(folder: Results) -> ResultSet:
         command = f"drrn reproduce --out {folder.root}"
         raise InputError(f"{folder.root}: there are no rows here; run {command} first")
     return results
-
-
-def _obsolete_figures(folder: Results, whole: Document) -> list[Path]:
-    """Return our figures whose rows no longer exist. Other SVG files are ignored."""
-    names = {f"{figure.name}.svg" for figure in _plots(whole)}
-    paths = sorted((folder.root / "figures").glob("*.svg"))
-    return [path for path in paths if path.name not in names and rows_hash(_read(path)) is not None]
 
 
 def _read(path: Path) -> str:

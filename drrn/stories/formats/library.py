@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import decode, home, read_bytes, write_atomically
-from drrn.stories.formats.file import (
-    LARGEST_FORMAT,
-    StoryFormat,
-    format_in,
-    format_key,
-    read_format,
-)
+from drrn.files import home, read_bytes, write_atomically
+from drrn.stories.formats.file import LARGEST_FORMAT, StoryFormat, format_key, read_format
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -160,8 +154,8 @@ def _format_files(folder: Path) -> list[Path]:
 
 
 def _add(path: Path, replace: bool) -> Addition:
+    story_format = read_format(path)
     data = read_bytes(path, LARGEST_FORMAT)
-    story_format = format_in(decode(data, str(path), "utf-8-sig"), str(path))
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
     try:
         before = target.read_bytes() if target.exists() else None
@@ -205,7 +199,8 @@ def _title(story: Story) -> str:
 
 def story_data(story: Story, story_format: StoryFormat) -> str:
     """Return the `tw-storydata` element: style sheets, scripts, tag colours, and the passages."""
-    passages = [passage for passage in story.passages.values() if _has_element(passage)]
+    pages = (p for p in story.passages.values() if p.name not in METADATA)
+    passages = [passage for passage in pages if NO_DATA_TAGS.isdisjoint(passage.tags)]
     numbers = {passage.name: number for number, passage in enumerate(passages, 1)}
     attributes = {
         "name": _title(story),
@@ -239,10 +234,6 @@ def ifid(story: Story) -> str:
     passages = repr([(passage.name, passage.text) for passage in story.passages.values()])
     digest = hashlib.sha256(passages.encode("utf-8", "replace")).digest()
     return str(uuid.UUID(bytes=digest[:16], version=4)).upper()
-
-
-def _has_element(passage: Passage) -> bool:
-    return passage.name not in METADATA and NO_DATA_TAGS.isdisjoint(passage.tags)
 
 
 def _joined(story: Story, tag: str, closing: str) -> str:

@@ -13,7 +13,7 @@ from drrn.stories.twine.values import Value
 DEEPEST = 60  # nested displays, <<if>>s and printed markup
 MOST_DISPLAYS = 2_000  # on one page
 
-Node = Callable[["Page"], None]  # prints, links or changes something
+Node = Callable[["Page"], object]  # prints, links or changes something; its value is not used
 Expression = Callable[["Page"], Value]
 Draw = Callable[[int], int]  # returns one of a number of equally likely outcomes
 

@@ -23,7 +23,7 @@ from drrn.compiled.search import (
     States,
     TooLargeError,
 )
-from drrn.stories.authored import EXPLORE_LIMIT, Exploration
+from drrn.stories.authored import Exploration
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, key_of
 from drrn.stories.twine.values import Value
 
@@ -38,65 +38,47 @@ Values = tuple[int, ...]  # ids of the values of the cells that matter
 
 
 def explore(
-    renderer: Renderer,
-    face_of: FaceOf,
-    limit: int = EXPLORE_LIMIT,
-    progress: Progress | None = None,
+    renderer: Renderer, face_of: FaceOf, limit: int, progress: Progress | None = None
 ) -> Exploration:
     """Visit states, those with new pages first, until all are visited or the limit is reached."""
-    search = _Exploration(renderer, face_of, limit)
-    search.arrive(renderer.opening, Journey())
-    while (search.fresh or search.stale) and len(search.states) < limit:
-        scene, journey = (search.fresh or search.stale).popleft()
-        for move in scene.moves:
-            search.arrive(move, journey)
-        if progress:
-            progress(len(search.states))
-    result = search.result
-    result.states = len(search.states)
-    result.complete &= not search.fresh and not search.stale
-    return result
+    result = Exploration(complete=True)
+    tracked = renderer.script.facts.tracked
+    states: set[Hashable] = set()
+    pages: set[Hashable] = set()
+    fresh: deque[tuple[Scene, Journey]] = deque()  # with new pages
+    stale: deque[tuple[Scene, Journey]] = deque()
 
-
-class _Exploration:
-    """An exploration in progress; states with new pages and with known pages wait in two queues."""
-
-    def __init__(self, renderer: Renderer, face_of: FaceOf, limit: int) -> None:
-        self.renderer = renderer
-        self.face_of = face_of
-        self.limit = limit
-        self.result = Exploration(complete=True)
-        self.states: set[Hashable] = set()
-        self.pages: set[Hashable] = set()
-        self.fresh: deque[tuple[Scene, Journey]] = deque()
-        self.stale: deque[tuple[Scene, Journey]] = deque()
-
-    def arrive(self, move: Move, journey: Journey) -> None:
+    def arrive(move: Move, journey: Journey) -> None:
         """Add every outcome of a move."""
-        tracked = self.renderer.script.facts.tracked
         if tracked or move.mark:
             journey = journey.copy()
             move = journey.follow(move, tracked)
-        for number, (probability, scene) in enumerate(self.renderer.outcomes(move, journey.cells)):
-            self.result.stochastic |= probability < 1
-            if number >= self.limit or len(self.states) >= self.limit:
-                self.result.complete = False
+        for number, (probability, scene) in enumerate(renderer.outcomes(move, journey.cells)):
+            result.stochastic |= probability < 1
+            if number >= limit or len(states) >= limit:
+                result.complete = False
                 break
-            self._add(scene, journey.after(scene))
+            result.shown.update(scene.passages)
+            after = journey.after(scene)
+            state = (scene.text, scene.moves, scene.rule, after.key)
+            page = (scene.text, scene.actions, scene.rule)
+            if state not in states:
+                (stale if page in pages else fresh).append((scene, after))
+                if page not in pages:
+                    result.faces.append(face_of(scene))
+            states.add(state)
+            pages.add(page)
 
-    def _add(self, scene: Scene, journey: Journey) -> None:
-        self.result.shown.update(scene.passages)
-        state = (scene.text, scene.moves, scene.rule, journey.key)
-        if state in self.states:
-            return
-        self.states.add(state)
-        page = (scene.text, scene.actions, scene.rule)
-        if page in self.pages:
-            self.stale.append((scene, journey))
-            return
-        self.pages.add(page)
-        self.result.faces.append(self.face_of(scene))
-        self.fresh.append((scene, journey))
+    arrive(renderer.opening, Journey())
+    while (fresh or stale) and len(states) < limit:
+        scene, journey = (fresh or stale).popleft()
+        for move in scene.moves:
+            arrive(move, journey)
+        if progress:
+            progress(len(states))
+    result.states = len(states)
+    result.complete &= not fresh and not stale
+    return result
 
 
 # --- cells that matter

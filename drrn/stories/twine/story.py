@@ -18,15 +18,8 @@ LONGEST_PASSAGE = 1_500_000  # characters; also the limit of a rendered page
 LONGEST_NAME = 500
 
 # Passages that are not pages.
-SPECIAL = frozenset(
-    "StoryTitle StoryAuthor StorySubtitle StoryMenu StoryInit StorySettings StoryIncludes "
-    "StoryData StoryCaption StoryBanner StoryInterface StoryShare StoryDisplayTitle StoryMetadata "
-    "MenuOptions MenuShare MenuStory PassageHeader PassageFooter PassageReady PassageDone".split()
-)
-NO_PAGE_TAGS = frozenset(
-    "script stylesheet annotation widget "
-    "Twine.image Twine.private Twine.system Twine.audio Twine.video".split()
-)
+SPECIAL = frozenset(RECOGNITION["special_passages"].split())
+NO_PAGE_TAGS = frozenset(RECOGNITION["no_page_tags"].split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import re
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts
-from drrn.stories.twine.twine1.functions import FUNCTIONS, TRACKED, random_floor
+from drrn.stories.twine.twine1.functions import FUNCTIONS, TRACKED
 from drrn.stories.twine.values import ASSIGNMENTS, BINARY, Value
 
 LONGEST = 10_000  # characters of one expression
@@ -35,8 +35,6 @@ LEVELS = {sign: level for level, row in enumerate([["||"], ["&&"], *BINARY]) for
 LOGICAL = 2  # levels of || and &&, which stop early
 CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None, "undefined": None}
 CONSTANTS["NaN"] = js.NAN
-RANDOM = ("Math.random", "(", ")", "*")
-ONLY_FLOOR = "write random(1, 6), either(…) or Math.floor(Math.random() * 6)"
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
 ESCAPES = {"n": "\n", "t": "\t", "r": "", "b": "", "f": "", "v": "", "0": ""}
 
@@ -113,12 +111,6 @@ class _Parser:
     def accept(self, *signs: str) -> str:
         return self.next() if self.sign in signs else ""
 
-    def _accept_all(self, texts: tuple[str, ...]) -> bool:
-        following = self.tokens[self.position : self.position + len(texts)]
-        is_next = tuple(text for _, text in following) == texts
-        self.position += len(texts) if is_next else 0
-        return is_next
-
     def expect(self, sign: str) -> None:
         if not self.accept(sign):
             raise ExpressionError(f"expected {sign!r} before {self.sign or 'the end'!r}")
@@ -137,7 +129,9 @@ class _Parser:
         return steps[0] if len(steps) == 1 else lambda page: [step(page) for step in steps][-1]
 
     def assignment(self) -> Expression:
-        self._enter()
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError(f"more than {DEEPEST} nested brackets")
         is_variable = self.kind == "variable"
         if is_variable and self.tokens[self.position + 1][1] in ASSIGNMENTS:
             expression = self._assign(self.next(), self.next())
@@ -145,11 +139,6 @@ class _Parser:
             expression = self._conditional()
         self.depth -= 1
         return expression
-
-    def _enter(self) -> None:
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise ExpressionError(f"more than {DEEPEST} nested brackets")
 
     def _assign(self, variable: str, sign: str) -> Expression:
         outer = self.target
@@ -247,13 +236,11 @@ class _Parser:
             if name in CONSTANTS:
                 return _constant(CONSTANTS[name])
             raise ExpressionError(f"the name {name!r} is not known")
-        if name == "Math.floor" and self._accept_all(RANDOM):
-            return self._random_floor()
         arguments = self._arguments(")")
         if name == "prompt":
             return self._prompt(arguments)
         if name not in FUNCTIONS:
-            hint = f": {ONLY_FLOOR}" if name == "Math.random" else ""
+            hint = ": write random(1, 6) or either(…)" if name == "Math.random" else ""
             raise ExpressionError(f"the function {name}() is not supported{hint}")
         if name in TRACKED:
             self.facts.tracked.add(TRACKED[name])
@@ -268,16 +255,6 @@ class _Parser:
         if self.target in self.answers:
             return _constant(self.answers[self.target])
         return arguments[1] if len(arguments) > 1 else _constant(DEFAULT_ANSWER)
-
-    def _random_floor(self) -> Expression:
-        """Parse the rest of `Math.floor(Math.random() * count)`."""
-        self.facts.chance = True
-        self._enter()
-        count = self.unary()
-        self.depth -= 1
-        if not self.accept(")"):
-            raise ExpressionError(f"Math.random() is not supported: {ONLY_FLOOR}")
-        return lambda page: random_floor(page, count(page))
 
     def _member(self, owner: Expression) -> Expression:
         name = self.next()

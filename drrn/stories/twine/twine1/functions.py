@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from drrn.errors import InputError
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.values import Value
@@ -38,17 +37,6 @@ def visited_tag(page: Page, arguments: Sequence[Value]) -> Value:
     required = set(" ".join(js.string(argument) for argument in arguments).split())
     names = [name for name, tags in page.tags.items() if required <= set(tags)]
     return sum(_integer(page.read(f"visited {name}")) for name in names)
-
-
-def random_floor(page: Page, count: Value) -> Value:
-    """`Math.floor(Math.random() * count)`."""
-    number = js.numeric(count)
-    if not isinstance(number, int) or number < 0:
-        raise InputError(
-            f'passage "{page.passage}": Math.floor(Math.random() * n) needs a whole number n, '
-            f"not {js.string(count)[:40]}"
-        )
-    return page.draw(number)
 
 
 def parameter(page: Page, arguments: Sequence[Value]) -> Value:

@@ -274,7 +274,7 @@ class Reader:
         branches = block.branches
         first = branches[0][1]
         if block.kind == "silently":
-            self.add(lambda page: discard(page.capture(first)))
+            self.add(lambda page: page.capture(first))
         elif block.kind == "nobr":
             self.add(first)
         else:
@@ -300,10 +300,6 @@ def _run_first_true(page: Page, branches: list[tuple[Expression, Node]]) -> None
             return
 
 
-def discard(_: object) -> None:
-    """Return nothing, as a node does."""
-
-
 def shortened(source: str) -> str:
     source = " ".join(source.split())
     return source if len(source) <= 60 else source[:57] + "…" + source[-2:]
@@ -316,7 +312,7 @@ def shortened(source: str) -> str:
 def _set(reader: Reader, arguments: str, source: str) -> None:
     expression = reader.expression(arguments, source)
     if expression is not None:
-        reader.add(lambda page: discard(expression(page)))
+        reader.add(expression)
 
 
 @macro("forget")
@@ -370,15 +366,15 @@ def _display(reader: Reader, arguments: str, source: str) -> None:
     elif name not in reader.names:
         name = f"({name})"
     target = reader.target(name, source, "shows")
-    if target is not None:
-        where = target
+    if target is None:
+        return
 
-        def node(page: Page) -> None:
-            name = where(page)
-            if name in page.script:  # else the play is lenient
-                page.display(name)
+    def node(page: Page) -> None:
+        name = target(page)
+        if name in page.script:  # else the play is lenient
+            page.display(name)
 
-        reader.add(node)
+    reader.add(node)
 
 
 def _display_short(reader: Reader, name: str, arguments: str, source: str) -> None:

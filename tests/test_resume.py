@@ -1,4 +1,4 @@
-"""Runs that go on: to more rounds, from Python, and agents that are kept without their run."""
+"""Resumed runs: more rounds, from Python, and agents that are saved without their run."""
 
 import json
 
@@ -11,8 +11,18 @@ from drrn.runs.trainer import rescheduled
 from drrn.settings import Settings
 from tests.runs import FEW, resume_command, train
 
-MADE = ("evaluations.csv", "metrics.jsonl", "model.safetensors", "vocabulary.json", "checkpoint.safetensors",
-        "config.json", "hashes.json", "README.md", "reference_scores.json", "curve.png")  # fmt: skip
+MADE = (
+    "evaluations.csv",
+    "metrics.jsonl",
+    "model.safetensors",
+    "vocabulary.json",
+    "checkpoint.safetensors",
+    "config.json",
+    "hashes.json",
+    "README.md",
+    "reference_scores.json",
+    "curve.png",
+)
 
 
 @pytest.mark.usefixtures("real_curves")

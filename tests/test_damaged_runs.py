@@ -1,4 +1,4 @@
-"""Runs that were killed as they began or whose files were damaged afterwards: nothing passes unseen."""
+"""Runs that were killed at their start or whose files were changed afterwards: damage is detected."""
 
 import json
 import struct

@@ -1,4 +1,4 @@
-"""What others wrote does not steer the reader's terminal; commands that are cut short end quietly."""
+"""Texts of others do not control the terminal; commands that are interrupted end quietly."""
 
 import json
 import os
