@@ -54,8 +54,8 @@ def opener_for(name: str) -> Opener:
     suite, colon, _ = name.partition(":")
     if colon and suite in SUITES:
         return SUITE
-    known = registry.is_object(name) or name in registry.registered("game")
-    return FACTORY if known else STORY
+    is_factory = registry.is_object(name) or name in registry.registered("game")
+    return FACTORY if is_factory else STORY
 
 
 def is_suite(name: str) -> bool:

@@ -332,14 +332,7 @@ class Trainer:
         options["recipe"] = config.get("recipe")
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
-        done = trainer.round
-        rounds = settings.run.rounds
-        if rounds < done:
-            raise InputError(
-                f"{folder}: the run has {done} rounds; resume it with more, not {rounds}"
-            )
-        if names := rescheduled(before, settings, done):
-            log.warning(RESCHEDULED, folder, before.run.rounds, ", ".join(names), rounds)
+        _check_rounds(run.folder, before, trainer)
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
         return trainer
@@ -404,6 +397,16 @@ class Trainer:
         if self.scale:
             self.scale.restore(state["scale"])
         self.round = state["round"]
+
+
+def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
+    """Refuse fewer rounds than are done; warn if the new number changes past schedules."""
+    done = trainer.round
+    rounds = trainer.settings.run.rounds
+    if rounds < done:
+        raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
+    if names := rescheduled(before, trainer.settings, done):
+        log.warning(RESCHEDULED, folder, before.run.rounds, ", ".join(names), rounds)
 
 
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:

@@ -140,12 +140,12 @@ class SuiteChoice:
 
     suite: Suite
     game: str  # as the suite names it, or the path of its file
-    given: Mapping[str, Any]  # options without the defaults
+    values: Mapping[str, Any]  # of the options in the name
 
     @property
     def name(self) -> str:
         """The name that opens it again, with sorted options."""
-        options = "&".join(f"{key}={value}" for key, value in sorted(self.given.items()))
+        options = "&".join(f"{key}={value}" for key, value in sorted(self.values.items()))
         return f"{self.suite.name}:{self.game}{'?' if options else ''}{options}"
 
     @property
@@ -158,7 +158,7 @@ class SuiteChoice:
     def options(self) -> dict[str, Any]:
         """All options, with defaults."""
         defaults = {name: option.default for name, option in self.suite.options.items()}
-        return defaults | dict(self.given)
+        return defaults | dict(self.values)
 
     @property
     def fingerprint(self) -> str:

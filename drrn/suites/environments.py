@@ -120,8 +120,8 @@ class TwxEnvironment(Environment):
         try:
             self.env.load(game, ",".join(f"{key}={value}" for key, value in properties.items()))
         except ValueError as error:
-            known = str(error).partition("Known properties:")[2].strip(" .").split(", ")
-            hints = (did_you_mean(key, known) for key in properties if key not in known)
+            names = str(error).partition("Known properties:")[2].strip(" .").split(", ")
+            hints = (did_you_mean(key, names) for key in properties if key not in names)
             near = next(filter(None, hints), "")
             raise InputError(f"{suite.name}:{game}: {str(error).strip()}{near}") from error
 

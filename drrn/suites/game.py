@@ -163,7 +163,7 @@ class SuiteGame:
 
     @property
     def title(self) -> str:
-        options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.given.items()))
+        options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
         title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
         return f"{title} ({options})" if options else title
 

@@ -33,6 +33,7 @@ from drrn.lab.experiments.results import SWEEP, write, write_json
 from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
 from drrn.settings import POLICIES, Settings, all_settings, recipe, recipe_name, settings_for
+from drrn.vectors import open_vectors
 
 Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
 
@@ -147,6 +148,7 @@ def _range(setting: Setting, parts: re.Match[str]) -> list[Any]:
 
 # --- The sweep
 
+_open_vectors = cache(open_vectors)
 FINAL = 2  # evaluation after the last round, relative to that of a round
 
 
@@ -207,10 +209,8 @@ class Sweep:
     def __post_init__(self) -> None:
         end = min(self.tuning.end, self.report.end)
         if max(self.tuning.first, self.report.first) < end:
-            raise InputError(
-                f"{self.tuning} to choose by and {self.report} to report overlap: give others with "
-                "--first-seed or --first-report-seed"
-            )
+            overlap = f"{self.tuning} to choose by and {self.report} to report overlap"
+            raise InputError(f"{overlap}: give others with --first-seed or --first-report-seed")
         if both := sorted(self.overrides.keys() & self.grid.values.keys()):
             raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
 
@@ -239,7 +239,7 @@ class Sweep:
             hashes=self.hashes,
             commit=self.commit,
             device=self.device,
-            vectors=vectors_digest(vectors) if vectors else None,
+            vectors=_open_vectors(vectors).digest if vectors else None,
         )
 
     def jobs(self, budget: int | None, seed: int) -> tuple[list[Job], list[str]]:
@@ -303,14 +303,6 @@ class Sweep:
         # the form of a run's config.json
         config = {"recipe": recipe_name(paper=self.paper), "settings": best}
         write_json(self.root / "best.json", config)
-
-
-@cache
-def vectors_digest(path: str) -> str:
-    """Return the hash of a file of word vectors."""
-    from drrn.vectors import open_vectors
-
-    return open_vectors(Path(path)).digest
 
 
 class Scored(NamedTuple):

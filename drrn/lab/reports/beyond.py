@@ -276,8 +276,8 @@ def _parser_table(results: ResultSet, game: str) -> Table:
 def _agent_scores(results: ResultSet, game: str, job: Variant) -> list[str]:
     cells = []
     for policy in ("softmax", "greedy"):
-        cells.append(_percent_spread(_done(results, game, job, policy)))
-        cells.append(spread(_return(results, game, job, policy), 2))
+        cells.append(_percent_spread(_quests(results, game, job, "done", policy)))
+        cells.append(spread(_quests(results, game, job, "return", policy), 2))
     rows = [row for row in results.rows(game, job, ".quests") if row["final"]]
     return [*cells, _mean_steps(rows), minutes(results, game, job)]
 
@@ -299,26 +299,23 @@ def _percent_spread(value: Summary | None) -> str:
     return percent(value.mean) + ("" if value.sd is None else f" ({decimal(100 * value.sd)})")
 
 
-def _done(results: ResultSet, game: str, job: Variant, policy: str = "softmax") -> Summary | None:
-    """Return the share of quests done after the last round, exact if known."""
+def _quests(
+    results: ResultSet, game: str, job: Variant, column: str, policy: str = "softmax"
+) -> Summary | None:
+    """Summarise a column, `done` or `return`, after the last round, exact if known."""
     rows = results.final_rows(game, job, policy, ".quests")
-    exact = [row["exact_done"] for row in rows if row["exact_done"] is not None]
+    exact = [row[f"exact_{column}"] for row in rows if row[f"exact_{column}"] is not None]
+    if column == "return":
+        return summary(exact or results.scores(game, job, "return", policy=policy))
     return summary(exact or [row["done"] for row in rows])
-
-
-def _return(results: ResultSet, game: str, job: Variant, policy: str) -> Summary | None:
-    """Return the return after the last round, exact if known."""
-    rows = results.final_rows(game, job, policy, ".quests")
-    exact = [row["exact_return"] for row in rows if row["exact_return"] is not None]
-    return summary(exact or results.scores(game, job, "return", policy=policy))
 
 
 def on_par(results: ResultSet, game: str) -> list[str]:
     """Say whether DRRN with bags and BOW-DQN are on par, by softmax and by greedy play."""
     sentences = []
     for policy in ("softmax", "greedy"):
-        drrn = _return(results, game, DRRN_BAG, policy)
-        dqn = _return(results, game, plan.BOW_DQN, policy)
+        drrn = _quests(results, game, DRRN_BAG, "return", policy)
+        dqn = _quests(results, game, plan.BOW_DQN, "return", policy)
         if drrn is not None and dqn is not None:
             scores = f"{DRRN_BAG.label} {spread(drrn, 2)}, BOW-DQN {spread(dqn, 2)}"
             start = f"{results.title(game)}, return by {policy} play: {scores}"
@@ -342,7 +339,7 @@ def nearly_all(results: ResultSet, game: str) -> list[str]:
     """Say after how many steps the agents that read words in order complete nearly all quests."""
     sentences = []
     for job in (plan.DRRN_LSTM, plan.LSTM_DQN):
-        done = _done(results, game, job)
+        done = _quests(results, game, job, "done")
         if done is None:
             continue
         steps = _steps_until(results.rows(game, job, ".quests"))
@@ -388,8 +385,10 @@ def _suite_table(results: ResultSet, games: Sequence[str]) -> Table:
         rows.append([results.title(game), "random play", chance, "", "", won, "", ""])
         for job in results.jobs_of(game, plan.SUITE_JOBS):
             row: Cells = ["", job.label]
-            row += [spread(_return(results, game, job, each), 2) for each in SUITE_POLICIES]
-            done = _done(results, game, job, "best")
+            row += [
+                spread(_quests(results, game, job, "return", each), 2) for each in SUITE_POLICIES
+            ]
+            done = _quests(results, game, job, "done", "best")
             row.append(percent(done.mean if done else None, 0))
             row.append(_mean_steps(results.final_rows(game, job, "softmax", ".quests")))
             rows.append([*row, minutes(results, game, job)])

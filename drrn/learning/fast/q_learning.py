@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -184,14 +183,9 @@ def learn(states: Tower, actions: Tower, batches: Batches) -> NDArray[np.float32
     read = None if whole else torch.cat([taken, following], 2)
     nonterminal = np.asarray(after.mask.any(axis=-1))
     missing = np.where(after.mask | ~nonterminal[..., None], 0, -np.inf).astype(np.float32)
-
-    def tensor(array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(states.table.device)
-
-    penalties = tensor(missing)  # [K, R, B, A]
-    rewards = tensor(batches.rewards)
-    discounts = tensor(batches.discounts * nonterminal)
-    weights = tensor(batches.weights)
+    arrays = (batches.rewards, batches.discounts * nonterminal, batches.weights, missing)
+    tensors = [torch.from_numpy(array).to(states.table.device) for array in arrays]
+    rewards, discounts, weights, penalties = tensors  # [K, R, B], penalties [K, R, B, A]
     errors = torch.empty_like(rewards)
     for k in range(len(errors)):
         s = states.forward(pages[k])
@@ -209,9 +203,8 @@ def learn(states: Tower, actions: Tower, batches: Batches) -> NDArray[np.float32
         y = next_q.add_(penalties[k]).amax(2).mul_(discounts[k]).add_(rewards[k])
         error = torch.sub(y, (h_s[-1] * h_a[-1]).sum(2), out=errors[k])
         delta = (-error * weights[k]).unsqueeze(2)  # gradient of ½ (y - Q)² in Q
-        back_s = delta * h_a[-1]
         back_a = delta * h_s[-1]
-        states.backward(h_s, back_s, pages[k][:, :size])
+        states.backward(h_s, delta * h_a[-1], pages[k][:, :size])
         actions.backward(h_a, back_a, taken[k])
     result: NDArray[np.float32] = errors.cpu().numpy()
     return result
