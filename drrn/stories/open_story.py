@@ -22,13 +22,7 @@ from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import open_ink
-from drrn.stories.twine.native import (
-    complaint,
-    engine_differences,
-    foreign,
-    is_sugarcube,
-    read_script,
-)
+from drrn.stories.twine import native
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
 from drrn.stories.twine.rules import (
     Rules,
@@ -113,19 +107,19 @@ class _Opening:
         engine = self.spec.engine
         if engine == HOSTED:
             return self._hosted(story)
-        if reason := foreign(story):
+        if reason := native.foreign(story):
             if engine is None and has_mini_racer():
                 return self._hosted(story)
             cure = "leave out --engine native" if engine == NATIVE else INSTALL
             raise InputError(f"{self.file}: {reason}, which needs its own engine: {cure}")
-        script = read_script(story, dict(self.rules.inputs))
+        script = native.read_script(story, dict(self.rules.inputs))
         if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
             hint = ""
             if self._is_page and not has_mini_racer():
                 hint = f"\n  Its own engine can play all of it: {INSTALL}"
-            raise InputError(complaint(script) + hint)
+            raise InputError(native.complaint(script) + hint)
         return self._native(script)
 
     @property
@@ -158,7 +152,7 @@ class _Opening:
 
     def _is_ours(self, script: Script) -> bool:
         """Return whether our interpreter displays all pages like the engines of Twine 1."""
-        if script.problems or any(engine_differences(script.story)):
+        if script.problems or any(native.engine_differences(script.story)):
             return False
         if self._is_page and TWINE_2.search(self._text):
             return False
@@ -171,7 +165,7 @@ class _Opening:
             return False
         if self._is_page and SCRIPT.search(self._text):
             return True
-        if not script.story.format and not is_sugarcube(script):
+        if not script.story.format and not native.is_sugarcube(script):
             return False
         try:
             format_for(script.story)

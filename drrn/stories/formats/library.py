@@ -13,14 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import decode, home, read_bytes, write_atomically
-from drrn.stories.formats.file import (
-    LARGEST_FORMAT,
-    StoryFormat,
-    format_in,
-    format_key,
-    read_format,
-)
+from drrn.files import home, read_bytes, write_atomically
+from drrn.stories.formats.file import LARGEST_FORMAT, StoryFormat, format_key, read_format
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -160,8 +154,8 @@ def _format_files(folder: Path) -> list[Path]:
 
 
 def _add(path: Path, replace: bool) -> Addition:
+    story_format = read_format(path)
     data = read_bytes(path, LARGEST_FORMAT)
-    story_format = format_in(decode(data, str(path), "utf-8-sig"), str(path))
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
     try:
         before = target.read_bytes() if target.exists() else None

@@ -453,9 +453,8 @@ def paraphrase_file(sets: Mapping[str, Path], choice: bool | str, path: Path) ->
         return None
     if not sets:
         raise InputError(f'{path}: no paraphrases: add paraphrases = "FILE.tsv" to the TOML')
-    name = choice if isinstance(choice, str) else DEFAULT_SET
-    if not isinstance(choice, str) and len(sets) == 1:
-        name = next(iter(sets))
+    default = next(iter(sets)) if len(sets) == 1 else DEFAULT_SET
+    name = choice if isinstance(choice, str) else default
     if name not in sets:
         near = did_you_mean(name, sets)
         raise InputError(f'{path}: no paraphrases named "{name}".{near} Known: {", ".join(sets)}')

@@ -5,6 +5,7 @@ All are immutable, so that a state can be a dictionary key.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -97,7 +98,6 @@ def less(left: Value, right: Value) -> bool:
 
 
 def at_most(left: Value, right: Value) -> bool:
-    """`<=`: not the opposite of `>`, since NaN is neither."""
     if isinstance(left, str) and isinstance(right, str):
         return left <= right
     return numeric(left) <= numeric(right)
@@ -128,33 +128,20 @@ def remainder(left: Value, right: Value) -> Value:
 
 def check_size(value: Value) -> Value:
     """Return the value, or raise `GrowthError` if it exceeds the limits."""
-    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-        raise GrowthError(f"a text of more than {MOST_CHARACTERS:,} characters")
-    if isinstance(value, tuple):
-        _measure(value)
-    return value
-
-
-def _measure(items: tuple[Value, ...], depth: int = 1) -> tuple[int, int]:
-    """Return the number of items and of characters of a list, nested lists included."""
-    if depth > DEEPEST:
-        raise GrowthError(f"more than {DEEPEST} nested lists")
-    count = len(items)
+    items = 0
     characters = 0
-    for item in items if count <= MOST_ITEMS else ():
-        if isinstance(item, tuple):
-            more_items, more_characters = _measure(item, depth + 1)
-            count += more_items
-            characters += more_characters
-        elif isinstance(item, str):
-            characters += len(item)
-        if count > MOST_ITEMS:
-            break
-    if count > MOST_ITEMS or characters > MOST_CHARACTERS:
-        raise GrowthError(
-            f"a list of more than {MOST_ITEMS:,} items or {MOST_CHARACTERS:,} characters"
-        )
-    return count, characters
+    level: list[Value] = [value]
+    for _ in range(DEEPEST + 1):
+        characters += sum(len(item) for item in level if isinstance(item, str))
+        lists = [item for item in level if isinstance(item, tuple)]
+        items += sum(map(len, lists))
+        if characters > MOST_CHARACTERS or items > MOST_ITEMS:
+            limits = f"{MOST_CHARACTERS:,} characters or {MOST_ITEMS:,} items"
+            raise GrowthError(f"a text or list of more than {limits}")
+        if not lists:
+            return value
+        level = list(itertools.chain.from_iterable(lists))
+    raise GrowthError(f"more than {DEEPEST} nested lists")
 
 
 def _digits(value: float) -> str:
