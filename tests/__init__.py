@@ -1,5 +1,4 @@
-"""The tests. One thread each, before PyTorch is imported: the products are small, and the processes that run side by
-side would mostly wait for each other's threads."""
+"""The tests. PyTorch uses one thread: products are small, and parallel processes share the cores."""
 
 import os
 

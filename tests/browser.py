@@ -17,7 +17,7 @@ import pytest
 from tests.stories import FORK, REWARDS
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-EXPECTED = """
+EXPECTATIONS = """
 [[expect]]
 ending = "Island"
 odds = ">= 10 %"
@@ -27,13 +27,13 @@ best = ">= 20"
 
 
 def chromium_path() -> str | None:
-    """Return the path of the system's Chromium; None: Playwright uses its own."""
+    """Return the path of the system's Chromium, or None: Playwright uses the one it installs."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Yield a browser; skip the test if there is none."""
+    """Yield a browser; skips the test if none is installed."""
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         try:
@@ -41,7 +41,7 @@ def chromium() -> Iterator[Any]:
                 executable_path=chromium_path(), args=["--no-sandbox"]
             )
         except sync_api.Error as error:
-            pytest.skip(f"no Chromium that can be started: {str(error).splitlines()[0]}")
+            pytest.skip(f"Chromium does not start: {str(error).splitlines()[0]}")
         yield browser
         browser.close()
 
@@ -101,7 +101,7 @@ class PageServer:
 
 def small_story() -> list[dict[str, Any]]:
     """Return a story and its TOML as files to drop on the page."""
-    toml = f'story = "sea.twee"\ntitle = "The Grey Sea"\n{REWARDS}{EXPECTED}'
+    toml = f'story = "sea.twee"\ntitle = "The Grey Sea"\n{REWARDS}{EXPECTATIONS}'
     story = ":: StoryTitle\nThe Grey Sea\n\n" + FORK
     return [
         {"name": "sea.twee", "mimeType": "text/plain", "text": story},
@@ -117,7 +117,7 @@ DROP_FILES = """files => {
   }
 }"""
 
-# Texts whose contrast with their background is below 4.5, or 3 if they are large (WCAG, AA).
+# JavaScript: texts whose contrast with their background is below 4.5, or 3 if large (WCAG, AA).
 LOW_CONTRAST_TEXTS = """() => {
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = (colour) => {
@@ -136,7 +136,7 @@ LOW_CONTRAST_TEXTS = """() => {
   const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
   const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const found = [];
+  const texts = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
@@ -147,12 +147,12 @@ LOW_CONTRAST_TEXTS = """() => {
     const pair = [light(over(rgba(style.color), under)), light(under)].sort((a, b) => b - a);
     const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
     const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.6 && style.fontWeight >= 700);
-    if (contrast < (large ? 3 : 4.5)) found.push(`${words.slice(0, 40)}: ${contrast.toFixed(2)}`);
+    if (contrast < (large ? 3 : 4.5)) texts.push(`${words.slice(0, 40)}: ${contrast.toFixed(2)}`);
   }
-  return found;
+  return texts;
 }"""
 
-# Controls without a name for screen readers.
+# JavaScript: controls without a name for screen readers.
 UNNAMED_CONTROLS = """() => [...document.querySelectorAll("a[href], button, input, select, summary")].filter((element) => {
   if (!element.checkVisibility() || element.closest("svg")) return false;
   const labels = [...(element.labels || [])].map((label) => label.textContent).join("");

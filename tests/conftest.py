@@ -1,4 +1,4 @@
-"""What the tests share: the folder of other people's games, where it is present, and small stories."""
+"""Fixtures shared by all tests: data folders, small stories, stand-ins for other people's games."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 import drrn
+from drrn.game.contract import Game
 from drrn.runs.curve import draw_run
-from drrn.stories.twine.story_game import StoryGame
 from tests.experiment_jobs import InProcessWorkers
 from tests.imitation import add_imitation, write_clone
-from tests.paper_games import ABSENT, SHARED
+from tests.paper_games import PAPER_GAMES_FOLDER
 from tests.stories import FORK, REWARDS
 
-Story = Callable[..., StoryGame]
+Story = Callable[..., Game]
 
-settings.register_profile(
-    "drrn", deadline=None
-)  # an example that takes long on a busy machine is no failure
+settings.register_profile("drrn", deadline=None)  # a busy machine must not fail a property test
 settings.load_profile("drrn")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """One data folder for all tests, so that none writes to the user's and games are compiled once."""
+    """Data folder of all tests: none writes to the user's, and games are compiled once."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drrn.files"
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / "drrn.files"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder))
         yield folder
@@ -38,23 +39,25 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def placeholder_curves() -> Iterator[None]:
-    """A run's curve is a stand-in, since drawing one takes longer than a small run."""
+    """Replace the curve of a run by a placeholder: drawing takes longer than a small run."""
+
+    def write_placeholder(*arguments):
+        arguments[-1].write_bytes(b"no picture")
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "drrn.runs.curve.draw_run", lambda *given: given[-1].write_bytes(b"no picture")
-        )
+        patch.setattr("drrn.runs.curve.draw_run", write_placeholder)
         yield
 
 
 @pytest.fixture
 def real_curves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The curve is drawn after all."""
+    """Draw the curves of runs."""
     monkeypatch.setattr("drrn.runs.curve.draw_run", draw_run)
 
 
 @pytest.fixture(scope="module")
 def jobs_in_process() -> Iterator[None]:
-    """The jobs of a command are done in this process, not in ones of their own."""
+    """Run the jobs of a command in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("drrn.lab.experiments.workers.Processes", InProcessWorkers)
         yield
@@ -62,16 +65,17 @@ def jobs_in_process() -> Iterator[None]:
 
 @pytest.fixture
 def shared_games() -> Path:
-    if not SHARED.is_dir():
-        pytest.skip(ABSENT)
-    return SHARED
+    """Folder of the paper's games; skips the test if they are missing."""
+    if not PAPER_GAMES_FOLDER.is_dir():
+        pytest.skip("the paper's games are other people's work and not part of this repository")
+    return PAPER_GAMES_FOLDER
 
 
 @pytest.fixture
 def story(tmp_path: Path) -> Story:
-    """A game from Twee source (and, if given, a TOML), with the actions in the story's order unless asked."""
+    """Function that opens Twee source with an optional TOML, without shuffling unless requested."""
 
-    def opened(twee: str, toml: str | None = None, **options: bool) -> StoryGame:
+    def open_story(twee: str, toml: str | None = None, **options: Any) -> Game:
         path = tmp_path / "tale.twee"
         path.write_text(twee, encoding="utf-8")
         if toml is not None:
@@ -79,25 +83,25 @@ def story(tmp_path: Path) -> Story:
             path.write_text('story = "tale.twee"\n' + toml, encoding="utf-8")
         return drrn.make(path, **{"shuffle": False, **options})
 
-    return opened
+    return open_story
 
 
 @pytest.fixture
-def fork(story: Story) -> StoryGame:
-    """The small story with rewards, opened."""
+def fork(story: Story) -> Game:
+    """The small story with rewards, as a game."""
     return story(FORK, REWARDS, shuffle=True)
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data folder of the test's own."""
+    """A new data folder for one test."""
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 @pytest.fixture
 def shared_compile_cache(home: Path, session_home: Path) -> None:
-    """In the data folder of the test's own, games that other tests compiled need not be compiled again."""
+    """Let the new data folder use the games that other tests compiled."""
     (session_home / "cache").mkdir(parents=True, exist_ok=True)
     home.mkdir()
     (home / "cache").symlink_to(session_home / "cache")
@@ -105,40 +109,42 @@ def shared_compile_cache(home: Path, session_home: Path) -> None:
 
 @pytest.fixture
 def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A working folder of the test's own."""
+    """Make the test's temporary folder the current one."""
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
 def imitation(tmp_path: Path) -> Path:
-    """Something like a clone of the authors' repository."""
+    """An imitated clone of the authors' repository."""
     return write_clone(tmp_path / "text-games")
 
 
 @pytest.fixture(scope="session")
 def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of both games as they are added from the imitation."""
+    """Folder of both games, installed from the imitated clone."""
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder / "home"))
-        made, _ = add_imitation(write_clone(folder / "text-games"))
-        return made.path
+        origin, _ = add_imitation(write_clone(folder / "text-games"))
+        return origin.path
 
 
 @pytest.fixture
 def game_path(request: pytest.FixtureRequest) -> Callable[[str], str | Path]:
-    """What `make` opens for a name in a test's list: `FIXTURE/FILE` lies in the folder that the fixture gives."""
+    """Function that resolves FIXTURE/FILE to a file in the folder of that fixture."""
 
-    def found(name: str) -> str | Path:
+    def resolve(name: str) -> str | Path:
         folder, _, file = name.rpartition("/")
-        return request.getfixturevalue(folder) / file if folder else name
+        if not folder:
+            return name
+        return request.getfixturevalue(folder) / file
 
-    return found
+    return resolve
 
 
 @pytest.fixture
 def tale(tmp_path: Path) -> Path:
-    """A small story with rewards, to train on."""
+    """The TOML of a small story with rewards, to train on."""
     (tmp_path / "tale.twee").write_text(FORK)
     (tmp_path / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
     return tmp_path / "tale.toml"
@@ -146,25 +152,22 @@ def tale(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def import_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The current folder is the test's own; what is imported from there is forgotten afterwards."""
+    """Current folder from which a test imports modules; they are unloaded afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        places = [
-            getattr(sys.modules[name], "__file__", None),
-            *getattr(sys.modules[name], "__path__", []),
-        ]
-        if any(
-            str(tmp_path) in str(place) for place in places
-        ):  # a folder without __init__.py has no file
+        module = sys.modules[name]
+        file = getattr(module, "__file__", None)
+        folders = getattr(module, "__path__", [])  # a namespace package has no file
+        if any(str(tmp_path) in str(path) for path in [file, *folders]):
             del sys.modules[name]
 
 
 @pytest.fixture
 def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Small modules of ours stand where the suites of other people's games would be installed, and so does Java."""
+    """Put stand-ins for the suites, and for Java, on the import path and on PATH."""
     folder = Path(__file__).parent / "stand_ins"
     names = [path.stem for path in folder.glob("*.py")]
     for name in names:

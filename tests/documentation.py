@@ -1,4 +1,6 @@
-"""The pages of the documentation, cut into blocks of code, and a reader who does in a folder what a page says."""
+"""Code blocks of the documentation, and a reader that follows them in a folder."""
+
+from __future__ import annotations
 
 import importlib
 import re
@@ -6,103 +8,122 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from drrn.cli import main
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
-    r'^(?:<!-- (?P<told>[^\n]*?) -->\n)?```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^```$',
+    r"^(?:<!-- (?P<comment>[^\n]*?) -->\n)?"
+    r'```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^```$',
     re.M | re.S,
 )
 PASSAGE = re.compile(r"^:: (?P<name>[^\n]+)\n.*?(?=^:: |\Z)", re.M | re.S)
-NOT_RUN, RUN_WITH, NOT_COMPARED = "not run: ", "run with: ", "not compared: "
+
+# Comments before a block: why it is not run, smaller settings to run it with, why its output is not compared.
+NOT_RUN = "not run: "
+RUN_WITH = "run with: "
 
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code; what a comment before it tells of how it is run."""
+    """A code block, and the comment before it, which says how tests run it."""
 
     language: str
     title: str
-    told: str
+    comment: str
     text: str
 
     @property
-    def smaller(self):
-        """The settings that it is run with here, so that a test takes a moment."""
-        return self.told.removeprefix(RUN_WITH) if self.told.startswith(RUN_WITH) else ""
+    def smaller_settings(self) -> str:
+        """Settings with which a test runs the block quickly."""
+        if not self.comment.startswith(RUN_WITH):
+            return ""
+        return self.comment.removeprefix(RUN_WITH)
 
 
-def pages():
-    """README.md and every page of docs/."""
+def pages() -> list[Path]:
+    """Return README.md and every page of docs/."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def blocks_of(page):
-    found = BLOCK.finditer(page.read_text(encoding="utf-8"))
-    return [Block(b["language"], b["title"] or "", b["told"] or "", b["text"]) for b in found]
+def blocks_of(page: Path) -> list[Block]:
+    """Return the code blocks of a page."""
+    matches = BLOCK.finditer(page.read_text(encoding="utf-8"))
+    return [
+        Block(match["language"], match["title"] or "", match["comment"] or "", match["text"])
+        for match in matches
+    ]
 
 
 class Reader:
-    """Does what the blocks of a page say, one after the other, in the current folder."""
+    """Follows the blocks of a page, one after another, in the current folder."""
 
-    def __init__(self, capsys):
-        self.capsys, self.scope = capsys, {"__name__": "tutorial"}
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+        self.scope: dict[str, Any] = {"__name__": "tutorial"}
 
-    def follow(self, block):
-        if block.told.startswith(NOT_RUN):
+    def follow(self, block: Block) -> None:
+        """Write the file of a block, or run its Python code or its commands."""
+        if block.comment.startswith(NOT_RUN):
             return
         if block.title:
-            self.write(block)
+            self._write(block)
         elif block.language == "python":
             code = block.text
-            for name, value in re.findall(r"(\w+)=(\d+)", block.smaller):
+            for name, value in re.findall(r"(\w+)=(\d+)", block.smaller_settings):
                 code = re.sub(rf"\b{name}=\d+", f"{name}={value}", code)
             exec(compile(code, "tutorial", "exec"), self.scope)
         elif block.language == "console":
-            for command, shown in commands_of(block):
-                self.run(command, shown, block)
+            for command, lines in commands_of(block):
+                self._run(command, lines, block)
 
-    def write(self, block):
-        """A file as a block has it, with more at its end, or with some of its passages changed."""
-        name, _, how = block.title.partition(", ")
-        path, text = Path(name), block.text
-        if how == "added":
+    def _write(self, block: Block) -> None:
+        """Write a block's file; the title may say that it is appended or replaces some passages."""
+        name, _, mode = block.title.partition(", ")
+        path = Path(name)
+        text = block.text
+        if mode == "added":
             text = f"{path.read_text(encoding='utf-8')}\n\n{text}"
-        elif how == "changed passages":
-            changed = {passage["name"]: passage.group() for passage in PASSAGE.finditer(text)}
-            old = path.read_text(encoding="utf-8")
-            text = PASSAGE.sub(
-                lambda passage: changed.get(passage["name"], passage.group()).rstrip() + "\n\n", old
-            )
+        elif mode == "changed passages":
+            new_passages = {match["name"]: match.group() for match in PASSAGE.finditer(text)}
+
+            def replace(match: re.Match[str]) -> str:
+                return new_passages.get(match["name"], match.group()).rstrip() + "\n\n"
+
+            text = PASSAGE.sub(replace, path.read_text(encoding="utf-8"))
         path.write_text(text, encoding="utf-8")
-        sys.modules.pop(
-            path.stem, None
-        )  # each command would be a process of its own, and import it anew
+        sys.modules.pop(path.stem, None)  # a new process would import it again
         importlib.invalidate_caches()
 
-    def run(self, command, shown, block):
+    def _run(self, command: str, lines: list[str], block: Block) -> None:
+        """Run a command of drrn and compare its output with the lines on the page."""
         words = shlex.split(command, comments=True)
-        words, into = (words[: words.index(">")], words[-1]) if ">" in words else (words, None)
-        assert words[0] == "drrn", (
-            f"only commands of drrn are run here: say why not before {command}"
-        )
+        output_file = None
+        if ">" in words:
+            output_file = words[-1]
+            words = words[: words.index(">")]
+        assert words[0] == "drrn", f"only drrn is run: write why not before {command}"
         self.capsys.readouterr()
-        assert main([*words[1:], *block.smaller.split()]) == 0, command
-        printed = self.capsys.readouterr().out
-        if into:
-            Path(into).write_text(printed, encoding="utf-8")
-        for line in shown if not block.told else ():
+        assert main([*words[1:], *block.smaller_settings.split()]) == 0, command
+        output = self.capsys.readouterr().out
+        if output_file:
+            Path(output_file).write_text(output, encoding="utf-8")
+        if block.comment:
+            return
+        for line in lines:
             for part in filter(None, map(str.strip, line.split("…"))):
-                assert part in printed, f"{command} did not print {part!r} but\n{printed}"
+                assert part in output, f"{command} did not print {part!r} but\n{output}"
 
 
-def commands_of(block):
-    """Each command after a $, with the lines that the page shows below it."""
-    found = []
+def commands_of(block: Block) -> list[tuple[str, list[str]]]:
+    """Return each command after a $, with the lines below it."""
+    commands: list[tuple[str, list[str]]] = []
     for line in block.text.splitlines():
         if line.startswith("$ "):
-            found.append((line[2:], []))
-        elif found:
-            found[-1][1].append(line)
-    return found
+            commands.append((line[2:], []))
+        elif commands:
+            commands[-1][1].append(line)
+    return commands

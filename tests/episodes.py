@@ -1,4 +1,4 @@
-"""Hand-made and random episodes, and learners from returns."""
+"""Fixed and random episodes, and learners that learn from returns."""
 
 import numpy as np
 
@@ -38,14 +38,17 @@ def single_steps(states, menus, taken, rewards, next_states, next_menus):
 
 
 def steps_of(*episodes):
-    """Return steps of episodes: each a list of (state, menu, index taken, reward), and its last page."""
-    steps = [step for taken, _ in episodes for step in taken]
-    last = [number == len(taken) for taken, _ in episodes for number in range(1, len(taken) + 1)]
-    states, shown, places, rewards = zip(*steps, strict=True)
+    """Return steps of episodes: each a list of (state, menu, index of the action, reward), and its last page."""
+    steps = []
+    last = []
+    for transitions, _ in episodes:
+        steps += transitions
+        last += [number == len(transitions) for number in range(1, len(transitions) + 1)]
+    states, menus, indices, rewards = zip(*steps, strict=True)
     return Steps(
         states=np.array(states),
-        actions=Menus.of(shown),
-        taken=np.array(places),
+        actions=Menus.of(menus),
+        taken=np.array(indices),
         probabilities=np.full(len(steps), 0.5),
         rewards=np.array(rewards, np.float64),
         last=np.array(last),
@@ -54,35 +57,39 @@ def steps_of(*episodes):
     )
 
 
-def random_episodes(built, seed, episodes=12):
-    """Episodes on the pages of a small model, of one to four steps; some are stopped."""
-    chance = np.random.default_rng(seed)
-    states, actions = len(built.store.states), len(built.store.actions)
+def random_episodes(model, seed, episodes=12):
+    """Return episodes of one to four steps on the pages of a small model; some are truncated."""
+    generator = np.random.default_rng(seed)
+    states = len(model.store.states)
+    actions = len(model.store.actions)
 
-    def page():
-        return int(chance.integers(states)), chance.permutation(actions)[
-            : chance.integers(1, 4)
-        ].tolist()
+    def random_page():
+        state = int(generator.integers(states))
+        menu = generator.permutation(actions)[: generator.integers(1, 4)].tolist()
+        return state, menu
 
-    def episode():
-        pages = [page() for _ in range(chance.integers(1, 5))]
-        steps = [
-            (*here, int(chance.integers(len(here[1]))), float(chance.normal())) for here in pages
-        ]
-        return steps, (page() if chance.random() < 0.3 else (int(chance.integers(states)), []))
+    def random_episode():
+        pages = [random_page() for _ in range(generator.integers(1, 5))]
+        steps = []
+        for state, menu in pages:
+            index = int(generator.integers(len(menu)))
+            steps.append((state, menu, index, float(generator.normal())))
+        if generator.random() < 0.3:
+            return steps, random_page()
+        return steps, (int(generator.integers(states)), [])
 
-    return steps_of(*(episode() for _ in range(episodes)))
+    return steps_of(*(random_episode() for _ in range(episodes)))
 
 
-def return_learner(kind, built, **settings):
-    """A kind of `ReturnLearning`, as a run would have it."""
-    return kind(built, Settings.from_flat(**{**RETURNS, "replicas": len(built.seeds), **settings}))
+def return_learner(kind, model, **settings):
+    """Return a `ReturnLearning` of this kind with the settings of a run."""
+    return kind(model, Settings.from_flat(**{**RETURNS, "replicas": len(model.seeds), **settings}))
 
 
 def state_after_rounds(
     learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])
 ):
-    """What a model has learned after some rounds of episodes by chance: each replica has its own, by its seed."""
+    """Return the state of a model that learned from some rounds of random episodes, which depend on its seeds."""
     seeds = learning.model.seeds
     for number in range(rounds):
         learning.forget()

@@ -1,6 +1,10 @@
 """Helpers for jobs of experiments and sweeps."""
 
-from drrn.lab.experiments.workers import Workers, events_of
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from drrn.lab.experiments.workers import Event, Workers, events_of
 
 
 class InProcessWorkers(Workers):
@@ -9,7 +13,7 @@ class InProcessWorkers(Workers):
     attempts = 1
 
     def __init__(self, count):
-        self.stream = iter(())
+        self.stream: Iterator[Event] = iter(())
 
     def slots(self):
         return 1

@@ -1,4 +1,4 @@
-"""Small games that are won by exploring: a corridor with a far prize, and one whose pages are never the same twice."""
+"""Small games that reward exploration: a distant prize, pages that never repeat, hidden state."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ FURNITURE = (
 
 
 class Corridor:
-    """Rooms in a row: leaving any of them gives 5, the end of the corridor 20. By chance one episode in 3⁹ sees it."""
+    """Rooms in a row: leaving any pays 5, the last one 20. Random play reaches it once in 3⁹ episodes."""
 
-    name, max_steps = "corridor", 40
+    name = "corridor"
+    max_steps = 40
 
     def reset(self, seed=None):
         self.state = 0
@@ -42,9 +43,11 @@ class Corridor:
 
 
 class Unrepeated:
-    """A corridor that cannot be compiled, on every page of which one of thirty words is new."""
+    """A corridor that cannot be compiled: on every page one of thirty words is new."""
 
-    name, max_steps, rooms = "unrepeated", 40, 6
+    name = "unrepeated"
+    max_steps = 40
+    rooms = 6
 
     def __init__(self) -> None:
         self.random = random.Random()
@@ -67,14 +70,15 @@ class Unrepeated:
             return Observation("You are out in the rain.", (), 5.0)
         if self.room == self.rooms:
             return Observation("The treasure is yours.", (), 20.0)
-        number = f"room{self.room} " * 6  # what tells the rooms apart is not one word alone
+        number = f"room{self.room} " * 6  # several words distinguish the rooms
         return Observation(f"{number} {FURNITURE} {self.random.getrandbits(60):x}", DOORS)
 
 
 class Key:
-    """What was done at first shows on no later page, and decides the end: 10 with the key, 0 without."""
+    """The first action decides the ending, and no later page shows it: 10 with the key, 0 without."""
 
-    name, max_steps = "key", 10
+    name = "key"
+    max_steps = 10
 
     def reset(self, seed=None):
         self.state = (0, False)
@@ -103,9 +107,10 @@ class Key:
 
 
 class Treadmill:
-    """Staying gives 1 at every step, leaving 6 and the end; but an episode is stopped after its first step."""
+    """Staying pays 1 at every step, leaving pays 6 and ends; the step limit is 1."""
 
-    name, max_steps = "treadmill", 1
+    name = "treadmill"
+    max_steps = 1
 
     def reset(self, seed=None):
         self.state = "new"
@@ -128,9 +133,10 @@ class Treadmill:
 
 
 class ManyDoors:
-    """More doors than there is time to try: all are traps, and the way home costs little."""
+    """More doors than an agent can try: all lead to a bad ending, and going home costs little."""
 
-    name, max_steps = "many-doors", 5
+    name = "many-doors"
+    max_steps = 5
     doors = ("Go home.", *(f"Open door {number}." for number in range(300)))
 
     def reset(self, seed=None):

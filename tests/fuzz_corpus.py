@@ -1,4 +1,7 @@
-"""Good stories, expressions, TOMLs and settings, and the snippets that fuzz tests put into them."""
+"""Valid stories and TOMLs that fuzz tests mutate, and the snippets they insert."""
+
+import json
+from pathlib import Path
 
 GOOD_TWEE = """:: StoryTitle
 Tale
@@ -43,29 +46,6 @@ GOOD_TWINE_2 = """<tw-storydata name="Tale" startnode="1" format="">
 [[Go|End]]</tw-passagedata>
 <tw-passagedata pid="2" name="End" tags="">The end &lt;&lt;$x&gt;&gt;</tw-passagedata></tw-storydata>"""
 
-SNIPPETS = [
-    "<<", ">>", "[[", "]]", "][", "|", "->", "<-", '"', "'", "\\", "$x", "$gold", "$bag", "/%", "%/", "{{{",
-    "}}}", "<!--", "-->",
-    "<<if $x>>", "<<else>>", "<<elseif 1>>", "<<else if", "<<endif>>", "<<set $x = ",
-    "<<set $x = $x + $x + 'a'>>", "<<set $bag = [$bag, $bag]>>",
-    "<<print ", "<<print $x>>", "<<display 'Start'>>", "<<Start>>", "<<Wall $x 1>>", "<<choice ", "<<actions ",
-    "<<back 2 steps>>",
-    "<<back ", "<<return>>", "<<nobr>>", "<<endnobr>>", "<<silently>>", "<<endsilently>>", "<<remember $x = 2>>",
-    "<<forget $x>>",
-    "<<textinput $x>>", "<<button ", "<<$x>>", "[[Start]]", "[[Go|End]]", "[[a|$x]]", "[[b|End][$x += 1]]",
-    "[img[a][End]]",
-    "<set $x = '<<print $x>>'>", "<<set $x = '[[Go|End]]'>>", "<a data-passage='End'>", "</a>", "<br>",
-    "<script>", "</script>", "<p", "@@", "@@a:b;",
-    "&amp;", "&#", "&#99999999999;", "&#x", "\n", "\n:: ", "\n:: Start\n", "\n:: A [", "\n:: StoryData\n{", "\r",
-    "\t", "\u200b", "\ud7ff", "é", "İ", "²", "٣",
-    "0", "1e999", "9" * 5000, "(", ")", "[", "]", "{", "}", "random(1,", "either(", "visited(", "parameter(0)",
-    "Math.floor(Math.random()*",
-    " is not ", " to ", " and ", "++", "--", "? :",
-    "-" * 4, "((((" * 50, "<<if 1>>" * 60, "!" * 40, "." * 30, ".length", ".push(", ".join(",
-    "<div tiddler='a'>", "</div>", "<div ", "<tw-passagedata pid='1' name='", "</tw-passagedata>", "tags=", "\\n",
-    "\\s",
-]  # fmt: skip
-
 GOOD_TOML = """title = "The Tale"
 story = "tale.twee"
 step_reward = -0.1
@@ -102,27 +82,8 @@ ending = "End"
 odds = "> 0"
 """
 
-TOML_SNIPPETS = [
-    "= ", "[[ending]]", "[[event]]", "[[expect]]", "[training]", "[inputs]", "nan", "inf", "-inf", "1e999", "true",
-    "[]",
-    "{}", '""', "0", "-1", "9" * 40, "1979-05-27T07:32:00Z", "'", '"', '\\', "\n", "#", "where = ", "regex = '(a+)+$'",
-    "regex = '['", "passage = 'Nowhere'", "reward = ", "alpha = 'x'", "rounds = 0", "story = '../x.twee'",
-    "max_steps = 0",
-    "drop = '('", "drop = [1]", "where = '$x = '", "where = '(((('", "\u200b", "\x00", "é", "İ", "x = [" * 40,
-    "title = 5",
-    "paraphrases = 'x.tsv'", "a.b.c = 1", "[a.b]", "{ passage = 'End' }", "odds = ", "reward = '10'", "turns = 3",
-]  # fmt: skip
-
-JSON_SNIPPETS = [
-    "{", "}", "[", "]", ",", ":", '"', "null", "true", "-1", "0", "1e999", "NaN", "Infinity", "9" * 30, '"x"',
-    "[" * 2000,
-    "\\ud800", "\x00", "\xff", '"rounds": 2', '"hidden": "six"', '"replicas": 3', '"model": "table"',
-    '"model": "a:b"', '"seed": -1',
-]  # fmt: skip
-
-TOKENS = (
-    "$x $y $list 0 1 2.5 'a' \"b\" true false null + - * / % == != === < > <= >= && || ! is not to and or eq neq "
-    "gt ( ) [ ] , ; . ? : = += ++ -- .length .indexOf( .push( .join( .concat( .slice( .substring( .charAt( "
-    ".toUpperCase() random( either( visited( visitedTag( turns() previous() passage() parameter( Math.floor( "
-    "Math.random()* Math.max( Math.abs( parseInt( Number( String( prompt( foo eval( __import__("
-).split()
+_snippets = json.loads((Path(__file__).parent / "fuzz_snippets.json").read_text(encoding="utf-8"))
+TOKENS = _snippets["tokens"]  # of expressions
+SNIPPETS = [*_snippets["twee"], "9" * 5000, "((((" * 50, "<<if 1>>" * 60, "!" * 40, "." * 30]
+TOML_SNIPPETS = [*_snippets["toml"], "9" * 40, "x = [" * 40]
+JSON_SNIPPETS = [*_snippets["json"], "9" * 30, "[" * 2000]

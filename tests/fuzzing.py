@@ -1,8 +1,9 @@
-"""What fuzz tests are made of: good stories, expressions, TOMLs and run folders, how they are mutated, and what must
-hold of whatever comes of it: it works, or one clear sentence says why not.
+"""Fuzz tests: mutated stories, expressions, TOMLs, Ink files and run folders work or fail with one sentence.
 
-    python -m tests.fuzzing MINUTES [SEED]     as scripts/fuzz calls it
+python -m tests.fuzzing MINUTES [SEED]     as scripts/fuzz calls it
 """
+
+from __future__ import annotations
 
 import argparse
 import contextlib
@@ -15,7 +16,11 @@ import struct
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import drrn
 from drrn import InputError
@@ -39,65 +44,70 @@ from tests.ink_stories import STALL
 from tests.runs import SMALL, SMALL_STRONG
 from tests.stories import FORK, REWARDS
 
-WHAT = """Mutate stories, expressions, TOMLs, Ink and run folders for so many minutes. Each case must work, or be
-refused in one sentence; those that do neither are kept in a folder, which is named, and the exit code is 1."""
+DESCRIPTION = """Mutate stories, expressions, TOMLs, Ink files and run folders for some minutes. Each case must
+work or fail with one sentence. Other cases are saved in a folder, which is printed; then the exit code is 1."""
+CASE_SECONDS = 30  # CPU time
+
+Cut = tuple[float, int, str]  # position as a fraction, length, replacement
 
 
-def mutate(text, cuts):
-    """The text with some of it cut out and snippets put in."""
-    for place, length, snippet in cuts:
-        at = int(place * len(text))
-        text = text[:at] + snippet + text[at + length :]
+def mutate(text: str, cuts: Iterable[Cut]) -> str:
+    """Return the text with parts replaced by snippets."""
+    for fraction, length, snippet in cuts:
+        start = int(fraction * len(text))
+        text = text[:start] + snippet + text[start + length :]
     return text
 
 
-def flip_bytes(data, flips):
-    data = bytearray(data)
-    for place, byte in flips:
-        data[int(place * (len(data) - 1))] = byte
-    return bytes(data)
+def flip_bytes(data: bytes, flips: Iterable[tuple[float, int]]) -> bytes:
+    """Return the data with some bytes replaced; positions are fractions."""
+    result = bytearray(data)
+    for fraction, byte in flips:
+        result[int(fraction * (len(result) - 1))] = byte
+    return bytes(result)
 
 
-def play(path, within=None, **options):
-    """Fifty random steps, or the one clear error."""
+def play(path: Path, error_prefix: Path | None = None, **options: Any) -> None:
+    """Play fifty random steps, or check that the error starts with the path."""
     try:
         game = drrn.make(path, **options)
-        choose = random.Random(0)
-        observation = game.reset(0)
+        generator = Random(0)
+        page = game.reset(0)
         assert fingerprint_of(game) == fingerprint_of(game)
         for _ in range(50):
-            assert isinstance(observation.text, str)
-            assert all(action.strip() for action in observation.actions)
-            observation = (
-                game.reset()
-                if observation.ended
-                else game.step(choose.randrange(len(observation.actions)))
-            )
+            assert isinstance(page.text, str)
+            assert all(action.strip() for action in page.actions)
+            if page.ended:
+                page = game.reset()
+                continue
+            page = game.step(generator.randrange(len(page.actions)))
     except InputError as error:
-        assert str(error).startswith(str(within or path)), error
+        assert str(error).startswith(str(error_prefix or path)), error
 
 
-def random_cuts(chance, snippets, most=5):
-    """Where to cut, how much of it, and what to put in."""
+def random_cuts(generator: Random, snippets: Sequence[str], limit: int = 5) -> list[Cut]:
+    """Return one to `limit` random cuts."""
     cuts = []
-    for _ in range(chance.randint(1, most)):
-        put_in = "".join(chance.choices(snippets, k=chance.randint(0, 3)))
-        cuts.append((chance.random(), chance.choice((0, 0, 1, 3, 30)), put_in))
+    for _ in range(generator.randint(1, limit)):
+        snippet = "".join(generator.choices(snippets, k=generator.randint(0, 3)))
+        cuts.append((generator.random(), generator.choice((0, 0, 1, 3, 30)), snippet))
     return cuts
 
 
-def random_flips(chance):
-    return [(chance.random(), chance.randrange(256)) for _ in range(chance.randint(1, 5))]
+def random_flips(generator: Random) -> list[tuple[float, int]]:
+    """Return one to five random replacements of bytes."""
+    count = generator.randint(1, 5)
+    return [(generator.random(), generator.randrange(256)) for _ in range(count)]
 
 
-def check_expression(source):
-    """An expression has a value, or says in a few words why not."""
+def check_expression(source: str) -> None:
+    """Check that an expression has values, or that the error is short."""
     try:
         expression = parse(source, Facts())
     except ExpressionError as error:
         assert 0 < len(str(error)) < 200
         return
-    cells = {"$x": 7, "$y": "text", "$list": (1, "b", (True, None))}
+    cells: dict[str, js.Value] = {"$x": 7, "$y": "text", "$list": (1, "b", (True, None))}
     page = Page("Here", {}, {"Here": ("a",)}, cells, lambda outcomes: outcomes - 1)
     for _ in range(3):
         try:
@@ -108,56 +118,59 @@ def check_expression(source):
         hash(value)
 
 
-# --- targets: each makes something of a folder and a generator, and checks it
+# Targets: each writes a mutated case into a folder and checks it.
 
 
-def a_story(folder, chance):
-    good, name = chance.choice(
-        [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")]
-    )
+def fuzz_story(folder: Path, generator: Random) -> None:
+    files = [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")]
+    text, name = generator.choice(files)
     path = folder / name
-    text = mutate(good, random_cuts(chance, SNIPPETS)).encode("utf-8", "surrogatepass")
-    path.write_bytes(flip_bytes(text, random_flips(chance)) if chance.random() < 0.3 else text)
-    play(path, lenient=chance.random() < 0.6)
-    if chance.random() < 0.1:
-        command(["inspect", str(path), "--limit", "100", "--json", "--lenient"])
+    _write_mutated(path, text, random_cuts(generator, SNIPPETS), generator, flip_probability=0.3)
+    play(path, lenient=generator.random() < 0.6)
+    if generator.random() < 0.1:
+        check_command(["inspect", str(path), "--limit", "100", "--json", "--lenient"])
 
 
-def an_expression(_, chance):
-    check_expression(" ".join(chance.choices(TOKENS, k=chance.randint(1, 14))))
+def fuzz_expression(folder: Path, generator: Random) -> None:
+    check_expression(" ".join(generator.choices(TOKENS, k=generator.randint(1, 14))))
 
 
-def a_toml(folder, chance):
+def fuzz_toml(folder: Path, generator: Random) -> None:
     (folder / "tale.twee").write_text(GOOD_TWEE)
     path = folder / "tale.toml"
-    text = mutate(GOOD_TOML, random_cuts(chance, TOML_SNIPPETS, 3)).encode("utf-8", "surrogatepass")
-    path.write_bytes(flip_bytes(text, random_flips(chance)) if chance.random() < 0.2 else text)
-    play(path, lenient=chance.random() < 0.8, within=folder)
-    if chance.random() < 0.1:
-        command(["test", str(path), "--games", "5", "--lenient"])
+    cuts = random_cuts(generator, TOML_SNIPPETS, 3)
+    _write_mutated(path, GOOD_TOML, cuts, generator, flip_probability=0.2)
+    play(path, lenient=generator.random() < 0.8, error_prefix=folder)
+    if generator.random() < 0.1:
+        check_command(["test", str(path), "--games", "5", "--lenient"])
 
 
-def an_ink_story(folder, chance):
+def fuzz_ink(folder: Path, generator: Random) -> None:
     path = folder / "tale.json"
-    text = mutate(json.dumps(STALL), random_cuts(chance, JSON_SNIPPETS, 2)).encode(
-        "utf-8", "surrogatepass"
-    )
-    path.write_bytes(flip_bytes(text, random_flips(chance)) if chance.random() < 0.3 else text)
+    cuts = random_cuts(generator, JSON_SNIPPETS, 2)
+    _write_mutated(path, json.dumps(STALL), cuts, generator, flip_probability=0.3)
     play(path)
 
 
-def a_run_folder(folder, chance):
-    """A run some of whose files were damaged: every command works, or says in one sentence what is wrong."""
-    good = chance.choice(good_runs())
+def _write_mutated(
+    path: Path, text: str, cuts: list[Cut], generator: Random, flip_probability: float
+) -> None:
+    data = mutate(text, cuts).encode("utf-8", "surrogatepass")
+    if generator.random() < flip_probability:
+        data = flip_bytes(data, random_flips(generator))
+    path.write_bytes(data)
+
+
+def fuzz_run(folder: Path, generator: Random) -> None:
+    """Damage some files of a run, and run two commands on it."""
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
-    shutil.copytree(good, run)
-    if chance.random() < 0.6:
-        (run / "hashes.json").unlink()  # which would find every damage first
-    for path in chance.sample(
-        sorted(path for path in run.iterdir() if path.is_file()), chance.randint(1, 2)
-    ):
-        damage(path, chance)
+    shutil.copytree(generator.choice(good_runs()), run)
+    if generator.random() < 0.6:
+        (run / "hashes.json").unlink()  # it would reveal every damage first
+    files = sorted(path for path in run.iterdir() if path.is_file())
+    for path in generator.sample(files, generator.randint(1, 2)):
+        damage(path, generator)
     commands = [
         ["ask", str(run), "--state", "The sea", "--action", "Go out.", "--action", "x"],
         ["evaluate", str(run), "--episodes", "1"],
@@ -166,36 +179,37 @@ def a_run_folder(folder, chance):
         ["watch", str(run), "--seconds", "0", "--seed", "1", "--episodes", "1"],
         ["train", "--resume", str(run), "--rounds", "2"],
     ]
-    if not is_large(run / "config.json"):
-        for each in chance.sample(commands, 2):
-            command(each)
+    if not has_large_settings(run / "config.json"):
+        for command in generator.sample(commands, 2):
+            check_command(command)
 
 
-def damage(path, chance):
-    """A file that is cut, flipped, mutated, emptied, swapped or gone."""
-    data, kind = path.read_bytes(), chance.randrange(9)
+def damage(path: Path, generator: Random) -> None:
+    """Truncate, flip, replace, delete or mutate a file."""
+    data = path.read_bytes()
+    kind = generator.randrange(9)
     if kind == 0:
-        path.write_bytes(data[: int(chance.random() * len(data))])
+        path.write_bytes(data[: int(generator.random() * len(data))])
     elif kind == 1 and data:
-        path.write_bytes(flip_bytes(data, random_flips(chance)))
+        path.write_bytes(flip_bytes(data, random_flips(generator)))
     elif kind == 2:
-        path.write_bytes(chance.choice([b"", b"{}", b"[]", b"null", b"\xff\xfe", b"PK\x03\x04"]))
+        path.write_bytes(generator.choice([b"", b"{}", b"[]", b"null", b"\xff\xfe", b"PK\x03\x04"]))
     elif kind == 3:
         path.unlink()
     elif kind == 4:
-        path.write_bytes(chance.choice(sorted(path.parent.iterdir())).read_bytes())
+        path.write_bytes(generator.choice(sorted(path.parent.iterdir())).read_bytes())
     elif kind == 5:
-        text = mutate(data.decode("latin-1"), random_cuts(chance, JSON_SNIPPETS, 3))
+        text = mutate(data.decode("latin-1"), random_cuts(generator, JSON_SNIPPETS, 3))
         path.write_bytes(text.encode("latin-1", "replace"))
     elif path.suffix == ".json":
-        path.write_bytes(other_json(data, chance))
+        path.write_bytes(mutate_json(data, generator))
     elif path.suffix == ".safetensors":
         (length,) = struct.unpack("<Q", data[:8])
-        header = other_json(data[8 : 8 + length], chance)
+        header = mutate_json(data[8 : 8 + length], generator)
         path.write_bytes(struct.pack("<Q", len(header)) + header + data[8 + length :])
 
 
-VALUES = [
+SCALARS: list[Any] = [
     None,
     True,
     0,
@@ -206,130 +220,131 @@ VALUES = [
     1.5,
     -2.5,
     1e30,
+    10**18,
     "",
     "x",
     "drrn",
-    [],
-    {},
-    [1],
-    {"x": 1},
     "é\x1b[2J",
-    10**18,
-    [[]],
 ]
+CONTAINERS: list[Any] = [[], {}, [1], {"x": 1}, [[]]]
 
 
-def other_json(data, chance):
-    """JSON in which one value, somewhere inside, is another, is gone, or stands twice."""
-    whole = json.loads(data)
-    if "__metadata__" in whole and "state" in whole["__metadata__"] and chance.random() < 0.5:
-        metadata = whole["__metadata__"]
-        metadata["state"] = other_json(metadata["state"], chance).decode()
-        return json.dumps(whole).encode()
-    at = whole
-    while isinstance(at, dict | list) and at:
-        key = chance.choice(sorted(at)) if isinstance(at, dict) else chance.randrange(len(at))
-        if not isinstance(at[key], dict | list) or not at[key] or chance.random() < 0.2:
-            if chance.random() < 0.2:
-                del at[key]
+def mutate_json(data: bytes | str, generator: Random) -> bytes:
+    """Return JSON in which one value is replaced, deleted or duplicated."""
+    document = json.loads(data)
+    metadata = document.get("__metadata__", {}) if isinstance(document, dict) else {}
+    if "state" in metadata and generator.random() < 0.5:
+        metadata["state"] = mutate_json(metadata["state"], generator).decode()
+        return json.dumps(document).encode()
+    node = document
+    while isinstance(node, dict | list) and node:
+        keys = sorted(node) if isinstance(node, dict) else range(len(node))
+        key = generator.choice(keys)
+        child = node[key]
+        if not isinstance(child, dict | list) or not child or generator.random() < 0.2:
+            if generator.random() < 0.2:
+                del node[key]
             else:
-                at[key] = chance.choice(
-                    [*VALUES, at[chance.choice(list(at))] if isinstance(at, dict) else 3]
-                )
+                sibling = node[generator.choice(keys)]
+                node[key] = generator.choice([*SCALARS, *CONTAINERS, sibling])
             break
-        at = at[key]
-    return json.dumps(whole).encode()
+        node = child
+    return json.dumps(document).encode()
 
 
 SIZES = (
-    "episodes_per_round evaluation_episodes epochs updates sweeps replicas batch_size hidden layers workers history"
+    "episodes_per_round evaluation_episodes epochs updates sweeps replicas batch_size hidden layers "
+    "workers history"
 ).split()
 
 
-def is_large(config):
-    """Whether settings that were changed ask for more than a test has time for: that is allowed, and no fault."""
-    with contextlib.suppress(
-        OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
-    ):
+def has_large_settings(config: Path) -> bool:
+    """Whether mutated settings are valid but need more time than a test has."""
+    errors = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+    with contextlib.suppress(*errors):
         settings = json.loads(config.read_bytes())["settings"]
-        return any(
-            isinstance(settings.get(name), int | float) and settings[name] > 300 for name in SIZES
-        )
+        values = [settings.get(name) for name in SIZES]
+        return any(isinstance(value, int | float) and value > 300 for value in values)
     return False
 
 
-def command(arguments):
-    """A command ends with a usual code, and what is wrong is one line."""
-    out, error = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+def check_command(arguments: list[str]) -> None:
+    """Check that a command exits with 0, 1 or 2, and that 2 comes with one line of error."""
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = main(arguments)
     assert code in (0, 1, 2), f"{arguments[0]}: exit code {code}"
-    lines = [line for line in error.getvalue().splitlines() if line.startswith("drrn: ")]
-    assert code != 2 or len(lines) == 1, f"{arguments[0]}: {error.getvalue()}"
+    lines = [line for line in errors.getvalue().splitlines() if line.startswith("drrn: ")]
+    assert code != 2 or len(lines) == 1, f"{arguments[0]}: {errors.getvalue()}"
 
 
-_good_runs = []
+@cache
+def good_runs() -> list[Path]:
+    """Train three runs to damage: the paper's recipe, the strong one, and a table."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "tale.twee").write_text(FORK)
+    (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    table = [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"]
+    runs = []
+    for number, options in enumerate((SMALL, SMALL_STRONG, table)):
+        run = folder / f"good-{number}"
+        story = str(folder / "tale.toml")
+        check_command(["train", story, "--out", str(run), *options, "--rounds", "1"])
+        (run / "curve.png").unlink(missing_ok=True)
+        runs.append(run)
+    return runs
 
 
-def good_runs():
-    """Finished runs to be damaged, made once: the paper's recipe, the strong one, and a table."""
-    if not _good_runs:
-        folder = Path(tempfile.mkdtemp())
-        (folder / "tale.twee").write_text(FORK)
-        (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
-        kinds = [
-            SMALL,
-            SMALL_STRONG,
-            [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"],
-        ]
-        for number, kind in enumerate(kinds):
-            run = folder / f"good-{number}"
-            command(["train", str(folder / "tale.toml"), "--out", str(run), *kind, "--rounds", "1"])
-            (run / "curve.png").unlink(missing_ok=True)
-            _good_runs.append(run)
-    return _good_runs
+Target = Callable[[Path, Random], None]
+
+# Each target, and the number of its cases in the test suite.
+TARGETS: dict[Target, int] = {
+    fuzz_story: 60,
+    fuzz_expression: 100,
+    fuzz_toml: 120,
+    fuzz_ink: 60,
+    fuzz_run: 25,
+}
+WEIGHTS = (1.0, 2.0, 1.0, 0.6, 0.5)  # of each target in scripts/fuzz
 
 
-# Each target, and how many cases of it the tests try; the long form draws them by these numbers.
-TARGETS = {a_story: 60, an_expression: 100, a_toml: 120, an_ink_story: 60, a_run_folder: 25}
+class CaseTimeoutError(Exception):
+    """A case used too much CPU time."""
 
 
-class TookLongError(Exception):
-    """A case that ran longer than any should."""
-
-
-def fuzz_for(minutes, seed):
-    """Cases until the time is up; what failed is kept in a folder and told."""
-    over, found, tried = [], {}, 0
-    signal.signal(signal.SIGALRM, lambda *_: over.append(True))
-    signal.signal(signal.SIGPROF, _took_long)
+def fuzz(minutes: float, seed: int) -> int:
+    """Try cases until the time is over; save and print those that fail; return the number of kinds."""
+    timeouts: list[bool] = []
+    signal.signal(signal.SIGALRM, lambda *_: timeouts.append(True))
+    signal.signal(signal.SIGPROF, _raise_timeout)
     good_runs()
     signal.alarm(int(minutes * 60))
-    kept = Path(tempfile.mkdtemp(prefix="drrn-fuzz-"))
-    targets, weights = list(TARGETS), [1.0, 2.0, 1.0, 0.6, 0.5]
-    while not over:
-        (target,) = random.Random(f"{seed} {tried}").choices(targets, weights)
+    failures = Path(tempfile.mkdtemp(prefix="drrn-fuzz-"))
+    kinds: set[tuple[str, str]] = set()
+    case = 0
+    while not timeouts:
+        (target,) = random.Random(f"{seed} {case}").choices(list(TARGETS), WEIGHTS)
         with tempfile.TemporaryDirectory() as name:
-            fault = fault_of(target, Path(name), f"{seed} {tried} case")
-            if fault and (kind := kind_of(fault)) not in found:
-                found[kind] = place = kept / str(tried)
-                shutil.copytree(name, place)
-                print(f"\n{target.__name__} {tried}: {place}\n{fault}", flush=True)
-        tried += 1
-    print(f"{tried} cases in {minutes:g} minutes: {len(found)} kinds of faults")
-    return len(found)
+            failure = failure_of(target, Path(name), f"{seed} {case} case")
+            if failure and (kind := kind_of(failure)) not in kinds:
+                kinds.add(kind)
+                shutil.copytree(name, failures / str(case))
+                print(f"\n{target.__name__} {case}: {failures / str(case)}\n{failure}", flush=True)
+        case += 1
+    print(f"{case} cases in {minutes:g} minutes: {len(kinds)} kinds of failures")
+    return len(kinds)
 
 
-def kind_of(fault):
-    """What faults are told apart by: where they came up, and what they are."""
-    lines = fault.strip().splitlines()
-    where = [line for line in lines if line.startswith("  File")]
-    return where[-1] if where else "", lines[-1].partition(":")[0]
+def kind_of(failure: str) -> tuple[str, str]:
+    """Return the last source line of a traceback and the type of the exception."""
+    lines = failure.strip().splitlines()
+    sources = [line for line in lines if line.startswith("  File")]
+    return sources[-1] if sources else "", lines[-1].partition(":")[0]
 
 
-def fault_of(target, folder, seed):
-    """What a case ran into, or nothing."""
-    signal.setitimer(signal.ITIMER_PROF, 30)
+def failure_of(target: Target, folder: Path, seed: str) -> str:
+    """Return the traceback of a case, or an empty string."""
+    signal.setitimer(signal.ITIMER_PROF, CASE_SECONDS)
     try:
         target(folder, random.Random(seed))
     except (KeyboardInterrupt, SystemExit):
@@ -341,19 +356,17 @@ def fault_of(target, folder, seed):
     return ""
 
 
-def _took_long(*_):
-    raise TookLongError("30 seconds of the processor")
+def _raise_timeout(*_: object) -> None:
+    raise CaseTimeoutError(f"{CASE_SECONDS} seconds of CPU time")
 
 
-def asked():
-    """What the command line asks for."""
-    options = argparse.ArgumentParser(prog="scripts/fuzz", description=WHAT)
+def parse_arguments() -> dict[str, Any]:
+    """Parse the command line."""
+    options = argparse.ArgumentParser(prog="scripts/fuzz", description=DESCRIPTION)
     options.add_argument("minutes", type=float, nargs="?", default=10, help="(default: 10)")
-    options.add_argument(
-        "seed", type=int, nargs="?", default=0, help="of the mutations (default: 0)"
-    )
+    options.add_argument("seed", type=int, nargs="?", default=0, help="(default: 0)")
     return vars(options.parse_args())
 
 
 if __name__ == "__main__":
-    sys.exit(min(1, fuzz_for(**asked())))
+    sys.exit(min(1, fuzz(**parse_arguments())))

@@ -1,5 +1,6 @@
-"""A stand-in for the Hugging Face Hub on this machine: model repositories in memory, by the few addresses that pushing
-and pulling use."""
+"""A stand-in for the Hugging Face Hub: model repositories in memory, served to push and pull."""
+
+from __future__ import annotations
 
 import base64
 import hashlib
@@ -12,13 +13,15 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Hub(ThreadingHTTPServer):
-    """The server: `repositories` has the files of each, `asked` what it was asked for."""
+    """HTTP server; `repositories` maps names to files, `requests` lists all requests."""
 
     daemon_threads = True
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Answers)
-        self.repositories, self.asked, self.private = {}, [], {}
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.repositories: dict[str, dict[str, bytes]] = {}
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.private: dict[str, bool] = {}
 
     @property
     def address(self):
@@ -38,8 +41,8 @@ def running_hub():
         thread.join()
 
 
-class Answers(BaseHTTPRequestHandler):
-    """What the Hub answers."""
+class Handler(BaseHTTPRequestHandler):
+    """Answers the requests that the client library sends."""
 
     protocol_version = "HTTP/1.1"
 
@@ -48,23 +51,26 @@ class Answers(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        hub, path = self.server, self.path.partition("?")[0]
-        hub.asked.append(("POST", path, self.headers.get("Authorization")))
+        hub = self.server
+        assert isinstance(hub, Hub)
+        path = self.path.partition("?")[0]
+        hub.requests.append(("POST", path, self.headers.get("Authorization")))
         if path == "/api/repos/create":
-            given = json.loads(body)
-            name = "/".join(filter(None, (given.get("organization"), given["name"])))
+            options = json.loads(body)
+            name = "/".join(filter(None, (options.get("organization"), options["name"])))
             hub.repositories.setdefault(name, {})
             hub.private[name] = (
-                given.get("private") or given.get("visibility") == "private"
-            )  # by versions of the library
+                options.get("private") or options.get("visibility") == "private"
+            )  # depends on the library's version
             self.answer({"url": f"{hub.address}/{name}", "id": name, "name": name})
         elif path == "/api/validate-yaml":
             self.answer({"errors": [], "warnings": []})
         elif path.endswith("/preupload/main"):
             files = [
-                {"path": one["path"], "uploadMode": "regular"} for one in json.loads(body)["files"]
+                {"path": file["path"], "uploadMode": "regular"}
+                for file in json.loads(body)["files"]
             ]
-            self.answer({"files": [{**one, "shouldIgnore": False} for one in files]})
+            self.answer({"files": [{**file, "shouldIgnore": False} for file in files]})
         elif path.endswith("/commit/main"):
             name = path.removeprefix("/api/models/").removesuffix("/commit/main")
             for line in map(json.loads, body.splitlines()):
@@ -74,17 +80,19 @@ class Answers(BaseHTTPRequestHandler):
                     )
             self.answer({"commitUrl": f"{hub.address}/{name}/commit/{COMMIT}", "commitOid": COMMIT})
         else:
-            self.answer({"error": "not here"}, 404)
+            self.answer({"error": "not found"}, 404)
 
     def do_HEAD(self):
         self.do_GET()
 
     def do_GET(self):
-        hub, path = self.server, self.path.partition("?")[0]
-        hub.asked.append((self.command, path, self.headers.get("Authorization")))
+        hub = self.server
+        assert isinstance(hub, Hub)
+        path = self.path.partition("?")[0]
+        hub.requests.append((self.command, path, self.headers.get("Authorization")))
         if not path.startswith("/api/models/"):
             name, _, file = path[1:].partition(f"/resolve/{COMMIT}/")
-            self.give(hub.repositories.get(name, {}).get(file))
+            self.send_file(hub.repositories.get(name, {}).get(file))
             return
         name, kind, _ = path.removeprefix("/api/models/").partition("/revision/")
         if not kind:
@@ -104,7 +112,7 @@ class Answers(BaseHTTPRequestHandler):
                 {"id": name, "sha": COMMIT, "siblings": [{"rfilename": file} for file in files]}
             )
 
-    def give(self, data):
+    def send_file(self, data):
         if data is None:
             self.answer({"error": "Entry not found"}, 404, {"X-Error-Code": "EntryNotFound"})
             return
@@ -115,10 +123,10 @@ class Answers(BaseHTTPRequestHandler):
         }
         self.send(200, data, headers)
 
-    def answer(self, told, status=200, headers=None):
+    def answer(self, value, status=200, headers=None):
         self.send(
             status,
-            json.dumps(told).encode(),
+            json.dumps(value).encode(),
             {"Content-Type": "application/json", **(headers or {})},
         )
 

@@ -1,4 +1,4 @@
-"""The imitation's two stories once more, written by hand as the Twee files that their simulators ought to become."""
+"""The two stories of the imitation as hand-written Twee: the expected result of the conversion."""
 
 from pathlib import Path
 
@@ -113,7 +113,7 @@ PARAPHRASES = 'original\tparaphrase\nkiosk\tbooth\n"I can swim.”\tI know how t
 
 
 def write_twee(folder: Path) -> Path:
-    """The folder with both stories, under the names that the added games have."""
+    """Write both stories under the names of the installed games; return the folder."""
     files = {
         "saving-john.twee": GATE,
         "saving-john.toml": GATE_RULES,

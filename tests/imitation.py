@@ -1,9 +1,10 @@
-"""A small imitation of the authors' repository: the same form, with two stories of our own."""
+"""A small imitation of the authors' repository: the same format, with two stories of this project."""
 
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ CROSSING = '''\
 import numpy as np
 import random, sys
 
-ran = open("THE_CODE_WAS_RUN", "w") # whoever sees this file has run us
+ran = open("THE_CODE_WAS_RUN", "w") # reveals that this code was run
 
 class StoryNode:
     def __init__(self, text, actions, links):
@@ -170,9 +171,9 @@ GATE = {
 
 
 def write_clone(folder: Path, simulator: str = CROSSING, story: bytes | None = None) -> Path:
-    """The folder with all files that the games are made from."""
-    place = folder / "simulators"
-    place.mkdir(parents=True, exist_ok=True)
+    """Write all files from which the games are converted; return the folder."""
+    simulators = folder / "simulators"
+    simulators.mkdir(parents=True, exist_ok=True)
     files = {
         "MySimulator.py": simulator.encode("utf-8"),
         "savingjohn.pickle": pickled_story(GATE, "Door") if story is None else story,
@@ -184,13 +185,13 @@ def write_clone(folder: Path, simulator: str = CROSSING, story: bytes | None = N
         "machineofdeath_paraphrasedActions.txt": b"booth\nI know how to swim.\nNor this.\n",
     }
     for name, data in files.items():
-        (place / name).write_bytes(data)
+        (simulators / name).write_bytes(data)
     return folder
 
 
 @contextmanager
 def treat_as_published(folder: Path) -> Iterator[None]:
-    """Let the present files of an imitation count as the published ones."""
+    """Treat the current files of an imitation as the published ones."""
     hashes = dict(PUBLISHED)
     for name in PUBLISHED:
         if (folder / name).exists():
@@ -201,14 +202,14 @@ def treat_as_published(folder: Path) -> Iterator[None]:
         yield
 
 
-def add_imitation(folder: Path, **options: bool) -> tuple[Origin, bool]:
+def add_imitation(folder: Path, **options: Any) -> tuple[Origin, bool]:
     """Install the games of an imitation."""
     with treat_as_published(folder):
         return add_games(folder, **options)
 
 
 def pickled_story(passages: dict, start: str) -> bytes:
-    """Protocol 0, as Python 2 wrote instances of a class without ancestors."""
+    """Pickle a story by protocol 0, as Python 2 pickles instances of old-style classes."""
     nodes = b""
     for name, (text, actions, links) in passages.items():
         fields = pickled_string("text") + pickled_string(text) + b"s"
@@ -224,6 +225,7 @@ def pickled_story(passages: dict, start: str) -> bytes:
 
 
 def pickled_words(words: list[str]) -> bytes:
+    """Pickle a dictionary from words to ids."""
     return (
         b"(dp1\n"
         + b"".join(pickled_string(word) + f"I{i}\ns".encode() for i, word in enumerate(words))
@@ -232,5 +234,5 @@ def pickled_words(words: list[str]) -> bytes:
 
 
 def pickled_string(text: str) -> bytes:
-    """`S'…'`: the repr of a Python 2 string, whose bytes are UTF-8."""
+    """Pickle a string as `S'…'`: the repr of its UTF-8 bytes in Python 2."""
     return b"S" + repr(text.encode("utf-8"))[1:].encode("ascii") + b"\n"

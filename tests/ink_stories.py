@@ -1,4 +1,4 @@
-"""Two small Ink stories of our own, compiled by inklecate's rules; the source of each stands above it."""
+"""Two small Ink stories, compiled; the source of each is in the comment above it."""
 
 import json
 

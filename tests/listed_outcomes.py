@@ -11,7 +11,8 @@ MAX_OUTCOMES = 10_000  # checked at one step
 
 def check_outcomes(game, *, seed=0, episodes=3, max_steps=100):
     """Raise a `ContractError` if a random episode takes a step that the game does not list."""
-    if not isinstance(game, Enumerable):
+    is_enumerable = isinstance(game, Enumerable)
+    if not is_enumerable:
         raise ContractError("a compilable game has opening(), outcomes(state, index), look(state)")
     choose = random.Random(seed)
     for episode in range(episodes):

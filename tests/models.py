@@ -1,4 +1,4 @@
-"""A small model, the texts it knows, and pages and batches to show it."""
+"""Small models with some short texts, and pages and batches for them."""
 
 import numpy as np
 import torch
@@ -24,76 +24,83 @@ TEXTS = [
 ]
 
 
-def model(name="drrn", seeds=(0,), **shape):
-    store = Store.of_words(shared=shape.get("shared", False))
-    shape = Shape(**{"hidden": 5, "layers": 2, "most_actions": 3, **shape})
+def model(name="drrn", seeds=(0,), **options):
+    """Return a small model that knows STATES and ACTIONS; `options` are fields of its shape."""
+    store = Store.of_words(shared=options.get("shared", False))
     for text in STATES:
         store.states.id(text)
     for text in ACTIONS:
         store.actions.id(text)
-    built = build_model(name, shape, store, list(seeds), CPU)
-    for replica in range(len(seeds)):
-        built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    return built
+    shape = Shape(**{"hidden": 5, "layers": 2, "most_actions": 3, **options})
+    return _build(name, shape, store, seeds)
 
 
-def encoder_model(encoder, seeds=(0,), hidden=5, name="drrn", **shape):
-    store = Store.of_words(shared=shape.get("shared", False))
+def encoder_model(encoder, seeds=(0,), hidden=5, name="drrn", **options):
+    """Return a small model with this encoder that knows TEXTS, STATES and ACTIONS."""
+    store = Store.of_words(shared=options.get("shared", False))
     for text in (*TEXTS, *STATES, *ACTIONS):
         store.states.id(text)
         store.actions.id(text)
-    shape = Shape(**{"hidden": hidden, "most_actions": 3, "encoder": encoder_of(encoder), **shape})
-    built = build_model(name, shape, store, list(seeds), CPU)
+    fields = {"hidden": hidden, "most_actions": 3, "encoder": encoder_of(encoder), **options}
+    return _build(name, Shape(**fields), store, seeds)
+
+
+def _build(name, shape, store, seeds):
+    result = build_model(name, shape, store, list(seeds), CPU)
     for replica in range(len(seeds)):
-        built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    return built
+        result.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
+    return result
 
 
-def learner(built, rate=0.05, **settings):
-    """Q-learning, as a run would have it."""
-    return FastQLearning(
-        built, Settings.from_flat(learning_rate=rate, replicas=len(built.seeds), **settings)
-    )
+def learner(model, rate=0.05, **settings):
+    """Return Q-learning with the settings of a run."""
+    flat = {"learning_rate": rate, "replicas": len(model.seeds), **settings}
+    return FastQLearning(model, Settings.from_flat(**flat))
 
 
 def pages(replicas=1):
+    """Return four pages of STATES and ACTIONS by index, for each replica."""
     states = np.tile(np.array([0, 1, 2, 0]), (replicas, 1))
     actions = np.tile(np.array([[0, 1, 2], [3, 0, -1], [1, -1, -1], [2, 1, 0]]), (replicas, 1, 1))
     return Pages(states, actions)
 
 
-def pages_of(built):
-    """The pages with the ids that the model's own store give."""
-    state = [built.store.states.id(text) for text in STATES]
-    action = [*(built.store.actions.id(text) for text in ACTIONS), -1]
-    plain = pages(len(built.seeds))
-    return Pages(np.array(state)[plain.states], np.array(action)[plain.actions])
+def pages_of(model):
+    """Return the same pages with the ids of the model's store."""
+    states, actions = _ids(model)
+    indices = pages(len(model.seeds))
+    return Pages(states[indices.states], actions[indices.actions])
+
+
+def _ids(model):
+    """Return the ids of STATES and of ACTIONS in the model's store; the last action is -1, for none."""
+    states = [model.store.states.id(text) for text in STATES]
+    actions = [model.store.actions.id(text) for text in ACTIONS]
+    return np.array(states), np.array([*actions, -1])
 
 
 def error_falls(error, to, within):
-    """Whether the error that each call gives falls to that share of the first one, within so many calls more."""
+    """Whether error() falls to this fraction of its first value within a number of calls."""
     first = error()
     return any(error() < to * first for _ in range(within))
 
 
-def random_batches(built, size, updates=6):
-    """Batches with endings, missing actions, and a replica that has less than the others."""
-    chance = np.random.default_rng(1)
-    shape = (updates, len(built.seeds), size)
-    state = np.array([built.store.states.id(text) for text in STATES])
-    action = np.array([*(built.store.actions.id(text) for text in ACTIONS), -1])
+def random_batches(model, size, updates=6):
+    """Return batches with endings and missing actions, in which one replica has fewer transitions."""
+    generator = np.random.default_rng(1)
+    shape = (updates, len(model.seeds), size)
+    states, actions = _ids(model)
 
-    def drawn(endings):
-        menus = action[chance.integers(0, 4, (*shape, 3))]
-        menus[chance.random(shape) < 0.3, 1:] = -1
-        menus[chance.random(shape) < endings] = -1
-        return Pages(state[chance.integers(0, 3, shape)], menus)
+    def random_pages(endings):
+        menus = actions[generator.integers(0, 4, (*shape, 3))]
+        menus[generator.random(shape) < 0.3, 1:] = -1
+        menus[generator.random(shape) < endings] = -1
+        return Pages(states[generator.integers(0, 3, shape)], menus)
 
-    now = drawn(endings=0)
-    taken = np.where(now.actions[..., 1] >= 0, chance.integers(0, 3, shape), 0)
-    rewards = chance.normal(size=shape).astype(np.float32)
+    current = random_pages(endings=0)
+    taken = np.where(current.actions[..., 1] >= 0, generator.integers(0, 3, shape), 0)
+    rewards = generator.normal(size=shape).astype(np.float32)
     weights = np.ones(shape, np.float32)
     weights[-1, -1, size // 2 :] = 0
-    return Batches(
-        now, taken, rewards, np.full(shape, 0.9, np.float32), drawn(endings=0.3), weights
-    )
+    discounts = np.full(shape, 0.9, np.float32)
+    return Batches(current, taken, rewards, discounts, random_pages(endings=0.3), weights)

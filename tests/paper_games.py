@@ -1,11 +1,10 @@
-"""Where the paper's games are, if they are: other people's work, which is no part of this repository."""
+"""Paths of the paper's games, which are not part of this repository, and of their imitation."""
 
 from pathlib import Path
 
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "games"
-ABSENT = "the paper's two games are other people's work and not part of this repository"
+PAPER_GAMES_FOLDER = Path(__file__).resolve().parents[2] / "shared" / "games"
 
-# Both of them and both of their imitation, each as FIXTURE/FILE: the fixture `located` opens that folder.
+# Each game as FIXTURE/FILE; the fixture `game_path` resolves it.
 PAPER_GAMES = (
     "shared_games/savingjohn.toml",
     "shared_games/machineofdeath.toml",

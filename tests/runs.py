@@ -1,4 +1,4 @@
-"""Small runs that tests make through the command line, and their files."""
+"""Small runs of the command line, and their files."""
 
 import numpy as np
 
@@ -8,28 +8,34 @@ from drrn.runs import storage
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]
 SMALL_STRONG = ["--updates", "3", "--batch-size", "8", *FEW]
-UNUSED = {"table": "--hidden", "linear": "--hidden", "online": "--epochs"}  # refused with these
+UNUSED = {
+    "table": "--hidden",
+    "linear": "--hidden",
+    "online": "--epochs",
+}  # options that these reject
 
 
 def small_options(*more):
-    """Return the options of a small run, without those that the others forbid."""
-    left_out = {UNUSED.get(word) for word in more}
+    """Return the options of a small run, without those that the other options reject."""
+    rejected = {UNUSED.get(word) for word in more}
     options = zip(SMALL[1::2], SMALL[2::2], strict=True)
     return ["--paper"] + [
-        word for option in options if option[0] not in left_out for word in option
+        word for option in options if option[0] not in rejected for word in option
     ]
 
 
 def train(tale, out, *more):
+    """Train a small run; return the exit code."""
     return main(["train", str(tale), "--out", str(out), *small_options(*more), *more])
 
 
 def resume_command(run):
+    """Return the arguments that resume a run."""
     return ["train", "--resume", str(run)]
 
 
 def rehash(run):
-    """Make hashes.json accept the files as they are, to test the checks behind it."""
+    """Update hashes.json to the current files, to test the later checks."""
     names = [path.name for path in run.iterdir() if path.name in storage.FILES]
     names.remove(storage.HASHES)
     hashes = {name: [storage.hash_of(name, (run / name).read_bytes())] for name in names}
@@ -37,13 +43,15 @@ def rehash(run):
 
 
 def results_of(run):
+    """Return the scores and the weights of a run."""
     arrays, _ = storage.load_tensors(run / "model.safetensors")
     return (run / "evaluations.csv").read_text(), arrays
 
 
-def same_results(one, two):
-    return (
-        one[0] == two[0]
-        and one[1].keys() == two[1].keys()
-        and all(np.array_equal(a, two[1][n]) for n, a in one[1].items())
-    )
+def same_results(first, second):
+    """Whether scores and weights of two runs are equal, bit for bit."""
+    scores, weights = first
+    other_scores, other_weights = second
+    if scores != other_scores or weights.keys() != other_weights.keys():
+        return False
+    return all(np.array_equal(array, other_weights[name]) for name, array in weights.items())

@@ -1,4 +1,4 @@
-"""Small games that are no stories: what a user would write, for the tests of all rooms."""
+"""Small games as users write them: with the contract alone, compilable, and Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drrn.game.contract import Observation
 
 
 class Doors:
-    """A game of a few lines that lists its outcomes, so that it can be compiled: three rooms, two doors in each."""
+    """A compilable game: three rooms with two doors each."""
 
     name = "doors"
 
@@ -26,7 +26,7 @@ class Doors:
         return self.look(self.state)
 
     def opening(self):
-        return [(1.0, (0, 0))]  # the room, and how many good doors were taken
+        return [(1.0, (0, 0))]  # the room, and the number of good doors opened
 
     def outcomes(self, state, index):
         room, good = state
@@ -44,9 +44,11 @@ class Doors:
 
 
 class Dice(Doors):
-    """Doors by chance: a door sticks half of the time; it names its endings and says what a game may say."""
+    """Doors that stick with probability 0.5; has every optional attribute of a game."""
 
-    name, title, max_steps = "dice", "Doors and Dice", 40
+    name = "dice"
+    title = "Doors and Dice"
+    max_steps = 40
     fingerprint = "dice, first edition"
     training = {"hidden": 8}  # noqa: RUF012
 
@@ -81,32 +83,32 @@ class Dice(Doors):
 
 
 class Walk:
-    """A game that owes name, reset and step, and says nothing else: three steps to the end."""
+    """A game with name, reset and step alone: three steps to the ending."""
 
     name = "walk"
 
     def reset(self, seed=None):
-        self.place = 0
-        return self.look_around()
+        self.stone = 0
+        return self.current_page()
 
     def step(self, index):
-        if self.place == 3:
+        if self.stone == 3:
             raise RuntimeError("ended")
         if index not in (0, 1):
             raise IndexError(index)
-        self.place += 1
-        return self.look_around()
+        self.stone += 1
+        return self.current_page()
 
-    def look_around(self):
+    def current_page(self):
         return Observation(
-            f"Stone {self.place}.",
-            () if self.place == 3 else ("On.", "Further."),
-            float(self.place == 3),
+            f"Stone {self.stone}.",
+            () if self.stone == 3 else ("On.", "Further."),
+            float(self.stone == 3),
         )
 
 
 class CommandsEnv(gymnasium.Env[str, Any]):
-    """A Gymnasium environment that lists its commands and takes their words, as TextWorld does: find the lamp."""
+    """A Gymnasium environment with text commands, as TextWorld has: find the lamp."""
 
     action_space = gymnasium.spaces.Text(40)
     observation_space = gymnasium.spaces.Text(200)
@@ -119,33 +121,36 @@ class CommandsEnv(gymnasium.Env[str, Any]):
     ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self.lamp = bool(self.np_random.integers(2))
-        self.place, self.steps = "hall", 0
-        return self._told()
+        self.room = "hall"
+        self.steps = 0
+        return self._observation()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         assert action in self._commands(), action
         self.steps += 1
-        found = action == "take the lamp"
-        self.place = action.removeprefix("go to the ")
-        reward = 5.0 if found else -1.0
-        text, info = (
-            self._told() if not found else ("You have the lamp.", {"admissible_commands": []})
-        )
-        return text, reward, found, not found and self.steps >= self.limit, info
+        done = action == "take the lamp"
+        self.room = action.removeprefix("go to the ")
+        reward = 5.0 if done else -1.0
+        truncated = not done and self.steps >= self.limit
+        text, info = self._observation()
+        if done:
+            text = "You have the lamp."
+            info = {"admissible_commands": []}
+        return text, reward, done, truncated, info
 
-    def _told(self) -> tuple[str, dict[str, Any]]:
-        return f"You are in the {self.place}.", {"admissible_commands": self._commands()}
+    def _observation(self) -> tuple[str, dict[str, Any]]:
+        return f"You are in the {self.room}.", {"admissible_commands": self._commands()}
 
     def _commands(self) -> list[str]:
-        here = ["take the lamp"] if self.place == ("cellar" if self.lamp else "attic") else []
-        return [
-            *(f"go to the {place}" for place in ("hall", "cellar", "attic") if place != self.place),
-            *here,
-        ]
+        others = [room for room in ("hall", "cellar", "attic") if room != self.room]
+        commands = [f"go to the {room}" for room in others]
+        if self.room == ("cellar" if self.lamp else "attic"):
+            commands.append("take the lamp")
+        return commands
 
 
 class FixedEnv(gymnasium.Env[str, Any]):
-    """A Gymnasium environment with a fixed list of actions, taken by number: count to three."""
+    """A Gymnasium environment with a fixed list of actions: count to three."""
 
     action_space = gymnasium.spaces.Discrete(2)
     observation_space = gymnasium.spaces.Text(200)
@@ -165,5 +170,5 @@ class FixedEnv(gymnasium.Env[str, Any]):
 
 
 def fixed_env() -> FixedEnv:
-    """A factory that returns an environment."""
+    """Return an environment (a factory, for `module:factory`)."""
     return FixedEnv()

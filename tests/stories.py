@@ -1,4 +1,4 @@
-"""A story of four pages: the sea is worth a risk, staying at home is not."""
+"""A Twee story of four pages: going out to sea pays, staying at home does not."""
 
 FORK = """\
 :: Start

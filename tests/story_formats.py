@@ -1,4 +1,4 @@
-"""A story format of our own, as small as one can be, in the ways that format files are written; and the real ones."""
+"""A minimal story format, and the paths of published ones."""
 
 import json
 import os
@@ -13,12 +13,12 @@ REAL_FORMATS = sorted(SHARED_FORMATS.glob("*/*/format.js"))
 
 
 def format_js(name="Harlowe", version="3.3.9", source=PAGE, **others):
-    """A format.js that is plain JSON inside."""
+    """Return a format.js that contains plain JSON."""
     return f"window.storyFormat({json.dumps({'name': name, 'version': version, 'source': source, **others})});"
 
 
 def write_format(folder, name="Harlowe", version="3.3.9", **others):
-    """The same in a folder of its own, as Twine has it."""
+    """Write a format.js into a separate folder, as Twine does; return its path."""
     path = folder / f"{name.lower()}-{version}" / "format.js"
     path.parent.mkdir(parents=True)
     path.write_text(format_js(name, version, **others), encoding="utf-8")

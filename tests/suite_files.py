@@ -1,16 +1,14 @@
-"""Files that the stand-ins of suites open, and what can be asked of processes."""
+"""Game files for the stand-ins of suites, and the child processes of suites."""
 
 import contextlib
 import os
 from pathlib import Path
 
-HEADER = (
-    bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18
-)  # it does not say how long it is
+HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # without a length
 
 
 def game_file(folder, name="tale.z8", known=True):
-    """Something like a story file of the Z-machine, with the JSON that TextWorld writes beside one."""
+    """Write a file like a Z-machine story, with the JSON that TextWorld adds; return its path."""
     path = folder / name
     path.write_bytes(HEADER[:1] + bytes([known]) + HEADER[2:] + bytes(64))
     path.with_suffix(".json").write_text("{}")
@@ -18,7 +16,7 @@ def game_file(folder, name="tale.z8", known=True):
 
 
 def is_running(pid):
-    """Whether a process, or another of its group, is there."""
+    """Whether a process, or another one of its group, exists."""
     try:
         os.killpg(pid, 0)
     except ProcessLookupError:
@@ -26,14 +24,15 @@ def is_running(pid):
     return True
 
 
-def child_processes(of=None, leaders=True):
-    """Processes that one (this one) has started: all, or leaders of groups of their own, as environments are."""
-    found, of = [], of or os.getpid()
+def child_processes(parent=None, leaders=True):
+    """Return the children of a process (default: this one); by default only leaders of process groups."""
+    parent = parent or os.getpid()
+    children = []
     for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # one that has just ended
-            parent = (entry / "status").read_text().split("PPid:\t")[1].split("\n")[0]
-            if parent == str(of) and (
-                not leaders or os.getpgid(int(entry.name)) == int(entry.name)
-            ):
-                found.append(int(entry.name))
-    return found
+        with contextlib.suppress(OSError):  # the process has just ended
+            pid = int(entry.name)
+            status = (entry / "status").read_text()
+            is_child = status.split("PPid:\t")[1].split("\n")[0] == str(parent)
+            if is_child and (not leaders or os.getpgid(pid) == pid):
+                children.append(pid)
+    return children

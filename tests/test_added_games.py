@@ -374,7 +374,8 @@ def test_the_published_games_are_those_of_the_twee_files(text_games, shared_game
 
 
 def assert_the_same_game(name, twee):
-    ours, theirs = compiled(name), compiled(twee)
+    ours = compiled(name)
+    theirs = compiled(twee)
     for mine, other in ((ours.texts, theirs.texts), (ours.actions, theirs.actions)):
         assert sorted(map(bare, mine)) == sorted(map(bare, other))
     assert len(ours) == len(theirs)

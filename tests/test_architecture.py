@@ -1,4 +1,4 @@
-"""The three parts and their order: imports run one way, and heavy packages are loaded late."""
+"""Layers of the package: imports run downwards, and heavy packages are imported late."""
 
 import ast
 import inspect
@@ -13,8 +13,8 @@ import drrn
 from tests.source_code import imports_of, is_inside, trees
 
 ROOT = Path(drrn.__file__).parent
-# A package imports only from its own floor or a lower one.
-FLOORS = [
+# A package imports only from its own layer or a lower one.
+LAYERS = [
     "version errors registry declaration settings processes files writing pages",
     "text vectors document",
     "game",
@@ -28,7 +28,7 @@ FLOORS = [
     "serve",
     "cli __main__",
 ]
-# Imports that are forbidden although the floors allow them.
+# Imports that are forbidden although the layers allow them.
 SEPARATE = [
     ("models", "learning.fast"),
     ("learning/reference.py", "models"),
@@ -44,25 +44,27 @@ MAX_PATH_LINES = 800  # from the command to the weight update; the goal is 600
 MAX_PATH_TYPES = 17  # classes that are passed on that path; the goal is 14
 
 
-def floor_of(module):
+def layer_of(module):
     name = module.removeprefix("drrn").lstrip(".").split(".")[0]
-    floors = [number for number, names in enumerate(FLOORS) if name in names.split()]
-    return floors[0] if floors else None
+    layers = [number for number, names in enumerate(LAYERS) if name in names.split()]
+    return layers[0] if layers else None
 
 
 def module_of(path):
     return ".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__")
 
 
-def test_no_import_runs_up():
+@pytest.mark.slow
+def test_no_package_imports_from_a_higher_layer():
     for path, tree in trees(ROOT):
         module = module_of(path)
         if module == "drrn":
             continue
-        assert floor_of(module) is not None, f"{module} has no floor"
+        layer = layer_of(module)
+        assert layer is not None, f"{module} has no layer"
         for name in imports_of(tree):
-            if name.startswith("drrn.") and floor_of(name) is not None:
-                assert floor_of(name) <= floor_of(module), f"{module} imports {name}"
+            if name.startswith("drrn.") and layer_of(name) is not None:
+                assert layer_of(name) <= layer, f"{module} imports {name}"
 
 
 @pytest.mark.parametrize(("part", "other"), SEPARATE)
@@ -80,16 +82,18 @@ def test_no_import_cycle():
     for module, tree in modules.items():
         names = {name for name in imports_of(tree) if name in modules and name != module}
         # `from a import b` yields both a and a.b; if a.b is a module, that is the import
-        edges[module] = {n for n in names if not any(o.startswith(f"{n}.") for o in names)}
-    done = set()
+        edges[module] = {
+            name for name in names if not any(other.startswith(f"{name}.") for other in names)
+        }
+    visited = set()
 
     def visit(module, path):
         assert module not in path, " → ".join([*path[path.index(module) :], module])
-        if module in done:
+        if module in visited:
             return
         for name in sorted(edges[module]):
             visit(name, [*path, module])
-        done.add(module)
+        visited.add(module)
 
     for module in sorted(modules):
         if module != "drrn":
@@ -100,6 +104,7 @@ def test_no_function_is_longer_than_a_screen():
     for path, tree in trees(ROOT):
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                assert node.end_lineno is not None
                 length = node.end_lineno - node.lineno + 1
                 assert length <= MAX_FUNCTION_LINES, f"{path.relative_to(ROOT)}: {node.name}"
 
@@ -153,7 +158,7 @@ def test_every_exported_name_exists():
     assert all(hasattr(drrn, name) for name in drrn.__all__)
 
 
-def test_nothing_from_a_story_is_run_as_code():
+def test_no_text_of_a_story_is_run_as_code():
     allowed = ("lab/experiments/results.py", "processes.py", "serve/runs.py")
     others = (path for path in ROOT.rglob("*.py") if path not in {ROOT / name for name in allowed})
     source = "".join(path.read_text(encoding="utf-8") for path in others)
@@ -168,30 +173,34 @@ def test_the_path_from_the_command_to_the_update_is_short(learner):
     from drrn.cli import train
     from drrn.runs.trainer import Trainer
 
-    class Updated(Exception):  # noqa: N818
+    class UpdateError(Exception):
         pass
 
-    started = (train.run, inspect.unwrap(train.new_run), train.train, Trainer.__init__)
-    functions = {function.__code__ for function in started}
-    types = set()
+    first = (train.run, inspect.unwrap(train.new_run), train.train, Trainer.__init__)
+    functions = {function.__code__ for function in first}
+    types: set[type] = set()
     games = [ROOT / name for name in ("game", "compiled", "stories", "worlds", "suites")]
 
-    def note(frame, event, _):
+    def record(frame, event, _):
         code = frame.f_code
         path = Path(code.co_filename)
-        if event != "call" or ROOT not in path.parents or any(g in path.parents for g in games):
+        if (
+            event != "call"
+            or ROOT not in path.parents
+            or any(folder in path.parents for folder in games)
+        ):
             return
         if not code.co_name.startswith("<"):
             functions.add(code)
         kinds = {type(value) for value in frame.f_locals.values()}
         types.update(kind for kind in kinds if kind.__module__.startswith("drrn."))
         if (path.stem, code.co_name) in (("optimisers", "move"), ("q_learning", "backward")):
-            raise Updated
+            raise UpdateError
 
     trainer = drrn.trainer("long-watch", paper=True, rounds=1, replicas=1, learner=learner)
-    sys.setprofile(note)
+    sys.setprofile(record)
     try:
-        with pytest.raises(Updated):
+        with pytest.raises(UpdateError):
             next(trainer.train())
     finally:
         sys.setprofile(None)

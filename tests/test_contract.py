@@ -21,14 +21,14 @@ def test_every_story_keeps_the_contract_in_whatever_order_its_actions_are(name, 
 
 
 class Forgetful(Walk):
-    def look_around(self):
-        return Observation(f"Stone {random.random()}.", super().look_around().actions)
+    def current_page(self):
+        return Observation(f"Stone {random.random()}.", super().current_page().actions)
 
 
 class Endless(Walk):
     def step(self, index):
-        if self.place == 3:
-            return self.look_around()
+        if self.stone == 3:
+            return self.current_page()
         return super().step(index)
 
 
@@ -38,13 +38,13 @@ class Wrapping(Walk):
 
 
 class Numbered(Walk):
-    def look_around(self):
-        return Observation(self.place, super().look_around().actions)
+    def current_page(self):
+        return Observation(self.stone, super().current_page().actions)
 
 
 class Wordless(Walk):
-    def look_around(self):
-        return Observation("Stone.", () if self.place == 3 else ("On.", " "))
+    def current_page(self):
+        return Observation("Stone.", () if self.stone == 3 else ("On.", " "))
 
 
 class Nameless(Walk):

@@ -1,4 +1,4 @@
-"""Mutated stories either load or give the one clear error, and what loads can be played."""
+"""Fuzz tests: a mutated input works, or fails with one sentence."""
 
 from __future__ import annotations
 
@@ -31,39 +31,41 @@ CUTS = st.lists(
 FLIPS = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lenient", [True, False])
 @fuzz
 @given(cuts=CUTS)
-def test_a_mutated_twee_file_plays_or_says_why_not(tmp_path, lenient, cuts):
+def test_a_mutated_twee_file_plays_or_fails_with_one_sentence(tmp_path, lenient, cuts):
     path = tmp_path / "tale.twee"
     path.write_text(mutate(GOOD_TWEE, cuts), encoding="utf-8")
     play(path, lenient=lenient)
 
 
-@pytest.mark.parametrize("good", [GOOD_HTML, GOOD_TWINE_2])
+@pytest.mark.parametrize("text", [GOOD_HTML, GOOD_TWINE_2], ids=["Twine 1", "Twine 2"])
 @fuzz
 @given(cuts=CUTS)
-def test_a_mutated_twine_page_plays_or_says_why_not(tmp_path, good, cuts):
+def test_a_mutated_html_file_plays_or_fails_with_one_sentence(tmp_path, text, cuts):
     path = tmp_path / "tale.html"
-    path.write_text(mutate(good, cuts), encoding="utf-8")
+    path.write_text(mutate(text, cuts), encoding="utf-8")
     play(path, lenient=True)
 
 
 @pytest.mark.parametrize(
-    ("good", "name"),
+    ("text", "name"),
     [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")],
+    ids=["Twee", "Twine 1", "Twine 2"],
 )
 @fuzz
 @given(flips=FLIPS)
-def test_a_file_with_flipped_bytes_plays_or_says_why_not(tmp_path, good, name, flips):
+def test_a_file_with_changed_bytes_plays_or_fails_with_one_sentence(tmp_path, text, name, flips):
     path = tmp_path / name
-    path.write_bytes(flip_bytes(good.encode(), flips))
+    path.write_bytes(flip_bytes(text.encode(), flips))
     play(path, lenient=True)
 
 
 @fuzz
 @given(st.lists(st.sampled_from(SNIPPETS), max_size=40).map("".join))
-def test_a_passage_of_snippets_plays_or_says_why_not(tmp_path, text):
+def test_a_passage_of_snippets_plays_or_fails_with_one_sentence(tmp_path, text):
     path = tmp_path / "tale.twee"
     path.write_text(
         f":: Start\n{text}\n\n:: End\nThe end.\n\n:: Wall\n[[Start]]\n", encoding="utf-8"
@@ -73,7 +75,7 @@ def test_a_passage_of_snippets_plays_or_says_why_not(tmp_path, text):
 
 @fuzz
 @given(st.binary(max_size=300))
-def test_bytes_play_or_say_why_not(tmp_path, data):
+def test_arbitrary_bytes_play_or_fail_with_one_sentence(tmp_path, data):
     for name in ("tale.twee", "tale.html"):
         path = tmp_path / name
         path.write_bytes(data)
@@ -82,11 +84,11 @@ def test_bytes_play_or_say_why_not(tmp_path, data):
 
 @settings(fuzz, max_examples=600)
 @given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=14).map(" ".join))
-def test_any_expression_has_a_value_or_says_why_not(source):
+def test_an_expression_has_a_value_or_a_short_error(source):
     check_expression(source)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.__name__)
-def test_whatever_is_mutated_works_or_says_why_not(tmp_path, target):
+def test_a_random_case_works_or_fails_with_one_sentence(tmp_path, target):
     for number in range(TARGETS[target]):
         target(tmp_path, random.Random(number))

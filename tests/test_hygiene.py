@@ -1,4 +1,4 @@
-"""The tests themselves: what they share lies in modules of its own, they use public doors, and no clock decides."""
+"""Rules for the tests: helpers are in modules of helpers, and no test reads the clock."""
 
 import ast
 import re
@@ -14,22 +14,22 @@ CLOCK = re.compile(
 )
 
 
-@pytest.fixture(params=trees(TESTS), ids=lambda found: found[0].stem)
+@pytest.fixture(params=trees(TESTS), ids=lambda entry: entry[0].stem)
 def tree(request):
+    """Syntax tree of a test file."""
     return request.param[1]
 
 
-def test_no_test_file_is_imported(tree):
+def test_no_test_file_imports_another(tree):
     modules = [module.removeprefix("tests.") for module in imports_of(tree)]
     assert [module for module in modules if module.startswith(("test_", "conftest"))] == []
 
 
-def test_no_clock_is_read(tree):
-    """A busy machine is no fault of the code; what must not take long is counted instead."""
+def test_no_test_reads_the_clock(tree):
+    """Tests count operations instead of seconds, so that they pass on a busy machine."""
     names = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     names += [part for module in imports_of(tree) for part in module.split(".")]
-    called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    calls = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     assert [name for name in names if CLOCK.fullmatch(name)] == []
-    assert [
-        name for name in called if re.fullmatch(r"time\.time|(datetime\.)?datetime\.now", name)
-    ] == []
+    pattern = r"time\.time|(datetime\.)?datetime\.now"
+    assert [name for name in calls if re.fullmatch(pattern, name)] == []

@@ -1,4 +1,4 @@
-"""Many jobs at once: the loop loses no job, whatever happens to the workers."""
+"""Several jobs at once: every job ends, even if workers die."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,23 +24,23 @@ JOB = Job(
 )
 
 
-class Scripted(Workers):
+class ScriptedWorkers(Workers):
     """Two slots; each job has a list of outcomes, one for each start, and is then done."""
 
     attempts = 3
 
     def __init__(self, outcomes):
         self.outcomes = outcomes
-        self.running = []
+        self.running: list[Job] = []
         self.closed = False
-        self.most = 0
+        self.peak = 0
 
     def slots(self):
         return 2
 
     def start(self, job):
         self.running.append(job)
-        self.most = max(self.most, len(self.running))
+        self.peak = max(self.peak, len(self.running))
 
     def events(self):
         job = self.running.pop(0)
@@ -57,40 +57,41 @@ def kinds(workers, games):
     return [(event.job.game, event.kind) for event in events if event.kind != "round"]
 
 
-def test_jobs_start_in_order_and_no_more_than_there_are_slots():
-    with Scripted({}) as workers:
+def test_jobs_start_in_order_and_at_most_as_many_as_slots():
+    workers = ScriptedWorkers({})
+    with workers:
         events = kinds(workers, "abcd")
     assert [game for game, kind in events if kind == "started"] == list("abcd")
-    assert workers.most == 2
+    assert workers.peak == 2
     assert workers.closed
-    assert kinds(Scripted({}), "") == []
+    assert kinds(ScriptedWorkers({}), "") == []
 
 
 def test_a_lost_job_starts_again_before_the_others():
-    events = kinds(Scripted({"a": ["lost"]}), "abcd")
+    events = kinds(ScriptedWorkers({"a": ["lost"]}), "abcd")
     assert [game for game, kind in events if kind == "started"] == list("abacd")
     assert sorted(game for game, kind in events if kind == "done") == list("abcd")
 
 
 def test_a_job_that_loses_every_worker_fails():
-    events = kinds(Scripted({"a": ["lost"] * 9}), "ab")
-    of_a = [kind for game, kind in events if game == "a"]
-    assert of_a == ["started", "lost", "started", "lost", "started", "failed"]
+    events = kinds(ScriptedWorkers({"a": ["lost"] * 9}), "ab")
+    kinds_of_a = [kind for game, kind in events if game == "a"]
+    assert kinds_of_a == ["started", "lost", "started", "lost", "started", "failed"]
     assert ("b", "done") in events
 
 
-def test_a_job_is_taken_only_when_a_slot_is_free():
-    taken_jobs = []
+def test_a_job_is_created_only_when_a_slot_is_free():
+    created = []
 
     def jobs():
         for game in "abc":
-            taken_jobs.append(game)
+            created.append(game)
             yield replace(JOB, game=game)
 
-    for event in run_all(jobs(), Scripted({})):
+    for event in run_all(jobs(), ScriptedWorkers({})):
         if event.kind == "done":
             break
-    assert taken_jobs == ["a", "b"]
+    assert created == ["a", "b"]
 
 
 @pytest.mark.slow
@@ -112,7 +113,8 @@ def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_pa
     assert "exit code 3" in ends[0].why
 
 
-def test_processes_start_only_when_they_are_needed():
-    with Processes(2) as workers:
+def test_processes_start_with_the_first_job():
+    workers = Processes(2)
+    with workers:
         assert not workers.idle
         assert not workers.running

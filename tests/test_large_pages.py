@@ -14,8 +14,8 @@ class Hall(Walk):
 
     doors, more = 2000, 0
 
-    def look_around(self):
-        page = super().look_around()
+    def current_page(self):
+        page = super().current_page()
         doors = tuple(f"door {number % 10} of row {number // 10}" for number in range(self.doors))
         return Observation(
             page.text + " so on" * self.more, doors if page.actions else (), page.reward

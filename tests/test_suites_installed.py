@@ -73,7 +73,8 @@ GAMES = [
 @pytest.mark.parametrize("name", GAMES)
 def test_a_game_of_an_installed_suite_keeps_the_contract_for_500_steps(opened, name, monkeypatch):
     """Random play may soon be over, so episodes follow each other until so many steps were taken."""
-    game, taken = opened(name), []
+    game = opened(name)
+    taken = []
     step = game.step
     monkeypatch.setattr(game, "step", lambda index: taken.append(index) or step(index))
     seed = 0

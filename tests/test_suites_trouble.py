@@ -86,10 +86,12 @@ def test_a_run_continues_when_environments_die(stand_ins, caplog):
 class Careless:
     """A game with an action fewer: all but the one that hangs; every seventh step dies, whatever was chosen."""
 
-    name, max_steps = "careless", 3
+    name = "careless"
+    max_steps = 3
 
     def __init__(self, game):
-        self.game, self.steps = game, 0
+        self.game = game
+        self.steps = 0
 
     @property
     def stopped(self):
@@ -170,10 +172,10 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
 SCRIPT = """
 import os, signal
 import drrn
-from tests.suite_files import children
+from tests.suite_files import child_processes
 game = drrn.make("twx:trouble?seconds=30")  # at the top of a script, without a guard
 page = game.reset(0)
-print(game.choice.name, *children(), flush=True)
+print(game.choice.name, *child_processes(), flush=True)
 """
 
 

@@ -118,7 +118,7 @@ def test_a_truncated_episode_is_stopped_and_bootstraps():
 
     class Circles(CommandsEnv):
         def _commands(self):
-            return [f"go to the {place}" for place in ("cellar", "attic") if place != self.place]
+            return [f"go to the {place}" for place in ("cellar", "attic") if place != self.room]
 
     settings = {
         "model": "table",
@@ -185,8 +185,8 @@ def played(game):
 
 def test_numpy_numbers_and_lists_are_converted():
     class Arrays(Walk):
-        def look_around(self):
-            shown = super().look_around()
+        def current_page(self):
+            shown = super().current_page()
             return Observation(shown.text, list(shown.actions), np.float32(shown.reward))
 
     assert [type(episode.total) for episode in played(Arrays())] == [float, float]
@@ -226,8 +226,8 @@ def test_copies_are_bounded_and_closed():
 
 def test_an_object_that_was_changed_is_played_as_it_is():
     game = drrn.make("tests.sample_games:Walk")
-    game.look_around = lambda: Observation(
-        "Changed.", () if game.place == 3 else ("On.",), 7.0 * (game.place == 3)
+    game.current_page = lambda: Observation(
+        "Changed.", () if game.stone == 3 else ("On.",), 7.0 * (game.stone == 3)
     )
     *_, last = drrn.trainer(game, paper=True, **SMALL).train()
     assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
@@ -260,8 +260,8 @@ def test_the_error_for_too_many_actions_names_the_setting():
         def step(self, index):
             return super().step(index % 2)
 
-        def look_around(self):
-            shown = super().look_around()
+        def current_page(self):
+            shown = super().current_page()
             return Observation(
                 shown.text,
                 tuple(f"Way {i}." for i in range(30)) if shown.actions else (),

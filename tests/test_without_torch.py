@@ -1,4 +1,4 @@
-"""Authors work without PyTorch: stories are tested, inspected and played; training says what to install."""
+"""Without PyTorch stories are tested, inspected and played, and training names the package to install."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.tiny_engine import tiny_story
 
 BLOCK = """
 import sys
@@ -18,7 +20,6 @@ class Blocked:
 sys.meta_path.insert(0, Blocked())
 """
 ROOT = Path(__file__).parents[1]
-STORY = str(ROOT / "examples/last-tram.toml")
 
 
 @pytest.fixture
@@ -31,7 +32,11 @@ def drrn_command(tmp_path):
         command = ["-c", code] if code else ["-m", "drrn", *arguments]
         environment = {**os.environ, "PYTHONPATH": path}
         return subprocess.run(
-            [sys.executable, *command], env=environment, capture_output=True, text=True
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
         )
 
     return run
@@ -41,15 +46,18 @@ def drrn_command(tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["test", STORY, "--seconds", "1"],
-        ["inspect", STORY],
+        ["test", "tale.toml", "--seconds", "1"],
+        ["inspect", "tale.toml"],
+        ["inspect", "hosted.html"],
         ["play", "--help"],
         ["play", "long-watch", "--policy", "random", "--episodes", "3"],
         ["runs", "."],
     ],
     ids=lambda words: words[0],
 )
-def test_stories_are_tested_inspected_and_played(drrn_command, arguments):
+def test_stories_are_tested_inspected_and_played(drrn_command, tmp_path, tale, arguments):
+    hosted = tiny_story({"Start": "The sea. [[Row.->Island]] [[Stay.->Start]]", "Island": "Figs."})
+    (tmp_path / "hosted.html").write_text(hosted)
     result = drrn_command(*arguments)
     assert result.returncode in (0, 1), result.stderr
     assert "Traceback" not in result.stderr
@@ -68,7 +76,7 @@ def test_stories_are_tested_inspected_and_played(drrn_command, arguments):
     ],
     ids=lambda words: words[0],
 )
-def test_what_needs_pytorch_says_how_to_install_it(drrn_command, arguments):
+def test_a_command_that_needs_pytorch_names_the_installation(drrn_command, arguments):
     result = drrn_command(*arguments)
     assert result.returncode == 2
     assert "pip install 'drrn[torch]'" in result.stderr and result.stderr.count("\n") == 1
@@ -77,12 +85,12 @@ def test_what_needs_pytorch_says_how_to_install_it(drrn_command, arguments):
 @pytest.mark.parametrize(
     "call", ["drrn.trainer('long-watch')", "drrn.load('run')", "drrn.resume('run')", "drrn.Trainer"]
 )
-def test_so_does_the_api(drrn_command, call):
+def test_a_function_that_needs_pytorch_names_the_installation(drrn_command, call):
     result = drrn_command(code=f"import drrn; {call}")
     assert "InputError: torch is not installed: pip install 'drrn[torch]'" in result.stderr
 
 
-def test_help_is_fast(drrn_command):
+def test_help_takes_little_cpu_time(drrn_command):
     before = os.times().children_user
     assert drrn_command("--help").returncode == 0
     assert os.times().children_user - before < 0.3

@@ -72,8 +72,10 @@ class Signs(Walk):
 
     name = "signs"
 
-    def look_around(self):
-        return Observation("*" * (self.place + 1), ("→", "←")[: len(super().look_around().actions)])
+    def current_page(self):
+        return Observation(
+            "*" * (self.stone + 1), ("→", "←")[: len(super().current_page().actions)]
+        )
 
 
 @pytest.mark.parametrize("model", ["drrn", "table"])

@@ -1,4 +1,4 @@
-"""A story format in forty lines, of our own writing: enough engine to try hosted stories without a published format."""
+"""A story format in forty lines, to test hosted stories without a published format."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ENGINE = r"""
 def tiny_story(
     passages: Mapping[str, str], *, script: str = "", style: str = "", body: str = ""
 ) -> str:
-    """A published file of the tiny format; it begins with the first passage."""
-    told = "".join(
+    """Return a published file of the tiny format, which starts with the first passage."""
+    data = "".join(
         f'<tw-passagedata name="{escape(name)}" tags="">{escape(text)}</tw-passagedata>'
         for name, text in passages.items()
     )
     start = escape(next(iter(passages), ""))
     return (
         f"<!DOCTYPE html><html><head><title>tiny</title><style>{style}</style></head><body>{body}"
-        f'<div id="passages"></div><tw-storydata name="tiny" start="{start}" format="Tiny" hidden>{told}</tw-storydata>'
+        f'<div id="passages"></div><tw-storydata name="tiny" start="{start}" format="Tiny" hidden>{data}</tw-storydata>'
         f"<script>{ENGINE}</script><script>{script}</script></body></html>"
     )

@@ -1,4 +1,4 @@
-"""Trainings of a moment, without a folder."""
+"""Short trainings without a run folder."""
 
 import numpy as np
 import torch
@@ -18,22 +18,26 @@ SMALL = {
 
 
 def run_training(game, **settings):
+    """Train; return the trainer and its rounds."""
     trainer = Trainer(game, Settings.from_flat(**{**SMALL, **settings}), CPU)
     rounds = list(trainer.train())
     return trainer, rounds
 
 
 def weights(trainer):
-    """All that its model has learned, by name."""
+    """Return the weights by name."""
     return trainer.model.state()
 
 
 def biases(trainer):
-    """Copies of the weights that are no word tables."""
+    """Return copies of the weights without the word tables."""
     return [array.copy() for name, array in weights(trainer).items() if name.startswith("weight ")]
 
 
-def same_weights(one, two):
+def same_weights(first, second):
     """Whether two trainers have the same weights, bit for bit."""
-    one, two = weights(one), weights(two)
-    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
+    arrays = weights(first)
+    others = weights(second)
+    if arrays.keys() != others.keys():
+        return False
+    return all(np.array_equal(array, others[name]) for name, array in arrays.items())

@@ -1,4 +1,4 @@
-"""A Twine 1 story as both games: told by our own reading, and by SugarCube, published in memory."""
+"""A Twine 1 story as two games: by the native interpreter, and by SugarCube."""
 
 import re
 
@@ -7,29 +7,30 @@ from benchmarks.twins import compare
 from drrn.stories.authored import HOSTED, NATIVE
 
 DATA = ':: StoryData\n{"format": "SugarCube", "format-version": "2"}\n\n'
-# What SugarCube 2 has under another name.
+# Macros that have other names in SugarCube 2.
 RENAMED = {"<<else if": "<<elseif", "<<display": "<<include", "<<endsilently": "<</silently"}
 
 
 def in_sugarcube(twee):
-    """The same story as SugarCube 2 writes it."""
-    for ours, theirs in RENAMED.items():
-        twee = twee.replace(ours, theirs)
+    """Return the story in SugarCube 2."""
+    for native, sugarcube in RENAMED.items():
+        twee = twee.replace(native, sugarcube)
     return DATA + re.sub(r":: StoryData\n.*?\n\n", "", twee, flags=re.S)
 
 
 def twins_of(twee, folder):
-    """The story's native and its hosted game, neither of them shuffled."""
-    native, hosted = folder / "native" / "tale.twee", folder / "hosted" / "tale.twee"
+    """Return the native and the hosted game of a story, both unshuffled."""
+    native = folder / "native" / "tale.twee"
+    hosted = folder / "hosted" / "tale.twee"
     for path, text in ((native, twee), (hosted, in_sugarcube(twee))):
         path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
-    told = drrn.make(native, shuffle=False, engine=NATIVE)
-    return told, drrn.make(hosted, shuffle=False, engine=HOSTED)
+    native_game = drrn.make(native, shuffle=False, engine=NATIVE)
+    return native_game, drrn.make(hosted, shuffle=False, engine=HOSTED)
 
 
 def compare_twins(twee, folder, **options):
-    """What walks through both games of a story came to."""
+    """Play both games of a story side by side; return the comparison."""
     native, hosted = twins_of(twee, folder)
     try:
         return compare(native, hosted, **options)

@@ -1,8 +1,8 @@
-"""Small files of word vectors, in every form that is read."""
+"""Small files of word vectors in every supported format."""
 
 import numpy as np
 
-# In the order of their frequency, as such files are; the parts that GloVe's tokeniser makes are among them.
+# By frequency, as in published files; includes the parts that GloVe's tokeniser produces.
 WORDS = (
     "the to 's n't do not go sea a you it on out row is in boat light lamp wait 1 2 7 captain rock 12 th grey home "
     "swim sail b man night day see look up down"
@@ -10,9 +10,9 @@ WORDS = (
 
 
 def matrix(words=WORDS, dimensions=6, seed=0):
-    """Vectors that a text can say exactly."""
-    drawn = np.random.default_rng(seed).integers(-128, 128, size=(len(words), dimensions)) / 64
-    return drawn.astype(np.float32)
+    """Return random vectors that decimal text represents exactly."""
+    values = np.random.default_rng(seed).integers(-128, 128, size=(len(words), dimensions)) / 64
+    return values.astype(np.float32)
 
 
 def glove(words, vectors, end="\n"):
@@ -26,7 +26,7 @@ def glove(words, vectors, end="\n"):
 def word2vec_text(words, vectors):
     return f"{len(words)} {vectors.shape[1]}\n".encode() + glove(
         words, vectors, end=" \n"
-    )  # as word2vec ends its lines
+    )  # word2vec ends lines with a space
 
 
 def word2vec_binary(words, vectors, end=b"\n"):
@@ -41,7 +41,7 @@ FORMS = {"glove.txt": glove, "word2vec.txt": word2vec_text, "word2vec.bin": word
 
 
 def vector_file(folder, name="glove.txt", words=WORDS, vectors=None):
-    """A file of the form that its name says."""
+    """Write a file in the format of its name; return its path."""
     path = folder / name
     path.write_bytes(FORMS[name](words, matrix(words) if vectors is None else vectors))
     return path

@@ -18,7 +18,9 @@ class Word:
     """An entry of a game's dictionary, which keeps six letters."""
 
     def __init__(self, word, noun=False, adjective=False):
-        self.word, self.is_noun, self.is_adj = word, noun, adjective
+        self.word = word
+        self.is_noun = noun
+        self.is_adj = adjective
 
 
 class FrotzEnv:
@@ -27,7 +29,8 @@ class FrotzEnv:
     def __init__(self, story_file, seed=None):
         self.is_fully_supported = Path(story_file).read_bytes()[1] == 1
         self.bindings = {"name": "cave"} if self.is_fully_supported else {}
-        self.asked, self.seeds = 0, []
+        self.asked = 0
+        self.seeds = []
 
     def seed(self, seed=None):
         self.seeds.append(seed)

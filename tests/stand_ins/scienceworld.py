@@ -7,7 +7,8 @@ class ScienceWorldEnv:
     """One environment."""
 
     def __init__(self, task, serverPath=None, envStepLimit=100):  # noqa: N803
-        self.limit, self.loads = envStepLimit, 0
+        self.limit = envStepLimit
+        self.loads = 0
 
     def get_task_names(self):
         return ["boil", "find-plant"]
@@ -16,7 +17,9 @@ class ScienceWorldEnv:
         return 9
 
     def load(self, task, variation, simplifications):
-        self.task, self.variation, self.simplifications = task, variation, simplifications
+        self.task = task
+        self.variation = variation
+        self.simplifications = simplifications
         self.loads += 1
 
     def get_variations_train(self):
@@ -29,7 +32,9 @@ class ScienceWorldEnv:
         return [7, 8]
 
     def reset(self):
-        self.score, self.moves = 8, 0  # looking around may already pay something
+        # looking around may already pay something
+        self.score = 8
+        self.moves = 0
         return self._told("This room is called the workshop.")
 
     def step(self, action):

@@ -36,14 +36,12 @@ class Environment:
         self.asked = asked
 
     def reset(self):
-        self.room, self.held, self.score, self.moves, self.won, self.lost = (
-            "attic",
-            False,
-            0,
-            0,
-            False,
-            False,
-        )
+        self.room = "attic"
+        self.held = False
+        self.score = 0
+        self.moves = 0
+        self.won = False
+        self.lost = False
         return self._state("Welcome.")
 
     def step(self, command):
@@ -53,9 +51,11 @@ class Environment:
         if command == "go up":
             self.room = "attic"
         if command == "take apple":
-            self.held, self.score = True, self.score + 1
+            self.held = True
+            self.score = self.score + 1
         if command == "eat apple":
-            self.won, self.score = True, self.score + 2
+            self.won = True
+            self.score = self.score + 2
         self.lost = command == "drop apple"
         return self._state(f"You {command}."), self.score, self.won or self.lost
 

@@ -15,13 +15,15 @@ class TextWorldExpressEnv:
     """One environment."""
 
     def __init__(self, serverPath=None, envStepLimit=100):  # noqa: N803
-        self.limit, self.closed = envStepLimit, False
+        self.limit = envStepLimit
+        self.closed = False
 
     def getGameNames(self):  # noqa: N802
         return ["coin", "cookingworld", "quiet", "trouble"]
 
     def load(self, game, parameters):
-        self.game, given = game, dict(pair.split("=") for pair in parameters.split(",") if pair)
+        self.game = game
+        given = dict(pair.split("=") for pair in parameters.split(",") if pair)
         for key in given:
             if key not in PROPERTIES:
                 raise ValueError(
@@ -38,14 +40,12 @@ class TextWorldExpressEnv:
         return list(range(2000, 2100))
 
     def reset(self, seed=None, gameFold=None):  # noqa: N803
-        self.seed, self.fold, self.room, self.steps, self.score, self.lost = (
-            seed,
-            gameFold,
-            0,
-            0,
-            0.0,
-            False,
-        )
+        self.seed = seed
+        self.fold = gameFold
+        self.room = 0
+        self.steps = 0
+        self.score = 0.0
+        self.lost = False
         return self._told("You wake up.", done=False)
 
     def step(self, action):

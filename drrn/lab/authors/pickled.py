@@ -81,10 +81,9 @@ class _Machine:
         return opcode.arg.reader(self.stream)
 
     def refuse(self, why: str, error: Exception | None = None) -> NoReturn:
-        raise InputError(
-            f"{self.source}, byte {self.position}: {why}: nothing of it was used; clone the "
-            "repository again"
-        ) from error
+        where = f"{self.source}, byte {self.position}"
+        remedy = "nothing of it was used; clone the repository again"
+        raise InputError(f"{where}: {why}: {remedy}") from error
 
     def _pop_mark(self) -> list[Any]:
         mark = self.marks.pop()

@@ -174,13 +174,11 @@ def variants_of(
     Raises:
         InputError: A name is unknown.
     """
-    choices = ", ".join(EXPERIMENTS)
     for name in only:
         if name not in EXPERIMENTS and name not in VARIANTS:
             near = did_you_mean(name, [*EXPERIMENTS, *VARIANTS])
-            raise InputError(
-                f'no experiment is named "{name}".{near} Choose from {choices}; or name a job'
-            )
+            choices = f"Choose from {', '.join(EXPERIMENTS)}; or name a job"
+            raise InputError(f'no experiment is named "{name}".{near} {choices}')
     names = only or [name for name in EXPERIMENTS if name not in ON_REQUEST]
     variants = [VARIANTS[name] for name in names if name in VARIANTS]
     for name in names:

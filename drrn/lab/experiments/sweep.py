@@ -209,10 +209,8 @@ class Sweep:
     def __post_init__(self) -> None:
         end = min(self.tuning.end, self.report.end)
         if max(self.tuning.first, self.report.first) < end:
-            raise InputError(
-                f"{self.tuning} to choose by and {self.report} to report overlap: give others with "
-                "--first-seed or --first-report-seed"
-            )
+            overlap = f"{self.tuning} to choose by and {self.report} to report overlap"
+            raise InputError(f"{overlap}: give others with --first-seed or --first-report-seed")
         if both := sorted(self.overrides.keys() & self.grid.values.keys()):
             raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
 
