@@ -160,7 +160,7 @@ def test_a_story_in_a_format_of_twine_2_is_played_by_its_engine(tmp_path):
     )
     assert isinstance(drrn.make(tmp_path / "plain.html"), HostedGame)
     assert isinstance(drrn.make(tmp_path / "odd.html"), HostedGame)
-    with pytest.raises(InputError, match="wobble"):
+    with pytest.raises(InputError, match="needs its own engine"):
         drrn.make(tmp_path / "odd.html", engine="native")
     with pytest.raises(InputError, match="one of native, hosted"):
         drrn.make(tmp_path / "odd.html", engine="chromium")

@@ -16,8 +16,9 @@ from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.game.make import GameSpec, make
 from drrn.runs.agent import Agent
+from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.storage import CONFIG
-from drrn.serve.advice_worker import AdviceWorker, word_importance, word_pages
+from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import Library

@@ -318,7 +318,7 @@ def test_odds_that_fail_show_the_shortest_path(story):
     assert "37.5 % in random play, exactly" in odds.result
     assert lost.path is None and "no play reaches it" in lost.result
     assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.result
-    odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 3).expectations
+    odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 20).expectations
     assert odds.path.actions == ("Left.", "Bow.") and "no play reached it" in lost.result
 
 

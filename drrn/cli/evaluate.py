@@ -15,6 +15,7 @@ from drrn.game.contract import Game, Observation
 from drrn.game.episodes import episode, mean_and_sd
 from drrn.game.make import GameSpec
 from drrn.runs.agent import Agent
+from drrn.runs.importance import q_of_pages, word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
 from drrn.stories.playtest.findings import last_words
@@ -23,6 +24,8 @@ from drrn.writing import counted, one_line
 
 EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
+
+MAX_WORDS = 8  # listed by --words for each text
 
 Figures = dict[str, list[dict[str, Any]]]  # by policy, of each replica
 QValues = dict[str, list[float]]  # by action, best first: of each replica
@@ -109,6 +112,8 @@ def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
 
 
 def run_ask(options: argparse.Namespace) -> None:
+    if options.words and options.examples is not None:
+        raise InputError("--words needs a --state and --action texts; leave out --examples")
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
     agent = Agent.load(options.agent)
@@ -121,10 +126,32 @@ def run_ask(options: argparse.Namespace) -> None:
         return
     _warn_about_unknown_texts(agent, options.state, options.action)
     q_values = _ask(agent, options.state, options.action)
+    words_of = _important_words(agent, options.state, list(q_values)) if options.words else {}
     if options.json:
-        print_json(q_values)
-    else:
-        print(table(_rows(q_values), header=["Q", "", "action"]))
+        detailed = {each: {"q": q_values[each], **words_of[each]} for each in words_of}
+        print_json(detailed or q_values)
+        return
+    print(table(_rows(q_values), header=["Q", "", "action"]))
+    for action, sides in words_of.items():
+        print(f"\nWords that matter for: {one_line(action)}")
+        for side, importance in sides.items():
+            first = sorted(importance, key=lambda each: -abs(each[1]))[:MAX_WORDS]
+            print(f"  {side}: {', '.join(f'{word} {value:+.2f}' for word, value in first)}")
+
+
+def _important_words(
+    agent: Agent, state: str, actions: Sequence[str]
+) -> dict[str, dict[str, list[tuple[str, float]]]]:
+    """Return the words of the state and of each action, with what each adds to Q."""
+    page = Observation(state, tuple(actions))
+    pages = [(each.text, each.actions) for each in word_pages(page)]
+    importance = word_importance(page, q_of_pages(agent, pages).mean(axis=0))
+    result = {}
+    for i, action in enumerate(actions):
+        on_state = [(each["word"], each["importance"][i]) for each in importance["state"]]
+        on_action = [(each["word"], each["importance"]) for each in importance["actions"][i]]
+        result[action] = {"state": on_state, "action": on_action}
+    return result
 
 
 def _ask(agent: Agent, state: str, actions: Sequence[str]) -> QValues:

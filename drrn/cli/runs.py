@@ -11,7 +11,7 @@ from typing import Any
 from drrn.cli.terminal import print_json, table, warn
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
-from drrn.runs.curve import Curve, draw_curves
+from drrn.runs.curve import draw_curves
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
 
@@ -55,7 +55,7 @@ def run_compare(options: argparse.Namespace) -> None:
         warn("the runs played different numbers of episodes; compare one round with --round")
     if paths:
         title = runs[0].config["game"]["title"]
-        curves = [Curve(_label(run), run.rounds(), column) for run in runs]
+        curves = [(_label(run), run.rounds(), column) for run in runs]
         references = {"random play": random, "best possible": best}
         measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
         draw_curves(curves, references, measure, title, paths)

@@ -7,7 +7,7 @@ import itertools
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from drrn.errors import require
 from drrn.files import write_atomically
@@ -18,14 +18,6 @@ GREY = "#888888"
 GREEN = "#3a8f4d"
 
 
-class Curve(NamedTuple):
-    """A line of the figure: a column of the scores of each round, such as "softmax_return"."""
-
-    label: str
-    rounds: Sequence[RoundScores]
-    column: str
-
-
 def draw_run(
     rounds: Sequence[RoundScores], title: str, scores: ReferenceScores, path: Path
 ) -> None:
@@ -34,7 +26,7 @@ def draw_run(
     if not any(each.pays_on_the_way for each in rounds):
         measures.pop("return")
     curves = [
-        Curve(f"policy {policy}{measures[measure]}", rounds, f"{policy}_{measure}")
+        (f"policy {policy}{measures[measure]}", rounds, f"{policy}_{measure}")
         for measure, policy in itertools.product(measures, ("softmax", "best"))
     ]
     references = {
@@ -47,7 +39,7 @@ def draw_run(
 
 
 def draw_curves(
-    curves: Sequence[Curve],
+    curves: Sequence[tuple[str, Sequence[RoundScores], str]],
     references: Mapping[str, float | None],
     measure: str,
     title: str,
@@ -56,7 +48,7 @@ def draw_curves(
     """Draw curves: the mean over replicas, with the standard deviation as a band.
 
     Args:
-        curves: The lines.
+        curves: The label, the rounds and the column of each line, such as "softmax_return".
         references: Scores to compare with, by name; None if one is not known.
         measure: The label of the vertical axis.
         title: The title of the figure.
