@@ -1,4 +1,4 @@
-"""Installing the paper's games from a clone of the authors' repository, or from an imitation of it."""
+"""Installing the paper's games from a clone of the authors' repository, or an imitation of it."""
 
 import json
 import os
