@@ -33,7 +33,7 @@ from drrn.game.optional import (
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 
 GAMES = {
