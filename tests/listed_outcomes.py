@@ -3,8 +3,7 @@
 import random
 from itertools import islice
 
-from drrn.game.contract import ContractError
-from drrn.game.enumerable import Enumerable
+from drrn.game.contract import ContractError, Enumerable
 
 MAX_OUTCOMES = 10_000  # checked at one step
 

@@ -6,7 +6,6 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
-from drrn.stories.twine.states import explore
 
 
 def test_going_back_keeps_what_the_link_to_that_page_set(story):
@@ -26,9 +25,8 @@ def test_going_back_keeps_what_the_link_to_that_page_set(story):
     "draws", ["random(1, 100000000)", "random(1, 1000) * random(1, 1000) * random(1, 1000)"]
 )
 def test_a_huge_chance_stops_at_the_limit(story, draws):
-    found = explore(
-        story(f":: Start\n<<set $x = {draws}>>Lot <<$x>>.\n\n[[Again|Start]]\n"), limit=10
-    )
+    game = story(f":: Start\n<<set $x = {draws}>>Lot <<$x>>.\n\n[[Again|Start]]\n")
+    found = game.explore(limit=10)
     assert not found.complete and found.states < 30
 
 

@@ -25,9 +25,16 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.search import BreadthFirst, EndingId, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
-from drrn.game.contract import Game, looks_like_a_game
-from drrn.game.enumerable import Enumerable, Searchable
-from drrn.game.optional import fingerprint_of, has_fingerprint, step_limit_of, title_of
+from drrn.game.contract import (
+    Enumerable,
+    Game,
+    Searchable,
+    fingerprint_of,
+    has_fingerprint,
+    looks_like_a_game,
+    step_limit_of,
+    title_of,
+)
 
 LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for
@@ -56,7 +63,7 @@ def compile_game(
     """Find every state that a game can reach and store them as arrays.
 
     Args:
-        game: A game that lists its outcomes (see `drrn.game.enumerable`).
+        game: A game that lists its outcomes (see `drrn.game.contract`).
         limit: Largest number of states.
         memory: Largest size in MB (approximate).
         progress: Called with the number of states found so far.

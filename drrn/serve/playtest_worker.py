@@ -23,10 +23,9 @@ from drrn.compiled.game import Compiled, Floats
 from drrn.compiled.search import EndingId
 from drrn.compiled.solve import best, one_slot, policy_score
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game, Observation, is_stopped
 from drrn.game.episodes import Policy, episode, random_policy
 from drrn.game.make import GameSpec
-from drrn.game.optional import is_stopped
 from drrn.processes import interruptible, report
 from drrn.runs.quick_player import quick_player
 from drrn.serve.advice_worker import agent_of
