@@ -169,7 +169,7 @@ def test_no_text_of_a_story_is_run_as_code():
     "learner", ["q-learning", "drrn.learning.q_learning:QLearning"], ids=["fast", "plain"]
 )
 def test_the_path_from_the_command_to_the_update_is_short(learner):
-    """Counts the command's functions, and every function outside games that runs before the update."""
+    """Count the functions of the command and of the agent that run before the update."""
     from drrn.cli import train
     from drrn.runs.trainer import Trainer
 

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
 OFFLINE = ["--no-deps", "--no-index"]  # without network
 TINY = (
-    "--paper --rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 --hidden 4"
+    "--paper --rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 "
+    "--hidden 4"
 ).split()
 CONSUMER = """\
 import drrn

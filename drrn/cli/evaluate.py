@@ -87,8 +87,7 @@ def _sampled(
     choices = {"episodes": options.episodes, "workers": options.workers, "spec": spec}
     for evaluation in agent.evaluate(game, policies=[policy], **choices):
         summary = evaluation.summary
-        means = (summary.mean_final_reward, summary.mean_return, summary.mean_steps)
-        measures = dict(zip(MEASURES, (*means, evaluation.stopped), strict=True))
+        measures = dict(zip(MEASURES, evaluation.measures.values(), strict=True))
         shares = {name: count / summary.episodes for name, count in summary.endings.items()}
         entries.append({"replica": evaluation.replica, **measures, "endings": shares})
     return entries

@@ -24,6 +24,16 @@ class Evaluation:
     summary: Summary
 
     @property
+    def measures(self) -> dict[str, float]:
+        """The means over the episodes, by name."""
+        return {
+            "final_reward": self.summary.mean_final_reward,
+            "return": self.summary.mean_return,
+            "steps": self.summary.mean_steps,
+            "stopped": self.stopped,
+        }
+
+    @property
     def stopped(self) -> float:
         """The share of episodes that the step limit truncated."""
         return 1 - sum(self.summary.endings.values()) / self.summary.episodes

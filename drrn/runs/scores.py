@@ -134,9 +134,7 @@ def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> li
                 continue
             summary = evaluation.summary
             row |= {"round": evaluation.round, "episodes": summary.episodes}
-            means = (summary.mean_final_reward, summary.mean_return, summary.mean_steps)
-            values = (*means, evaluation.stopped)
-            for measure, value in zip(MEASURES, values, strict=True):
+            for measure, value in evaluation.measures.items():
                 row[f"{evaluation.policy}_{measure}"] = round(value, 6)
             if evaluation.policy == "softmax":
                 counts = summary.endings.items()

@@ -33,7 +33,7 @@ from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import storage
 from drrn.runs.run import Run
-from drrn.runs.scores import compiled_or_none, reference_scores
+from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
@@ -46,8 +46,6 @@ Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can b
 Files = dict[str, list[Row]]  # by the end of the file's name
 
 # --- Scores
-
-MEASURES = ("final_reward", "return", "steps", "stopped")
 
 
 def round_rows(rows: list[dict[str, str]], common: Row, policies: Sequence[str]) -> list[Row]:
@@ -99,10 +97,7 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
             "final": True,
             "policy": sampled.policy,
             "paraphrased": paraphrased,
-            "final_reward": sampled.summary.mean_final_reward,
-            "return": sampled.summary.mean_return,
-            "steps": sampled.summary.mean_steps,
-            "stopped": sampled.stopped,
+            **sampled.measures,
             "exact": exact.final_reward if exact else None,
         }
         for sampled, exact in scores
