@@ -11,8 +11,7 @@ import pytest
 import drrn
 import drrn.gym
 from drrn.cli import main
-from drrn.compiled.assemble import assemble
-from drrn.compiled.compile import compile_game
+from drrn.compiled.compile import assemble, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import BreadthFirst
 from drrn.compiled.solve import best, random_play

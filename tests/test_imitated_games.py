@@ -5,8 +5,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.memoryless import best_memoryless, fixed_point
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.lab.experiments.results import Results

@@ -23,7 +23,7 @@ from drrn.compiled.game import Compiled, Floats
 from drrn.compiled.search import EndingId
 from drrn.compiled.solve import best, one_slot
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation, is_stopped
+from drrn.game.contract import Game, Observation
 from drrn.game.episodes import Policy, episode, random_policy
 from drrn.game.make import GameSpec
 from drrn.processes import interruptible, report

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.game import Compiled
+from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.files import write_atomically
