@@ -137,7 +137,7 @@ def loaded_modules(code, prefix="drrn"):
 
 
 def test_the_contract_loads_few_modules():
-    modules = loaded_modules("import drrn.game.make, drrn.game.episodes, drrn.game.enumerable")
+    modules = loaded_modules("import drrn.game.make, drrn.game.episodes")
     assert len(modules) < 15, modules
 
 

@@ -9,7 +9,7 @@ import pytest
 import drrn
 from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
-from drrn.game.optional import another, ending_of, fingerprint_of, title_of
+from drrn.game.contract import another, ending_of, fingerprint_of, title_of
 from drrn.stories.ink import open_ink, read_ink
 from drrn.stories.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes

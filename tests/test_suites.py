@@ -8,8 +8,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.game.contract import fingerprint_of
 from drrn.game.make import is_suite, spec_for
-from drrn.game.optional import fingerprint_of
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
 from drrn.suites.game import SuiteGame
