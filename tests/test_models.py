@@ -9,7 +9,8 @@ import torch
 from drrn.errors import InputError
 from drrn.learning.q_learning import Batches
 from drrn.models import MODELS, Pages
-from drrn.models.word_table import distinct, small_random
+from drrn.models.encoders.base import distinct_texts
+from drrn.models.word_table import small_random
 from tests.bags import bag_of
 from tests.models import ACTIONS, STATES, learner, model, pages, pages_of, random_batches
 
@@ -240,8 +241,8 @@ def test_a_word_that_a_replica_never_met_counts_for_nothing():
 
 def test_distinct_ids_keep_their_places():
     ids = np.array([[3, 1, 3, -1], [2, 2, 2, 2]])
-    unique, places = distinct(ids)
-    assert np.array_equal(np.take_along_axis(unique, places, 1), ids)
+    unique, index = distinct_texts(ids[None], torch.device("cpu"))
+    assert np.array_equal(unique.ravel()[index[0]], ids)
     assert unique.tolist() == [[-1, 1, 3], [2, -1, -1]]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.compiled.search import EndingId, first_words
-from drrn.game.contract import Observation
+from drrn.game.contract import Observation, check_index
 from drrn.text import ranges
 
 Ints = NDArray[np.intp]
@@ -201,12 +201,8 @@ class Compiled:
         return self._arrive(0)
 
     def step(self, index: int) -> Observation:
-        slots = self._slots
-        if not slots:
-            raise RuntimeError("the episode has ended or has not started: call reset()")
-        if not 0 <= index < len(slots):
-            raise IndexError(f"action {index} of {len(slots)}: choose from 0 to {len(slots) - 1}")
-        return self._arrive(int(self.row[slots[index]]))
+        check_index(index, len(self._slots))
+        return self._arrive(int(self.row[self._slots[index]]))
 
     @property
     def ending(self) -> str | None:
@@ -264,7 +260,7 @@ class Compiled:
         arrive = arrivals(self, random)
         limit = self.max_steps if max_steps is None else max_steps
         lanes = _Lanes(self, arrive, episodes, count, limit)
-        steps: list[tuple[Ints | Flags, ...]] = []
+        steps: list[tuple[Ints | Flags, ...]] = [(*[np.zeros(0, int)] * 4, np.zeros(0, bool))]
         while lanes.start_and_finish():
             if again is None:
                 repeated = np.zeros(lanes.state.size, bool)
@@ -276,7 +272,10 @@ class Compiled:
             if record:  # copies, since lanes change these arrays in place
                 steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), repeated))
             lanes.move(successor)
-        return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
+        if not record:
+            return lanes.played
+        columns = map(np.concatenate, zip(*steps, strict=True))
+        return replace(lanes.played, transitions=StepsTaken(*columns))
 
 
 class _Lanes:
@@ -347,11 +346,6 @@ class _Lanes:
         if idle.size:  # no more episodes to start: remove the lanes
             for name in ("number", "episode", "state", "steps", "total"):
                 setattr(self, name, np.delete(getattr(self, name), idle))
-
-
-def _steps_taken(steps: list[tuple[Ints | Flags, ...]]) -> StepsTaken:
-    empty = (*[np.zeros(0, int)] * 4, np.zeros(0, bool))
-    return StepsTaken(*map(np.concatenate, zip(*(steps or [empty]), strict=True)))
 
 
 def _chooser(

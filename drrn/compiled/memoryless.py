@@ -17,18 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drrn.compiled import solve
 from drrn.compiled.chain import Chain, softmax_of_slots, uniform
 from drrn.compiled.game import Compiled, Floats, Ints, totals
-from drrn.compiled.solve import (
-    Solution,
-    at_start,
-    best,
-    one_slot,
-    pays,
-    policy_score,
-    policy_value,
-    slot_values,
-)
 
 RANDOM_SHARES = (0.0, 0.3, 0.1, 0.03, 0.0)
 SINGLE_PAGES = 12  # tried one by one if changing all pages is no improvement
@@ -54,14 +45,14 @@ def best_memoryless(
     graph: Compiled, discount: float | None = None, starts: int = 4, seed: int = 0
 ) -> MemorylessPolicy:
     """Search for the best memoryless policy, from the full-knowledge policy and random ones."""
-    optimum = best(graph, discount)
+    optimum = solve.best(graph, discount)
     search = _Search(graph, discount, enough=optimum.score - MIN_GAIN)
     random = np.random.default_rng(seed)
     search.climb(search.nearest(optimum))
     for _ in range(starts - 1):
         search.climb(search.first_labels(random.random(len(search.page_of))))
     probabilities = search.best.probabilities
-    return MemorylessPolicy(policy_value(graph, probabilities, discount), probabilities)
+    return MemorylessPolicy(solve.policy_value(graph, probabilities, discount), probabilities)
 
 
 class _Search:
@@ -72,7 +63,7 @@ class _Search:
         self.trials = max(20, MAX_EVALUATIONS // len(graph.row))
         self.graph = graph
         self.discount = discount
-        self.pay = pays(graph, discount)
+        self.pay = solve.pays(graph, discount)
         self.gamma = 1.0 if discount is None else discount
         pages = np.repeat(np.arange(len(graph.page_text)), np.diff(graph.page_first))
         pairs = pages * len(graph.actions) + graph.page_action
@@ -81,11 +72,11 @@ class _Search:
         self.label: Ints = graph.by_state(label)  # of each slot
         self.share: Floats = 1.0 / copies[self.label]
         self.chance = uniform(graph)
-        self.best = MemorylessPolicy(policy_value(graph, self.chance, discount), self.chance)
+        self.best = MemorylessPolicy(solve.policy_value(graph, self.chance, discount), self.chance)
 
-    def nearest(self, solution: Solution) -> Ints:
+    def nearest(self, solution: solve.Solution) -> Ints:
         """Return the labels that a policy with full knowledge takes most often."""
-        probabilities = one_slot(self.graph, solution.slot)
+        probabilities = solve.one_slot(self.graph, solution.slot)
         # unvisited states count equally
         visits = Chain(self.graph, probabilities).visits() + 1e-9
         weight = probabilities * visits[self.graph.slot_state]
@@ -123,12 +114,12 @@ class _Search:
         probabilities = (1 - share) * by_label + share * self.chance
         chain = Chain(graph, probabilities)
         value = chain.value(self.pay, self.gamma, terms=self.graph.max_steps)
-        score = at_start(graph, value, self.discount)
+        score = solve.at_start(graph, value, self.discount)
         if score > self.best.score:
             self.best = MemorylessPolicy(score, probabilities)
         visits = chain.visits(graph.max_steps)[graph.slot_state]
         visited = visits > 0
-        q = np.maximum(slot_values(graph, self.pay + self.gamma * value), -UNBOUNDED_COST)
+        q = np.maximum(solve.slot_values(graph, self.pay + self.gamma * value), -UNBOUNDED_COST)
         worth = totals(self.label[visited], (visits * self.share * q)[visited], len(self.page_of))
         return score, self._candidates(labels, worth)
 
@@ -180,7 +171,7 @@ def fixed_point(
         targets = totals(pair, visits * targets, len(pairs))
         means = np.divide(targets, weight, out=q.copy(), where=weight > 0)
         if np.abs(means - q).max() <= TOLERANCE:
-            return FixedPoint(policy_score(graph, policy, max_steps).final_reward, q[pair])
+            return FixedPoint(solve.policy_score(graph, policy, max_steps).final_reward, q[pair])
         q += STEP * (means - q)
     return None
 
@@ -191,6 +182,6 @@ def _targets(graph: Compiled, q: Floats, policy: Floats, discount: float, n_step
     np.maximum.at(value, graph.slot_state, q)
     value[graph.ended] = 0.0
     for _ in range(n_steps - 1):
-        worth = policy * slot_values(graph, graph.reward + discount * value)
+        worth = policy * solve.slot_values(graph, graph.reward + discount * value)
         value = totals(graph.slot_state, worth, len(graph))
-    return slot_values(graph, graph.reward + discount * value)
+    return solve.slot_values(graph, graph.reward + discount * value)

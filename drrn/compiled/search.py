@@ -94,8 +94,7 @@ class BreadthFirst:
     def __init__(self, game: Game, limit: int, memory: int) -> None:
         """Search up to `limit` states, in about `memory` bytes."""
         assert isinstance(game, Enumerable)
-        self.game: Enumerable = game
-        self.checked_game: Game = game
+        self.game = game
         self.limit = limit
         self.memory = memory
         self.bytes = 0
@@ -135,23 +134,20 @@ class BreadthFirst:
         for count, outcome in enumerate(outcomes, 1):
             if not (isinstance(outcome, tuple) and len(outcome) == 2):
                 needed = "it must be a pair (probability, state)"
-                raise self._refusal(f"{what} has the outcome {outcome!r:.60}; {needed}")
+                raise refusal(self.game, f"{what} has the outcome {outcome!r:.60}; {needed}")
             chance, state = outcome
             if not (isinstance(chance, Real) and 0 <= chance <= 1 + TOLERANCE):
                 reason = f"has an outcome with the probability {chance!r}"
-                raise self._refusal(f"{what} {reason}; it must be between 0 and 1")
+                raise refusal(self.game, f"{what} {reason}; it must be between 0 and 1")
             if chance > 0:
                 number = self._number(state, opening)
                 row[number] = row.get(number, 0.0) + float(chance)
             self._check_size(count, what)
         if abs(excess := math.fsum(row.values()) - 1) > TOLERANCE:
-            raise self._refusal(f"the probabilities of {what} sum to {excess + 1:g}, not to 1")
+            raise refusal(self.game, f"the probabilities of {what} sum to {excess + 1:g}, not to 1")
         self.states.add_row(row)
         self.rows += 1
         self.bytes += ROW_BYTES + OUTCOME_BYTES * len(row)
-
-    def _refusal(self, reason: str) -> InputError:
-        return refusal(self.checked_game, reason)
 
     def _number(self, state: Hashable, opening: bool) -> int:
         """Return the number of a state.
@@ -165,7 +161,7 @@ class BreadthFirst:
             number = self.numbers.get((state, unpaid))
         except TypeError as error:
             reason = f"a state must be hashable, and {type(state).__name__} is not; use a tuple"
-            raise self._refusal(reason) from error
+            raise refusal(self.game, reason) from error
         if number is None:
             face = face or self._face(state)
             number = self.numbers[state, unpaid] = len(self.keys)
@@ -178,10 +174,10 @@ class BreadthFirst:
         return number
 
     def _face(self, state: Hashable) -> Face:
-        page = checked(self.checked_game, self.game.look(state))
-        if page != checked(self.checked_game, self.game.look(state)):
+        page = checked(self.game, self.game.look(state))
+        if page != checked(self.game, self.game.look(state)):
             reason = f'look() returned two different pages for "{first_words(page.text)}"'
-            raise self._refusal(f"{reason}; a page must depend on the state alone")
+            raise refusal(self.game, f"{reason}; a page must depend on the state alone")
         face_at = getattr(self.game, "face_at", None)  # of games that have passages
         if face_at is not None:
             face: Face = face_at(state)

@@ -26,7 +26,7 @@ class PerActionDQN(Model):
         self.add_encoder("state", "states", width)
         self.add_encoder("action", "actions", width)
         self.pair_up("state", "action")
-        _add_network(self, width, outputs=1)
+        _add_network(self, outputs=1)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
         return {"state": pages.states, "action": pages.flat_actions}
@@ -52,7 +52,7 @@ class MaxActionDQN(Model):
 
     def build(self) -> None:
         self.add_encoders(self.shape.hidden)
-        _add_network(self, self.shape.hidden, outputs=self.shape.most_actions)
+        _add_network(self, self.shape.most_actions)
 
     def add_encoders(self, width: int) -> None:
         self.add_encoder("state", "states", width)
@@ -100,10 +100,10 @@ class Linear(MaxActionDQN):
         return _outputs(self, x) if "W out" in self.weights else x + self.weights["b1"]
 
 
-def _add_network(model: Model, width: int, outputs: int) -> None:
+def _add_network(model: Model, outputs: int) -> None:
     """Add hidden layers after the first product, and the output layer."""
-    model.add_layers("", width)
-    model.add_weight("W out", width, outputs)
+    model.add_layers("", model.shape.hidden)
+    model.add_weight("W out", model.shape.hidden, outputs)
     model.add_bias("b out", outputs)
 
 

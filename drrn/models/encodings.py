@@ -6,7 +6,7 @@ Both save time with encoders that read word by word.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -79,10 +79,9 @@ class _VectorCache:
             self.rows[:] = UNKNOWN
             self.count = 0
         size = self.rows.shape[1]
-        lacking = int(ids.max()) + 2 - size
-        if lacking > 0:
-            more = [(0, 0), (0, lacking + size)]
-            self.rows = np.pad(self.rows, more, constant_values=UNKNOWN)
+        need = int(ids.max()) + 2
+        if need > size:
+            self.rows = np.pad(self.rows, [(0, 0), (0, need)], constant_values=UNKNOWN)
         at = np.arange(len(ids))[:, None], ids + 1
         unknown = self.rows[at] == UNKNOWN
         if unknown.any():
@@ -154,10 +153,10 @@ def read_together(
         for name, ids in now.items()
     }
     for k in range(len(pages.states)):
-        first: dict[str, TextBatch] = {}
-        second: dict[str, TextBatch] = {}
+        first = Reading(pages[k], model.store, {})
+        second = Reading(after[k], model.store, {})
         for name, ids in now.items():
             shared = SharedBatch(batches[name][k], slice(ids.shape[-1]))
-            first[name] = shared
-            second[name] = SharedBatch(shared.batch, slice(ids.shape[-1], None), shared.encoding)
-        yield Reading(pages[k], model.store, first), Reading(after[k], model.store, second)
+            first.texts[name] = shared
+            second.texts[name] = replace(shared, span=slice(ids.shape[-1], None))
+        yield first, second

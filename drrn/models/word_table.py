@@ -36,21 +36,6 @@ def small_random(
     return rows
 
 
-def distinct(ids: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct ids of each row [G, U], padded with -1, and each id's index [G, N]."""
-    groups, count = ids.shape
-    order = np.argsort(ids, axis=1, kind="stable")
-    row = np.arange(groups)[:, None]
-    ranked = ids[row, order]
-    rank = np.zeros((groups, count), np.int64)
-    np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1, out=rank[:, 1:])
-    unique = np.full((groups, int(rank[:, -1].max()) + 1), -1, np.int64)
-    unique[row, rank] = ranked
-    index = np.empty_like(rank)
-    index[row, order] = rank
-    return unique, index
-
-
 def resize_like(tensor: Tensor, like: Tensor) -> Tensor:
     """Return the tensor in the shape of another one, cut or padded with zeros."""
     resized = torch.zeros_like(like)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
-from drrn.models.word_table import SCALE, WordTable, distinct, small_random
+from drrn.models.word_table import SCALE, WordTable, small_random
 from drrn.text import Ids, Lexicon, Store
 
 Gradient = tuple[WordTable, Tensor, Tensor]  # a table, rows of its flat form, and their gradients
@@ -218,7 +218,15 @@ def distinct_texts(ids: Ids, device: torch.device) -> tuple[Ids, Tensor]:
         the distinct ids of each replica, padded with -1, [K · R, U];
         the index of each requested id among the R · U of its batch, [K, R, N].
     """
-    batches, replicas, count = ids.shape
-    unique, rank = distinct(ids.reshape(batches * replicas, count))
-    index = rank.reshape(ids.shape) + (np.arange(replicas) * unique.shape[1])[:, None]
-    return unique, torch.from_numpy(index).to(device)
+    replicas, count = ids.shape[1:]
+    flat = ids.reshape(-1, count)
+    row = np.arange(len(flat))[:, None]
+    order = np.argsort(flat, axis=1, kind="stable")
+    ranked = flat[row, order]
+    rank = np.zeros(flat.shape, np.int64)
+    np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1, out=rank[:, 1:])
+    unique = np.full((len(flat), int(rank[:, -1].max()) + 1), -1, np.int64)
+    unique[row, rank] = ranked
+    index = np.empty_like(rank)
+    index[row, order] = rank + row % replicas * unique.shape[1]
+    return unique, torch.from_numpy(index.reshape(ids.shape)).to(device)
