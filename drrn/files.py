@@ -24,9 +24,8 @@ MARKS = [
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
-NO_TEXT = frozenset(
-    "idna punycode undefined unicode-escape raw-unicode-escape".split()
-)  # codecs, but of no story
+# Codecs, but of no story.
+NO_TEXT = frozenset("idna punycode undefined unicode-escape raw-unicode-escape".split())
 DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.I)
 
 
@@ -68,9 +67,9 @@ def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def slug(name: str, default: str = "game") -> str:
+def slug(name: str) -> str:
     """Return a name that is safe as a file name."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or default
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "game"
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:

@@ -122,11 +122,11 @@ def _summary_text(summary: episodes.Summary) -> str:
         ["mean return", summary.mean_return],
         ["mean steps", summary.mean_steps],
     ]
-    counts = dict(summary.endings)
-    if truncated := summary.episodes - sum(counts.values()):
-        counts["(stopped by the step limit)"] = truncated
-    shares = [[f"{count / summary.episodes:.1%}", name] for name, count in counts.items()]
-    return f"{table(rows)}\n\nendings\n{table(shares)}"
+    shares = summary.shares
+    if truncated := summary.episodes - sum(summary.endings.values()):
+        shares["(stopped by the step limit)"] = truncated / summary.episodes
+    endings = [[f"{share:.1%}", name] for name, share in shares.items()]
+    return f"{table(rows)}\n\nendings\n{table(endings)}"
 
 
 # --- typed actions

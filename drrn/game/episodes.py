@@ -45,6 +45,11 @@ class Summary:
     mean_steps: float
     endings: dict[str, int]  # number of episodes for each ending, most frequent first
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of episodes with each ending."""
+        return {name: count / self.episodes for name, count in self.endings.items()}
+
 
 def random_policy(seed: int) -> Policy:
     """Return a policy that takes each action with the same probability."""

@@ -27,16 +27,22 @@ SIZES = (
     "hidden layers action_hidden embedding most_actions replicas batch_size episodes_per_round "
     "evaluation_episodes workers"
 ).split()
+SATURATION = (
+    'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units are saturated and '
+    "do not learn; %s"
+)
+NO_WORDS = (
+    "%s: its %s have no letters or digits, so the model cannot distinguish them (the model table "
+    "can)"
+)
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
-def check_memory(
-    settings: Settings, store: Store | None = None, available: int | None = None
-) -> None:
+def check_memory(settings: Settings, store: Store | None = None) -> None:
     """Raise an `InputError` if weights, batches and episodes do not fit in memory."""
     words = sum(len(side.vocabulary) for side in store.sides.values()) if store else 0
     needed = memory_needed(settings, words)
-    memory = available or _memory()
+    memory = _memory()
     if needed <= memory:
         return
     sizes = settings.flat()
@@ -87,14 +93,7 @@ class Divergence:
             median = float(np.median(np.abs(array)))
             if median > SATURATED:
                 self.warns = False
-                log.warning(
-                    'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units '
-                    "are saturated and do not learn; %s",
-                    number,
-                    name.removeprefix("weight "),
-                    median,
-                    self.remedy,
-                )
+                log.warning(SATURATION, number, name[len("weight ") :], median, self.remedy)
 
 
 def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
@@ -102,12 +101,7 @@ def warn_about_missing_words(name: str, store: Store, settings: Settings) -> Non
     sides = (("pages", store.states), ("actions", store.actions))
     for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
         if not len(texts.vocabulary) and encoder != "sentence" and settings.model.name != "table":
-            log.warning(
-                "%s: its %s have no letters or digits, so the model cannot distinguish them "
-                "(the model table can)",
-                name,
-                side,
-            )
+            log.warning(NO_WORDS, name, side)
 
 
 def _memory() -> int:

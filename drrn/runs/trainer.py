@@ -226,8 +226,10 @@ class Trainer:
         self._drop_texts()
         self.round = number
         self.is_torn = False
-        self.rows += evaluation_rows(evaluations, settings)
-        return Round(number, evaluations, transitions, seconds)
+        rows = evaluation_rows(evaluations, settings)
+        self.rows += rows
+        played = number * settings.run.episodes_per_round
+        return Round(number, played, rows, evaluations, transitions, seconds)
 
     def _drop_texts(self) -> None:
         """Drop texts that the learner no longer needs, so that memory stays bounded.

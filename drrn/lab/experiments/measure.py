@@ -34,7 +34,7 @@ from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import storage
 from drrn.runs.run import Run
-from drrn.runs.scores import compiled_or_none, reference_scores
+from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
@@ -48,17 +48,15 @@ Files = dict[str, list[Row]]  # by the end of the file's name
 
 # --- Scores
 
-MEASURES = ("final_reward", "return", "steps", "stopped")
 
-
-def round_rows(rows: list[dict[str, str]], common: Row, policies: Sequence[str]) -> list[Row]:
+def round_rows(rows: list[Row], common: Row, policies: Sequence[str]) -> list[Row]:
     """Return a row for each seed, round and policy, from the rows of a training run."""
     result = []
     for row in rows:
-        numbers = {name: int(row[name]) for name in ("seed", "round", "episodes")}
+        numbers = {name: row[name] for name in ("seed", "round", "episodes")}
         for policy in policies:
             key = {"final": False, "policy": policy, "paraphrased": False}
-            values = {name: float(row[f"{policy}_{name}"]) for name in MEASURES}
+            values = {name: row[f"{policy}_{name}"] for name in MEASURES}
             result.append({**common, **numbers, **key, **values, "exact": None})
     return result
 
@@ -100,10 +98,7 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
             "final": True,
             "policy": sampled.policy,
             "paraphrased": paraphrased,
-            "final_reward": sampled.summary.mean_final_reward,
-            "return": sampled.summary.mean_return,
-            "steps": sampled.summary.mean_steps,
-            "stopped": sampled.stopped,
+            **sampled.measures,
             "exact": exact.final_reward if exact else None,
         }
         for sampled, exact in scores
@@ -144,9 +139,8 @@ def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
 
     rows = []
     for each in run.rows():
-        replica = seeds.index(int(each["seed"]))
-        rows.append(row(replica, int(each["round"]), "softmax", False))
-        rows[-1]["done"] = good_share(json.loads(each["endings"]))
+        rows.append(row(seeds.index(each["seed"]), each["round"], "softmax", False))
+        rows[-1]["done"] = good_share(each["endings"])
     for sampled, score in scores:
         rows.append(row(sampled.replica, trainer.settings.run.rounds, sampled.policy, True))
         rows[-1]["done"] = good_share(sampled.summary.endings) / sampled.summary.episodes
@@ -287,7 +281,8 @@ class Trace:
             s, a = model.embeddings(reading)
             vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
             q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
-        storage.save_tensors(self._path(episodes), {"vectors": vectors, "q": q})
+        data = storage.tensor_bytes({"vectors": vectors, "q": q})
+        write_atomically(self._path(episodes), data)
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
         """Return where the three embeddings were, for each seed and each time they were saved."""
