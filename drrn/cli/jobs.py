@@ -23,9 +23,8 @@ def workers_for(options: argparse.Namespace) -> Workers:
     from drrn.lab.experiments.cluster import LOCAL, RayCluster
 
     if options.device != "cpu":
-        raise InputError(
-            f"--device {options.device} cannot be combined with --ray: clusters compute on CPUs"
-        )
+        cause = f"--device {options.device} cannot be combined with --ray"
+        raise InputError(f"{cause}: clusters compute on CPUs")
     address = options.ray or os.environ.get("RAY_ADDRESS") or LOCAL
     return RayCluster(address, options.jobs or (_cores() if address == LOCAL else None))
 
@@ -39,15 +38,11 @@ def read_settings(texts: Iterable[str], reserved: Iterable[str]) -> dict[str, An
     settings = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or name not in all_settings():
-            raise InputError(
-                f'--set "{text}": write NAME=VALUE, with a name that `drrn train --help` lists'
-            )
-        if name in reserved:
-            raise InputError(
-                f'--set "{text}": {name} differs between the jobs, or has its own option'
-            )
         try:
+            if not equals or name not in all_settings():
+                raise InputError("write NAME=VALUE, with a name that `drrn train --help` lists")
+            if name in reserved:
+                raise InputError(f"{name} differs between the jobs, or has its own option")
             settings[name] = all_settings()[name].read(value)
         except InputError as error:
             raise InputError(f'--set "{text}": {error}') from error

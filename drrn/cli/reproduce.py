@@ -62,10 +62,8 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
         if sources.get(name) == game.source:  # named twice
             continue
         if name in sources:
-            raise InputError(
-                f'{game.source} and {sources[name]} are both named "{name}": run one of them, or '
-                "rename its file"
-            )
+            both = f'{game.source} and {sources[name]} are both named "{name}"'
+            raise InputError(f"{both}: run one of them, or rename its file")
         sources[name] = game.source
         yield from _jobs_of(game, name, options, scale, digest, common)
         close(game.game)
@@ -84,11 +82,8 @@ def _jobs_of(
     settings = settings_of(name, BEST, game, scale)
     final = scale.final(BEST, settings)
     yield Job(variant=None, settings=settings, final=final, hashes=hashes_of(game), **common)
-    has_paraphrases = paraphrases_of(game) is not None
-    variants = variants_of(
-        options.only, paraphrases=has_paraphrases, game=name, vectors=digest is not None
-    )
-    for variant in variants:
+    has = {"paraphrases": paraphrases_of(game) is not None, "vectors": digest is not None}
+    for variant in variants_of(options.only, game=name, **has):
         if opened.runs(variant, name):
             settings = settings_of(name, variant, game, scale)
             if options.ray is None:

@@ -94,10 +94,10 @@ class Learner:
             trained: The model whose weights move, if not the one that plays.
         """
         if settings.run.form == "online" and not self.learns_online:
-            raise InputError(
-                f"learner {settings.learner.name} needs whole episodes, but form online has none: "
-                "leave out form online, or choose the learner q-learning"
+            cause = (
+                f"learner {settings.learner.name} needs whole episodes, but form online has none"
             )
+            raise InputError(f"{cause}: leave out form online, or choose the learner q-learning")
         self.model = model
         self.settings = settings
         self.memories = [memory() for _ in model.seeds]

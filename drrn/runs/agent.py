@@ -87,9 +87,8 @@ class Agent:
         Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
-        model = build_model(
-            settings.model.name, shape, store, settings.run.seeds, torch_device(device)
-        )
+        seeds = settings.run.seeds
+        model = build_model(settings.model.name, shape, store, seeds, torch_device(device))
         path = folder / WEIGHTS
         arrays, metadata = storage.load_tensors(path)
         storage.check_finite(path, arrays)
@@ -152,10 +151,8 @@ class Agent:
         if self.settings.exploration.alpha_relative:
             vocabulary["reward_scales"] = self.scales[:, 0].tolist()
         game = {"game": self.config()["game"]["sha256"]}
-        return {
-            WORDS: json.dumps(vocabulary, ensure_ascii=False).encode(),
-            WEIGHTS: storage.tensor_bytes(self.model.state(), game),
-        }
+        words = json.dumps(vocabulary, ensure_ascii=False).encode()
+        return {WORDS: words, WEIGHTS: storage.tensor_bytes(self.model.state(), game)}
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """Return a policy for `drrn.play_episodes`.
@@ -205,9 +202,8 @@ class Agent:
         """
         game = with_history(as_game(game), self.settings.run.history)
         if self.model.sees_menu:
-            raise InputError(
-                "this model depends on the order of the actions, so its score can only be sampled"
-            )
+            cause = "this model depends on the order of the actions"
+            raise InputError(f"{cause}, so its score can only be sampled")
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
         probabilities = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
         limit = step_limit_of(game)
@@ -252,10 +248,8 @@ class Player:
         """Return the action that it chooses; call `begin` before each episode."""
         menu = () if isinstance(actions, str) else tuple(actions)
         if not menu or not all(isinstance(each, str) for each in (text, *menu)):
-            raise InputError(
-                "act takes a text and a list of one or more actions, "
-                f"not {text!r:.40} and {actions!r:.60}"
-            )
+            given = f"{text!r:.40} and {actions!r:.60}"
+            raise InputError(f"act takes a text and a list of one or more actions, not {given}")
         return str(menu[self(Observation(text, menu))])
 
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:
@@ -322,9 +316,8 @@ def _load_vocabulary(folder: Path, settings: Settings) -> tuple[Store, list[floa
     vocabulary = storage.read_json(path, f"{folder}: the run has not finished a round yet")
     scales = None
     try:
-        store = Store.of_words(
-            vocabulary["states"], vocabulary["actions"], shared=settings.model.shared
-        )
+        words = (vocabulary["states"], vocabulary["actions"])
+        store = Store.of_words(*words, shared=settings.model.shared)
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():
                 texts.restore_keys(vocabulary["text_keys"][side])

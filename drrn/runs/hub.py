@@ -121,10 +121,9 @@ def _check_download(repository: str, folder: Path, *, modules: bool) -> None:
         raise InputError(str(error).replace(str(folder), repository)) from error
     names = modules_in(config)
     if names and not modules:
-        raise InputError(
-            f"{repository}: the run names Python modules ({', '.join(names.values())}), which "
-            "loading it imports from your machine; if you trust them, add --modules"
-        )
+        cause = f"the run names Python modules ({', '.join(names.values())})"
+        where = "which loading it imports from your machine"
+        raise InputError(f"{repository}: {cause}, {where}; if you trust them, add --modules")
     _remove_folders(config)
     storage.replace_files(folder, {CONFIG: storage.json_bytes(config)})
 

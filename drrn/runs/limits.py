@@ -49,10 +49,8 @@ def check_memory(settings: Settings, store: Store | None = None) -> None:
     usual = PAPER.flat()
     large = [name for name in SIZES if (sizes[name] or 0) > (usual[name] or 0)]
     causes = ", ".join(f"{name} {sizes[name]}" for name in large) or f"{words:,} words"
-    raise InputError(
-        f"{causes}: needs about {_size(needed)} of memory, and this machine has {_size(memory)}; "
-        "choose smaller sizes"
-    )
+    sizes_text = f"{_size(needed)} of memory, and this machine has {_size(memory)}"
+    raise InputError(f"{causes}: needs about {sizes_text}; choose smaller sizes")
 
 
 def memory_needed(settings: Settings, words: int) -> int:
@@ -84,10 +82,8 @@ class Divergence:
         """Raise an `InputError` for weights that are not finite; warn once of saturated units."""
         for name, array in weights.items():
             if not np.isfinite(array).all():
-                raise InputError(
-                    f'learning diverged in round {number}: weights "{name}" contain NaN or '
-                    f"infinity; {self.remedy}"
-                )
+                what = f'weights "{name}" contain NaN or infinity'
+                raise InputError(f"learning diverged in round {number}: {what}; {self.remedy}")
             if not self.warns or not name.startswith("weight ") or not array.size:
                 continue
             median = float(np.median(np.abs(array)))

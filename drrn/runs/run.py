@@ -121,9 +121,8 @@ class Run:
         """Return every run in a folder and its subfolders, the last written first."""
         folder = Path(folder)
         if not folder.is_dir():
-            raise InputError(
-                f"{folder}: no such folder; drrn train writes its runs to runs/, or to --out"
-            )
+            cure = "drrn train writes its runs to runs/, or to --out"
+            raise InputError(f"{folder}: no such folder; {cure}")
         runs = [Run(path) for path in _run_folders(folder)]
         return sorted(runs, key=lambda run: (run.when(), str(run.folder)), reverse=True)
 
@@ -211,10 +210,8 @@ class Run:
         if mine["sha256"] != game["sha256"]:
             is_version = mine["title"] == game["title"]
             what = "another version of it" if is_version else f'"{mine["title"]}"'
-            raise InputError(
-                f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}; '
-                "compare runs of one game"
-            )
+            both = f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}'
+            raise InputError(f"{both}; compare runs of one game")
         return difference_of(other.round(number).values(column), self.round(number).values(column))
 
     def check(self, *names: str) -> None:
@@ -296,13 +293,9 @@ class Run:
 
     def save(self, trainer: Trainable) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
-        files = {
-            **self._new_config(trainer),
-            ROWS: scores.csv_bytes(trainer.rows),
-            CHECKPOINT: storage.checkpoint_bytes(trainer.state()),
-            **_computed_files(trainer),
-        }
-        storage.replace_files(self.folder, files)
+        files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
+        files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
+        storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
     def save_settings(self, trainer: Trainable) -> None:
         """Save changed settings of a resumed run before its next round."""
@@ -383,10 +376,8 @@ class Run:
             raise InputError(f"{self.folder}: an agent without its run; it can play, not resume")
         done = max((row["round"] for row in self.rows()), default=0)
         if done > 1 or self.has(WORDS):
-            raise InputError(
-                f"{checkpoint}: missing, so the run cannot be resumed after round {done}; "
-                "start a new run"
-            )
+            cause = f"missing, so the run cannot be resumed after round {done}"
+            raise InputError(f"{checkpoint}: {cause}; start a new run")
 
     def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
         """Return config.json if the settings have changed, for example to more rounds."""

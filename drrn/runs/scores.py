@@ -73,11 +73,10 @@ class RoundScores:
         for column in POLICY_COLUMNS:
             entry[column] = round(self.mean(column), 6)
             entry[f"{column}_sd"] = round(self.sd(column), 6)
-        entry["replicas"] = [
-            {name: value for name, value in replica.items() if name != "round"}
-            for replica in self.replicas
-        ]
-        return entry
+        replicas = [dict(replica) for replica in self.replicas]
+        for replica in replicas:
+            del replica["round"]
+        return {**entry, "replicas": replicas}
 
 
 @dataclass(frozen=True)
@@ -174,10 +173,9 @@ def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) ->
     """Check that there is one row for each replica of each finished round."""
     expected = list(itertools.product(range(1, rounds + 1), range(replicas)))
     if [(row["round"], row["replica"]) for row in rows] != expected:
-        raise InputError(
-            f"{path}: it has {len(rows)} rows, but checkpoint.safetensors has {rounds} rounds "
-            f"of {replicas} replicas; restore both files from a copy, or start a new run"
-        )
+        counts = f"{len(rows)} rows, but checkpoint.safetensors has {rounds} rounds"
+        cure = "restore both files from a copy, or start a new run"
+        raise InputError(f"{path}: it has {counts} of {replicas} replicas; {cure}")
 
 
 # --- reference scores

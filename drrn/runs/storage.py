@@ -177,10 +177,9 @@ def load_checkpoint(path: Path) -> State:
     except DAMAGE as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
     if edition != EDITION:
-        raise InputError(
-            f"{path}: written by another version of drrn, so the run cannot be resumed; "
-            "start a new run (its agent can still be asked and evaluated)"
-        )
+        cause = "written by another version of drrn, so the run cannot be resumed"
+        cure = "start a new run (its agent can still be asked and evaluated)"
+        raise InputError(f"{path}: {cause}; {cure}")
     return state
 
 

@@ -168,9 +168,8 @@ class PlayTestWorker:
         agent = agent_of(run)
         if self._agent is None or self._agent[0] is not agent:
             if agent.settings.run.history or agent.model.sees_menu:
-                raise InputError(
-                    "This agent's choices depend on more than the page, so its odds are unknown."
-                )
+                cause = "This agent's choices depend on more than the page"
+                raise InputError(f"{cause}, so its odds are unknown.")
             store = agent.model.store.scratch()
             rollouts = CompiledRollouts(self.compiled, agent.model, store)
             policy = policy_of("softmax", agent.settings.exploration.alpha)

@@ -30,9 +30,9 @@ from drrn.game.contract import Game
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import Variant
 from drrn.lab.experiments.results import SWEEP, write, write_json
-from drrn.runs.config import recommended_settings
+from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
-from drrn.settings import POLICIES, Settings, all_settings, recipe, recipe_name, settings_for
+from drrn.settings import POLICIES, Settings, all_settings, recipe_name
 from drrn.vectors import open_vectors
 
 Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
@@ -221,9 +221,8 @@ class Sweep:
     def settings(self, changes: Changes, seeds: Seeds) -> Settings:
         """Return the settings of a combination, as `drrn train` has them."""
         explicit = {**self.overrides, **dict(changes)}
-        recommended = recommended_settings(self.game)
-        base = recipe(paper=self.paper, recommended=recommended, given=explicit)
-        return settings_for({**base, "seed": seeds.first, "replicas": seeds.number}, explicit)
+        base = {"seed": seeds.first, "replicas": seeds.number}
+        return settings_for_game(self.game, explicit, paper=self.paper, base=base)
 
     def job(self, changes: Changes, part: str = "tuning") -> Job:
         """Return the job of a combination: part "tuning" to choose by, "report" to report."""
