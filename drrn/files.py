@@ -73,9 +73,7 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
 
     Line breaks become `\\n`.
     """
-    encoding = encoding or next(
-        (name for mark, name in MARKS.items() if data.startswith(mark)), None
-    )
+    encoding = encoding or next((name for mark, name in MARKS if data.startswith(mark)), None)
     if encoding is None:
         declared = DECLARED.search(data[:4096])
         encoding = declared.group(1).decode("ascii") if declared else "utf-8"

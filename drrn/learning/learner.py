@@ -94,10 +94,9 @@ class Learner:
             trained: The model whose weights move, if not the one that plays.
         """
         if settings.run.form == "online" and not self.learns_online:
-            cause = (
-                f"learner {settings.learner.name} needs whole episodes, but form online has none"
-            )
-            raise InputError(f"{cause}: leave out form online, or choose the learner q-learning")
+            cause = "needs whole episodes, but form online has none"
+            cure = "leave out form online, or choose the learner q-learning"
+            raise InputError(f"learner {settings.learner.name} {cause}: {cure}")
         self.model = model
         self.settings = settings
         self.memories = [memory() for _ in model.seeds]
