@@ -30,7 +30,7 @@ from drrn.files import write_atomically
 from drrn.lab.experiments.cluster import LOCAL, RayCluster, run_job
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.results import GAME
-from drrn.lab.experiments.sweep import Seeds, Sweep, read_grid
+from drrn.lab.experiments.sweep import Sweep, read_grid
 from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
 from drrn.lab.reports.claims import with_block
 from drrn.runs.config import versions
@@ -45,9 +45,8 @@ def sweep_jobs(root: Path, count: int, settings: dict[str, Any], seeds: int = 5)
     """Return jobs of a sweep over The Long Watch with the paper's recipe."""
     grid = read_grid([f"alpha=0.1..{count / 10}:0.1"])
     game = drrn.make("long-watch")
-    sweep = Sweep(
-        root, "long-watch", game, grid, settings, True, Seeds(1000, seeds), Seeds(0, 1), "benchmark"
-    )
+    tuning = range(1000, 1000 + seeds)
+    sweep = Sweep(root, "long-watch", game, grid, settings, True, tuning, range(1), "benchmark")
     return [sweep.job(changes) for changes in grid.in_order()]
 
 

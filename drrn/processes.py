@@ -165,8 +165,10 @@ class Service(contextlib.AbstractContextManager["Service"]):
         except (EOFError, OSError) as error:
             self.close()
             code = self.process.returncode
-            how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-            raise ServiceError("died", f"the process ended: {how}") from error
+            how = f"ended with exit code {code}"
+            if code < 0:
+                how = f"was killed by {signal.Signals(-code).name}"
+            raise ServiceError("died", f"the process {how}") from error
         self.kill()
         raise ServiceError("timeout", f"no answer within {round(timeout or 0, 2):g} seconds")
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from drrn.lab.authors.clone import PUBLISHED
-from drrn.lab.authors.install import add_games
+from drrn.lab.authors.install import PUBLISHED, add_games
 from drrn.stories.added import Origin
 
 CROSSING = '''\
@@ -198,7 +197,7 @@ def treat_as_published(folder: Path) -> Iterator[None]:
             data = (folder / name).read_bytes().replace(b"\r\n", b"\n")
             hashes[name] = hashlib.sha256(data).hexdigest()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.lab.authors.clone.PUBLISHED", hashes)
+        patch.setattr("drrn.lab.authors.install.PUBLISHED", hashes)
         yield
 
 

@@ -1,9 +1,12 @@
 """Our two stories keep the shape of the paper's two games, and good play in them needs reading."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import drrn
+from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import BUILT_IN
 from drrn.stories.authored import paraphrases_of
@@ -240,3 +243,16 @@ def test_a_fixed_place_in_the_storys_own_order_does_not_help(name, place):
 def test_the_fingerprints_of_the_built_in_stories_stay_the_same(name, fingerprint):
     """Recorded results belong to these hashes, which include the field names of the rules."""
     assert drrn.make(name).fingerprint == fingerprint
+
+
+def test_the_readme_has_the_scores_of_the_stories():
+    readme = (Path(drrn.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    lines = [line for line in readme.splitlines() if line.count("|") == 4]
+    rows = {line.split("|")[1].strip(): line.split("|")[2:4] for line in lines}
+    for column, name in enumerate(("long-watch", "night-market")):
+        compiled = drrn.compile_game(drrn.make(name), cache=False)
+        scores = random_play(compiled)
+        expected = f"{scores.final_reward:.2f}, {scores.total:.2f}"
+        assert rows["random play: final reward, return"][column].strip() == expected
+        expected = f"{best(compiled).score:.2f}, {best(compiled, 1.0).score:.2f}"
+        assert rows["best possible: final reward, return"][column].strip() == expected

@@ -11,11 +11,11 @@ from drrn.errors import InputError
 from drrn.files import slug
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.plan import seeds_text
 from drrn.lab.experiments.results import Results, commit
 from drrn.lab.experiments.sweep import (
     OWN_OPTIONS,
     Scored,
-    Seeds,
     Sweep,
     changes_text,
     read_grid,
@@ -38,10 +38,12 @@ def run(options: argparse.Namespace) -> None:
         warn(f"… and {counted(len(errors) - MAX_ERRORS, 'combination')} more")
     with Results(sweep.root).locked("sweep"), workers_for(options) as workers:
         sweep.start()
-        failed = run_jobs(jobs, workers, f"jobs to choose by are done ({sweep.tuning})")
+        failed = run_jobs(jobs, workers, f"jobs to choose by are done ({seeds_text(sweep.tuning)})")
         tuning = _scores(jobs, options)
         report_jobs = [sweep.job(tuning[0].changes, "report"), sweep.job((), "report")]
-        failed += run_jobs(report_jobs, workers, f"jobs to report are done ({sweep.report})")
+        failed += run_jobs(
+            report_jobs, workers, f"jobs to report are done ({seeds_text(sweep.report)})"
+        )
         report = _scores(report_jobs, options)
         sweep.write_tables(tuning, report)
         _print_table(sweep, tuning, options)
@@ -61,8 +63,8 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         grid=grid,
         overrides=read_settings(options.set, OWN_OPTIONS),
         paper=options.paper,
-        tuning=Seeds(options.first_seed, options.seeds),
-        report=Seeds(options.first_report_seed, options.report_seeds),
+        tuning=range(options.first_seed, options.first_seed + options.seeds),
+        report=range(options.first_report_seed, options.first_report_seed + options.report_seeds),
         commit=commit(),
         device=options.device,
         remote=options.ray is not None,
@@ -81,7 +83,7 @@ def _print_table(sweep: Sweep, scores: list[Scored], options: argparse.Namespace
         [*(value_text(value) for _, value in each.changes), each.mean, each.deviation]
         for each in scores[:MAX_LINES]
     ]
-    print(f"\n{options.measure.replace('_', ' ')} by {options.by}, {sweep.tuning}:")
+    print(f"\n{options.measure.replace('_', ' ')} by {options.by}, {seeds_text(sweep.tuning)}:")
     print(table(rows, header=[*sweep.grid.values, "mean", "sd"]))
     if len(scores) > MAX_LINES:
         print(f"… and {len(scores) - MAX_LINES} more in {sweep.root / 'sweep.csv'}")
@@ -91,10 +93,10 @@ def _print_table(sweep: Sweep, scores: list[Scored], options: argparse.Namespace
 
 def _print_best(sweep: Sweep, best: Scored, report: list[Scored]) -> None:
     print(f"\nbest: {changes_text(best.changes)}")
-    print(f"  {sweep.tuning}, used for the choice: {_score(best)}")
+    print(f"  {seeds_text(sweep.tuning)}, used for the choice: {_score(best)}")
     for each in sorted(report, key=lambda each: each.changes == ()):
         which = "not used for the choice" if each.changes else "the unchanged recipe"
-        print(f"  {sweep.report}, {which}: {_score(each)}")
+        print(f"  {seeds_text(sweep.report)}, {which}: {_score(each)}")
     print(f"settings of the best: {sweep.root / 'best.json'}")
 
 

@@ -8,20 +8,44 @@ import json
 import re
 import shutil
 import tempfile
+from importlib import resources
 from pathlib import Path
 
 from drrn.errors import InputError
-from drrn.files import write_atomically
+from drrn.files import read_bytes, write_atomically
 from drrn.game.make import make
-from drrn.lab.authors.clone import SIMULATOR, Sources, read_sources
 from drrn.lab.authors.pickled import read_pickle
-from drrn.lab.authors.python2 import dotted_name, form_error, literal, member, parse_python2
-from drrn.lab.authors.stories import Story, paraphrases, read_machine_of_death, read_saving_john
-from drrn.stories.added import NAMES, Origin, games_folder, origin_if_sound, record_path
+from drrn.lab.authors.stories import (
+    SIMULATOR,
+    Story,
+    dotted_name,
+    form_error,
+    literal,
+    member,
+    paraphrases,
+    parse_python2,
+    read_machine_of_death,
+    read_saving_john,
+)
+from drrn.stories.added import (
+    HOW,
+    NAMES,
+    REPOSITORY,
+    Origin,
+    games_folder,
+    origin_if_sound,
+    record_path,
+)
 from drrn.stories.twine.story import unescape_html
 
 TITLES = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}
 STEP_REWARD = -0.1  # in the paper, in both games
+COMMIT = "936b583"
+MAX_BYTES = 4 * 2**20  # the largest published file has 160,000
+_SUMS = resources.files("drrn.lab.authors").joinpath("published.sha256").read_text(encoding="utf-8")
+# The files that the games are converted from, and their published SHA-256. Other files are refused,
+# so that nothing unknown is parsed.
+PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
 def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]:
@@ -39,9 +63,10 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
     """
     sources = read_sources(clone)
     files = converted(sources, as_published=as_published)
-    digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
-    folder = f"text-games-{digest[:12]}"
-    origin = Origin(folder, sources.sha256, sources.hashes, as_published)
+    folder = f"text-games-{_sha256(repr(sorted(files.items())).encode())[:12]}"
+    hashes = {name: _sha256(data) for name, data in sources.items()}
+    sums = "\n".join(f"{sha256}  {name}" for name, sha256 in hashes.items())
+    origin = Origin(folder, _sha256(sums.encode()), hashes, as_published)
     before = origin_if_sound()
     if before == origin and _has_files(origin.path, files):
         return origin, False
@@ -55,17 +80,41 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
     return origin, True
 
 
-def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
+def read_sources(clone: Path) -> dict[str, bytes]:
+    """Return the contents of all files that the games are converted from, with Unix line ends.
+
+    Raises:
+        InputError: A file is missing, or differs from the published one.
+    """
+    if not clone.is_dir():
+        raise InputError(f"{clone}: no such folder: give a clone of {REPOSITORY}: {HOW}")
+    if not (clone / SIMULATOR).is_file():
+        raise InputError(f"{clone}: not a clone of {REPOSITORY}: it has no {SIMULATOR}: {HOW}")
+    sources = {}
+    for name in PUBLISHED:  # Windows clones have other line ends
+        sources[name] = read_bytes(clone / name, MAX_BYTES).replace(b"\r\n", b"\n")
+    for name, data in sources.items():
+        if _sha256(data) != PUBLISHED[name]:
+            restore = f"restore it with `git -C {clone} checkout {COMMIT} -- {name}`"
+            raise InputError(f"{clone / name}: differs from the published file: {restore}")
+    return sources
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str]:
     """Return the files of both games, by name."""
-    tree = parse_python2(sources.files[SIMULATOR])
+    tree = parse_python2(sources[SIMULATOR])
     pickled = "simulators/savingjohn.pickle"
     machine_of_death, labels = read_machine_of_death(tree)
     stories = {
-        "saving-john": read_saving_john(sources.files[pickled], tree, pickled),
+        "saving-john": read_saving_john(sources[pickled], tree, pickled),
         "machine-of-death": machine_of_death,
     }
-    originals = sources.files["simulators/machineofdeath_originalActions.txt"]
-    others = sources.files["simulators/machineofdeath_paraphrasedActions.txt"]
+    originals = sources["simulators/machineofdeath_originalActions.txt"]
+    others = sources["simulators/machineofdeath_paraphrasedActions.txt"]
     pairs = {"original": "paraphrase", **paraphrases(originals, others, labels)}
     lines = [f"{original}\t{paraphrase}\n" for original, paraphrase in pairs.items()]
     files = {"machine-of-death.paraphrases.tsv": "".join(lines)}
@@ -81,9 +130,9 @@ def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
     return files
 
 
-def _vocabulary(sources: Sources, source: str) -> dict[str, int]:
+def _vocabulary(sources: dict[str, bytes], source: str) -> dict[str, int]:
     """Return the published indices of words."""
-    words: dict[str, int] = read_pickle(sources.files[source], source)
+    words: dict[str, int] = read_pickle(sources[source], source)
     return dict(sorted(words.items(), key=lambda item: item[1]))
 
 

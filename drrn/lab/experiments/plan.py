@@ -248,6 +248,11 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     return settings_for(settings, unusual)
 
 
+def seeds_text(seeds: range) -> str:
+    """Return consecutive seeds as a person writes them."""
+    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
+
+
 def cost(game: str, variant: Variant, settings: Settings) -> float:
     """Return the relative duration of a job with the usual rounds and seeds."""
     costs = PLAN["cost"]

@@ -18,7 +18,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,7 +82,7 @@ KINDS: dict[str, Columns] = {
 FACTS = _columns("measure:text value:text")
 
 
-def to_csv(rows: Iterable[Row], columns: Columns) -> str:
+def to_csv(rows: Iterable[Row], columns: Collection[str]) -> str:
     """Return the rows as CSV; None is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

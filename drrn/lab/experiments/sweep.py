@@ -8,9 +8,7 @@ best.json             the settings of the best: drrn train GAME --config FOLDER/
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import itertools
 import json
 import math
@@ -22,14 +20,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean
 from drrn.game.contract import Game
+from drrn.game.episodes import mean_and_sd
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import Variant
-from drrn.lab.experiments.results import SWEEP, write, write_json
+from drrn.lab.experiments.plan import Variant, seeds_text
+from drrn.lab.experiments.results import SWEEP, Row, to_csv, write, write_json
 from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
 from drrn.settings import POLICIES, Settings, all_settings, recipe_name
@@ -176,20 +173,6 @@ def value_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-class Seeds(NamedTuple):
-    """Consecutive seeds."""
-
-    first: int
-    number: int
-
-    @property
-    def end(self) -> int:
-        return self.first + self.number
-
-    def __str__(self) -> str:
-        return f"seed {self.first}" if self.number == 1 else f"seeds {self.first} to {self.end - 1}"
-
-
 @dataclass(frozen=True)
 class Sweep:
     """A game, the settings that all jobs share, and those that vary."""
@@ -200,17 +183,20 @@ class Sweep:
     grid: Grid
     overrides: dict[str, Any]  # settings of all jobs
     paper: bool
-    tuning: Seeds
-    report: Seeds
+    tuning: range  # seeds
+    report: range
     commit: str
     device: str = "cpu"
     remote: bool = False  # on a cluster, whose machines may have more memory than this one
 
     def __post_init__(self) -> None:
-        end = min(self.tuning.end, self.report.end)
-        if max(self.tuning.first, self.report.first) < end:
-            overlap = f"{self.tuning} to choose by and {self.report} to report overlap"
-            raise InputError(f"{overlap}: give others with --first-seed or --first-report-seed")
+        if self.tuning[0] in self.report or self.report[0] in self.tuning:
+            seeds = (
+                f"{seeds_text(self.tuning)} to choose by and {seeds_text(self.report)} to report"
+            )
+            raise InputError(
+                f"{seeds} overlap: give others with --first-seed or --first-report-seed"
+            )
         if both := sorted(self.overrides.keys() & self.grid.values.keys()):
             raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
 
@@ -218,10 +204,10 @@ class Sweep:
     def hashes(self) -> dict[str, str | None]:
         return hashes_of(self.game)
 
-    def settings(self, changes: Changes, seeds: Seeds) -> Settings:
+    def settings(self, changes: Changes, seeds: range) -> Settings:
         """Return the settings of a combination, as `drrn train` has them."""
         explicit = {**self.overrides, **dict(changes)}
-        base = {"seed": seeds.first, "replicas": seeds.number}
+        base = {"seed": seeds[0], "replicas": len(seeds)}
         return settings_for_game(self.game, explicit, paper=self.paper, base=base)
 
     def job(self, changes: Changes, part: str = "tuning") -> Job:
@@ -289,15 +275,15 @@ class Sweep:
 
     def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
         """Write sweep.csv and best.json; the scores are sorted, the best first."""
-        reported = {each.changes: each.cells for each in report}
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        parts = itertools.product(("tuning", "report"), ("mean", "deviation", "seeds"))
-        writer.writerow([*self.grid.values, *(f"{part}_{column}" for part, column in parts)])
+        reported = {each.changes: each for each in report}
+        rows = []
         for each in tuning:
-            cells = [value_text(value) for _, value in each.changes]
-            writer.writerow([*cells, *each.cells, *reported.get(each.changes, ("", "", ""))])
-        write(self.root / "sweep.csv", text.getvalue())
+            row: Row = {name: value_text(value) for name, value in each.changes}
+            for part, score in (("tuning", each), ("report", reported.get(each.changes))):
+                for measure in ("mean", "deviation", "seeds"):
+                    row[f"{part}_{measure}"] = getattr(score, measure) if score else None
+            rows.append(row)
+        write(self.root / "sweep.csv", to_csv(rows, list(rows[0])))
         best = {**self.overrides, **dict(tuning[0].changes)}
         # the form of a run's config.json
         config = {"recipe": recipe_name(paper=self.paper), "settings": best}
@@ -312,10 +298,6 @@ class Scored(NamedTuple):
     deviation: float
     seeds: int
 
-    @property
-    def cells(self) -> list[Any]:
-        return [round(self.mean, 6), round(self.deviation, 6), self.seeds]
-
 
 def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
     """Return the scores of the finished jobs, the best first; equal ones keep their order."""
@@ -328,8 +310,6 @@ def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
         exact = measure == "final_reward" and all(row["exact"] is not None for row in rows)
         scores = [row["exact" if exact else measure] for row in rows]
         if scores and job.variant:
-            deviation = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
-            mean = float(np.mean(scores))
             changes = tuple(job.variant.changes.items())
-            results.append(Scored(changes, mean, deviation, len(scores)))
+            results.append(Scored(changes, *mean_and_sd(scores), len(scores)))
     return sorted(results, key=lambda each: -each.mean)

@@ -18,6 +18,7 @@ from drrn.lab.experiments.plan import (
     SHAPE,
     Variant,
     game_order,
+    seeds_text,
     variants_of,
 )
 from drrn.lab.reports import beyond, paper
@@ -108,14 +109,18 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
     if not records:
         return ""
     parts = []
-    by_returns = all(r["wanted"].get("learner") == "returns" for r in records.values())
+    wanted = {variant: record["wanted"] for variant, record in records.items()}
+    by_returns = all(settings.get("learner") == "returns" for settings in wanted.values())
     for name, text in SETTINGS.items():
         if name == "epochs" and by_returns:
             continue  # this learner counts updates
-        values = {v: _listed_value(record["wanted"], name) for v, record in records.items()}
+        values = {v: _listed_value(settings, name) for v, settings in wanted.items()}
         parts.append(f"{text} {_group(values)}")
     parts += _other_settings(records)
-    seeds = {v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()}
+    seeds = {}
+    for variant, settings in wanted.items():
+        end = settings["seed"] + settings["replicas"]
+        seeds[variant] = seeds_text(range(settings["seed"], end))
     commits = {commit for record in records.values() for commit in record["commit"].split(", ")}
     short = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in commits)
     devices = {v: str(record.get("device", "cpu")) for v, record in records.items()}
@@ -139,10 +144,6 @@ def _other_settings(records: dict[Variant, dict[str, Any]]) -> list[str]:
         if set(values.values()) != {_value({"wanted": {}}, name, defaults[name])}:
             parts.append(f"{name.replace('_', ' ')} {_group(values)}")
     return parts
-
-
-def _seeds(seed: int, replicas: int) -> str:
-    return f"seeds {seed} to {seed + replicas - 1}" if replicas > 1 else f"seed {seed}"
 
 
 def _group(values: dict[Variant, str]) -> str:
