@@ -14,20 +14,9 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, absolute_name, make
 from drrn.game.optional import close, title_of
+from drrn.lab.experiments import plan
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import (
-    ADDED,
-    BEST,
-    ENCODED,
-    PAPER,
-    PARSED,
-    PLAN,
-    SHAPE,
-    Scale,
-    Variant,
-    settings_of,
-    variants_of,
-)
+from drrn.lab.experiments.plan import PAPER, Scale, Variant
 from drrn.lab.experiments.results import Results, commit
 from drrn.lab.reports.report import write_report
 from drrn.runs.agent import torch_device
@@ -35,7 +24,6 @@ from drrn.runs.limits import check_memory
 from drrn.stories.authored import paraphrases_of
 from drrn.vectors import open_vectors
 
-PLANNED = {*SHAPE, "seed", "replicas"}
 Warn = Callable[[str], None]
 SuiteFiles = Mapping[str, Path | None]  # files of games that no suite includes, by suite
 
@@ -62,7 +50,7 @@ def _scale(options: argparse.Namespace) -> Scale:
         first_seed=options.first_seed,
         quick=options.quick,
         vectors=str(options.vectors) if options.vectors else None,
-        overrides=read_settings(options.set, PLANNED),
+        overrides=read_settings(options.set, plan.SHAPE),
     )
 
 
@@ -85,9 +73,11 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
         sources[name] = opened.source
         paraphrases = paraphrases_of(game) is not None
         vectors = digest is not None
-        variants = variants_of(options.only, paraphrases=paraphrases, game=name, vectors=vectors)
+        variants = plan.variants_of(
+            options.only, paraphrases=paraphrases, game=name, vectors=vectors
+        )
         for variant in (None, *(each for each in variants if opened.runs(each, name))):
-            settings = settings_of(name, variant or BEST, game, scale)
+            settings = plan.settings_of(name, variant or plan.BEST, game, scale)
             if variant and options.ray is None:
                 check_memory(settings)
             yield Job(
@@ -95,7 +85,7 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
                 game=name,
                 variant=variant,
                 settings=settings,
-                final=scale.final(variant or BEST, settings),
+                final=scale.final(variant or plan.BEST, settings),
                 hashes=hashes_of(game, variant),
                 vectors=digest if variant and settings.model.vectors else None,
                 **common,
@@ -107,7 +97,7 @@ def _digest(options: argparse.Namespace) -> str | None:
     """Return the digest of the word vectors; without them, warn about jobs that need them."""
     if options.vectors:
         return open_vectors(options.vectors).digest
-    for variant in variants_of(options.only, paraphrases=True):
+    for variant in plan.variants_of(options.only, paraphrases=True):
         if variant.vectors:
             warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
     return None
@@ -152,8 +142,8 @@ class GameToRun:
         if self.requested:
             return True
         if self.extra:
-            return variant.group in ADDED
-        return variant.group != "encoders" or name in ENCODED
+            return variant.group in plan.ADDED
+        return variant.group != "encoders" or name in plan.ENCODED
 
 
 def experiment_games(
@@ -170,16 +160,16 @@ def experiment_games(
         yield from _opened(PAPER, "only the built-in stories are run", warn)
         yield from _opened(BUILT_IN, "", warn)
     elif "encoders" in kinds:
-        yield from _opened(ENCODED, "encoders are left out", warn)
+        yield from _opened(plan.ENCODED, "encoders are left out", warn)
     if "parser" in kinds:
-        yield from (GameToRun(name, make(name), extra=True) for name in PARSED)
+        yield from (GameToRun(name, make(name), extra=True) for name in plan.PARSED)
     if "suites" in kinds:
         yield from suite_games(files, warn)
 
 
 def _kind(name: str) -> str:
     """Return the experiment with separate games that a name belongs to; else STORIES."""
-    for experiment, variants in ADDED.items():
+    for experiment, variants in plan.ADDED.items():
         if name == experiment or any(name == variant.name for variant in variants):
             return experiment
     return STORIES
@@ -195,7 +185,7 @@ def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[Game
 
 def suite_games(files: SuiteFiles, warn: Warn) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
-    for suite, source in PLAN["suite_games"]:
+    for suite, source in plan.PLAN["suite_games"]:
         if "{file}" in source and files.get(suite) is None:
             warn(f"{suite} is left out: name the file of a game with --{suite} FILE")
             continue
