@@ -1,4 +1,4 @@
-"""The tests. PyTorch uses one thread: products are small, and parallel processes share the cores."""
+"""The tests. PyTorch uses one thread: parallel processes share the cores."""
 
 import os
 

@@ -49,9 +49,9 @@ def chromium() -> Iterator[Any]:
 class PageServer:
     """`drrn serve` in a separate process and an empty folder."""
 
-    def __init__(self, folder: Path, *more: str) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         self.folder = folder
-        self.more = more
+        self.options = options
         self.port = "0"
         self.link = self.start()
 
@@ -66,7 +66,7 @@ class PageServer:
             self.port,
             "--runs",
             "runs",
-            *self.more,
+            *self.options,
         ]
         environment = {**os.environ, "DRRN_HOME": str(self.folder / "home"), "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])

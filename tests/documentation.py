@@ -22,14 +22,14 @@ BLOCK = re.compile(
 )
 PASSAGE = re.compile(r"^:: (?P<name>[^\n]+)\n.*?(?=^:: |\Z)", re.M | re.S)
 
-# Comments before a block: why it is not run, smaller settings to run it with, why its output is not compared.
+# Comments before a block: why it is not run, or the smaller settings with which it is run.
 NOT_RUN = "not run: "
 RUN_WITH = "run with: "
 
 
 @dataclass(frozen=True)
 class Block:
-    """A code block, and the comment before it, which says how tests run it."""
+    """A code block, and the comment before it, which controls how tests run it."""
 
     language: str
     title: str

@@ -22,13 +22,13 @@ def bytes_of(buffer):
     return sum(array.nbytes for array in arrays)
 
 
-def single_steps(states, menus, taken, rewards, next_states, next_menus):
+def single_steps(states, menus, indices, rewards, next_states, next_menus):
     """Return episodes of one step each; rewards are numbers, menus are `Menus`."""
     count = len(states)
     return Steps(
         states=states,
         actions=menus,
-        taken=taken,
+        taken=indices,
         probabilities=np.ones(count),
         rewards=np.asarray(rewards, np.float64),
         last=np.ones(count, bool),
@@ -38,7 +38,7 @@ def single_steps(states, menus, taken, rewards, next_states, next_menus):
 
 
 def steps_of(*episodes):
-    """Return steps of episodes: each a list of (state, menu, index of the action, reward), and its last page."""
+    """Return the steps of episodes: each a list of (state, menu, index, reward), and a last page."""
     steps = []
     last = []
     for transitions, _ in episodes:
@@ -89,7 +89,7 @@ def return_learner(kind, model, **settings):
 def state_after_rounds(
     learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])
 ):
-    """Return the state of a model that learned from some rounds of random episodes, which depend on its seeds."""
+    """Learn from rounds of random episodes, which depend on the seeds; return the model's state."""
     seeds = learning.model.seeds
     for number in range(rounds):
         learning.forget()

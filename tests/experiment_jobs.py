@@ -29,9 +29,9 @@ class InProcessWorkers(Workers):
 
 
 def assert_interrupted_job_matches(job, rows, names):
-    """Assert that a job interrupted after its first round and resumed writes the rows of one that is not.
+    """Assert that a job interrupted after its first round writes the rows of an uninterrupted one.
 
-    `job(root)` creates the job, `rows(root)` is the folder of its rows, `names` are the files to compare.
+    `job(root)` creates the job, `rows(root)` is the folder of its rows; `names` of files are compared.
     """
     list(job("whole").run())
     next(job("interrupted").run())

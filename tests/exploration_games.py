@@ -9,13 +9,13 @@ from drrn.game.contract import Observation
 ROOMS = 9
 DOORS = ("Walk on along the corridor.", "Leave by the window.", "Leave by the stairs.")
 FURNITURE = (
-    "a long quiet corridor with carpets lamps pictures old chairs dark wood tall mirrors grey curtains small tables"
-    " dusty books brass clocks cold stoves wide rugs and pale flowers before door"
+    "a long quiet corridor with carpets lamps pictures old chairs dark wood tall mirrors grey"
+    " curtains small tables dusty books brass clocks cold stoves wide rugs and pale flowers before door"
 )
 
 
 class Corridor:
-    """Rooms in a row: leaving any pays 5, the last one 20. Random play reaches it once in 3⁹ episodes."""
+    """Rooms in a row: leaving pays 5, the last one 20. Random play reaches it once in 3⁹ episodes."""
 
     name = "corridor"
     max_steps = 40
@@ -75,7 +75,7 @@ class Unrepeated:
 
 
 class Key:
-    """The first action decides the ending, and no later page shows it: 10 with the key, 0 without."""
+    """The first action decides the ending, 10 or 0, and no later page shows it."""
 
     name = "key"
     max_steps = 10

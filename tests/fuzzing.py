@@ -1,4 +1,4 @@
-"""Fuzz tests: mutated stories, expressions, TOMLs, Ink files and run folders work or fail with one sentence.
+"""Fuzz tests: a mutated story, expression, TOML or run folder works or fails with one sentence.
 
 python -m tests.fuzzing MINUTES [SEED]     as scripts/fuzz calls it
 """
@@ -25,7 +25,7 @@ from typing import Any
 import drrn
 from drrn import InputError
 from drrn.cli import main
-from drrn.game.optional import fingerprint_of
+from drrn.game.contract import fingerprint_of
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.script import ExpressionError, Facts
@@ -44,8 +44,8 @@ from tests.ink_stories import STALL
 from tests.runs import SMALL, SMALL_STRONG
 from tests.stories import FORK, REWARDS
 
-DESCRIPTION = """Mutate stories, expressions, TOMLs, Ink files and run folders for some minutes. Each case must
-work or fail with one sentence. Other cases are saved in a folder, which is printed; then the exit code is 1."""
+DESCRIPTION = """Mutate stories, expressions, TOMLs, Ink files and run folders for some minutes. Each
+case must work or fail with one sentence. Other cases are saved in a folder, and the exit code is 1."""
 CASE_SECONDS = 30  # CPU time
 
 Cut = tuple[float, int, str]  # position as a fraction, length, replacement
@@ -253,8 +253,8 @@ def mutate_json(data: bytes | str, generator: Random) -> bytes:
 
 
 SIZES = (
-    "episodes_per_round evaluation_episodes epochs updates sweeps replicas batch_size hidden layers "
-    "workers history"
+    "episodes_per_round evaluation_episodes epochs updates sweeps replicas batch_size hidden "
+    "layers workers history"
 ).split()
 
 
@@ -313,7 +313,7 @@ class CaseTimeoutError(Exception):
 
 
 def fuzz(minutes: float, seed: int) -> int:
-    """Try cases until the time is over; save and print those that fail; return the number of kinds."""
+    """Try cases for some minutes; save and print failures; return the number of their kinds."""
     timeouts: list[bool] = []
     signal.signal(signal.SIGALRM, lambda *_: timeouts.append(True))
     signal.signal(signal.SIGPROF, _raise_timeout)

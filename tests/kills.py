@@ -1,4 +1,4 @@
-"""Kill tests: a command killed at random moments and restarted leaves the files of an uninterrupted one.
+"""Kill tests: a command killed at random and restarted writes the files of an uninterrupted one.
 
 python -m tests.kills [KILLS [SEED]]     as scripts/kill-test calls it
 """
@@ -27,8 +27,8 @@ from drrn.cli import main
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
 
-DESCRIPTION = """Kill train, resume, reproduce and sweep at random moments and restart them until they end; every
-byte of the final files must equal those of an uninterrupted run."""
+DESCRIPTION = """Kill train, resume, reproduce and sweep at random moments and restart them until
+they end; every byte of the final files must equal those of an uninterrupted run."""
 ROUNDS = 15
 MAX_STARTS = 60  # of one command; after that it makes no progress
 ORPHAN_ERRORS = {"EOFError", "BrokenPipeError", "ConnectionResetError"}  # the parent was killed
@@ -143,7 +143,7 @@ class KillTest:
         self.trials = 0
 
     def test(self, target: Target, kills: int) -> None:
-        """Kill a command this many times, in one or more trials, and compare the files of each trial."""
+        """Kill a command this many times, in one or more trials; compare the files of each."""
         expected, _ = self._trial(target, 0)
         assert expected, f"{target.name} writes no file"
         while kills > 0:
@@ -169,7 +169,7 @@ class KillTest:
         raise AssertionError(f"{target.name} did not end after {MAX_STARTS} starts")
 
     def _run_in_process(self, command: list[str]) -> None:
-        """Run a command that is not killed in this process, which has already imported everything."""
+        """Run a command without kills in this process, which has imported everything."""
         with redirect_stdout(io.StringIO()), mock.patch.dict(os.environ, self.environment):
             assert main(command) == 0, command
 

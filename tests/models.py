@@ -73,7 +73,7 @@ def pages_of(model):
 
 
 def _ids(model):
-    """Return the ids of STATES and of ACTIONS in the model's store; the last action is -1, for none."""
+    """Return the ids of STATES and of ACTIONS in the model's store; -1 is the last, for none."""
     states = [model.store.states.id(text) for text in STATES]
     actions = [model.store.actions.id(text) for text in ACTIONS]
     return np.array(states), np.array([*actions, -1])
@@ -86,7 +86,7 @@ def error_falls(error, to, within):
 
 
 def random_batches(model, size, updates=6):
-    """Return batches with endings and missing actions, in which one replica has fewer transitions."""
+    """Return batches with endings and missing actions; one replica has fewer transitions."""
     generator = np.random.default_rng(1)
     shape = (updates, len(model.seeds), size)
     states, actions = _ids(model)
@@ -98,9 +98,9 @@ def random_batches(model, size, updates=6):
         return Pages(states[generator.integers(0, 3, shape)], menus)
 
     current = random_pages(endings=0)
-    taken = np.where(current.actions[..., 1] >= 0, generator.integers(0, 3, shape), 0)
+    indices = np.where(current.actions[..., 1] >= 0, generator.integers(0, 3, shape), 0)
     rewards = generator.normal(size=shape).astype(np.float32)
     weights = np.ones(shape, np.float32)
     weights[-1, -1, size // 2 :] = 0
     discounts = np.full(shape, 0.9, np.float32)
-    return Batches(current, taken, rewards, discounts, random_pages(endings=0.3), weights)
+    return Batches(current, indices, rewards, discounts, random_pages(endings=0.3), weights)

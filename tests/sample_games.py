@@ -1,4 +1,4 @@
-"""Small games as users write them: with the contract alone, compilable, and Gymnasium environments."""
+"""Small games as users write them: minimal, compilable, and Gymnasium environments."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def trees(folder: Path) -> list[tuple[Path, ast.Module]]:
 
 
 def imports_of(tree: ast.Module) -> Iterator[str]:
-    """Yield the dotted names that a file imports, also in functions; `from a import b` yields a and a.b."""
+    """Yield the dotted names that a file imports; `from a import b` yields a and a.b."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

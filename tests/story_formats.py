@@ -14,7 +14,8 @@ REAL_FORMATS = sorted(SHARED_FORMATS.glob("*/*/format.js"))
 
 def format_js(name="Harlowe", version="3.3.9", source=PAGE, **others):
     """Return a format.js that contains plain JSON."""
-    return f"window.storyFormat({json.dumps({'name': name, 'version': version, 'source': source, **others})});"
+    properties = {"name": name, "version": version, "source": source, **others}
+    return f"window.storyFormat({json.dumps(properties)});"
 
 
 def write_format(folder, name="Harlowe", version="3.3.9", **others):

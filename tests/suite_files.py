@@ -10,10 +10,10 @@ from drrn.suites.game import SuiteGame
 HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # without a length
 
 
-def game_file(folder, name="tale.z8", known=True):
+def game_file(folder, name="tale.z8", supported=True):
     """Write a file like a Z-machine story, with the JSON that TextWorld adds; return its path."""
     path = folder / name
-    path.write_bytes(HEADER[:1] + bytes([known]) + HEADER[2:] + bytes(64))
+    path.write_bytes(HEADER[:1] + bytes([supported]) + HEADER[2:] + bytes(64))
     path.with_suffix(".json").write_text("{}")
     return path
 
@@ -35,7 +35,7 @@ def is_running(pid):
 
 
 def child_processes(parent=None, leaders=True):
-    """Return the children of a process (default: this one); by default only leaders of process groups."""
+    """Return the children of a process (default: this one), by default only group leaders."""
     parent = parent or os.getpid()
     children = []
     for entry in Path("/proc").glob("[0-9]*"):

@@ -98,9 +98,9 @@ def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
     addresses: list[str] = []
     monkeypatch.setattr(jobs, "Display", CheckingDisplay)
     assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
-    captured = capfd.readouterr()
-    assert captured.out.count("its worker was lost (WorkerCrashedError): started again") == 1
-    assert "ray" not in captured.err.lower()  # its log does not reach the terminal
+    output = capfd.readouterr()
+    assert output.out.count("its worker was lost (WorkerCrashedError): started again") == 1
+    assert "ray" not in output.err.lower()  # its log does not reach the terminal
     local_paths = sorted(path.relative_to("here") for path in Path("here").rglob("*"))
     assert local_paths == sorted(path.relative_to("there") for path in Path("there").rglob("*"))
     paths = [path for path in local_paths if path.suffix in (".csv", ".safetensors")]

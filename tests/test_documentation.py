@@ -1,4 +1,4 @@
-"""The documentation: its examples run, its commands and links exist, its site builds without warnings."""
+"""The documentation: its examples run, its commands and links exist, and its site builds."""
 
 import contextlib
 import io

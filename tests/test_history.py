@@ -11,7 +11,7 @@ from drrn.compiled.history import PageHistory, with_history
 from drrn.game.contract import Observation, check_game
 from drrn.game.make import spec_for
 from drrn.playing.evaluation import mean_and_deviation
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
 
 SMALL = {

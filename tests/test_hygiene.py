@@ -10,7 +10,8 @@ from tests.source_code import imports_of, trees
 
 TESTS = Path(__file__).parent
 CLOCK = re.compile(
-    "(monotonic|perf_counter|process_time|thread_time|time)_ns|monotonic|perf_counter|process_time|timeit"
+    "(monotonic|perf_counter|process_time|thread_time|time)_ns|"
+    "monotonic|perf_counter|process_time|timeit"
 )
 
 

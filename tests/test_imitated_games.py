@@ -1,12 +1,11 @@
-"""The imitated games, whose scores are computed by hand, take the place of the paper's two games."""
+"""The imitated games, whose scores are computed by hand, in place of the paper's games."""
 
 import numpy as np
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.memoryless import best_memoryless, fixed_point
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.lab.experiments.results import Results
@@ -17,7 +16,8 @@ from tests.stories import open_story
 
 # Random play from the ferry without tea: F = 3/4 · 20 + 1/4 · (F - 10) / 2.
 FERRY = (15 - 1.25) * 8 / 7
-# Random play from the door: D = 1/4 (D + 20) / 2 + 1/4 (D - 10) / 2 + 1/4 · (-10) + 1/4 · 5 = 0, in 8/3 steps.
+# Random play from the door takes 8/3 steps:
+# D = 1/4 (D + 20) / 2 + 1/4 (D - 10) / 2 + 1/4 · (-10) + 1/4 · 5 = 0.
 RANDOM = {"saving-john": (0.0, -0.1 * (8 / 3 - 1)), "machine-of-death": ((5 + FERRY) / 2, None)}
 # The player waits for the ferry 1/3 times on average; each wait costs 0.1.
 BEST = {"saving-john": (20.0, 19.8), "machine-of-death": (20.0, 20 - 0.1 / 3)}
@@ -126,9 +126,10 @@ def test_annotate_reports_an_incomplete_search(crossing, tmp_path, monkeypatch):
     assert "states were visited: drrn test" in path.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_the_paper_experiments_run_on_the_installed_games(imitation, tmp_path, jobs_in_process):
-    """Statistics, scores, paraphrased play and the report; the imitation has none of the paper's examples."""
+    """The imitation has none of the paper's example states, so no Q-value is reported."""
     add_imitation(imitation)
     tiny = ["rounds=1", "episodes_per_round=5", "epochs=1", "evaluation_episodes=5"]
     command = ["reproduce", "--quick", "--games", "paper", "--jobs", "1"]

@@ -1,6 +1,7 @@
-"""A run's folder: never overwritten, resumed after any kill; and the command that makes it."""
+"""The folder of a run is never overwritten and resumes after any interruption; options of train."""
 
 import csv
+import itertools
 import json
 
 import pytest
@@ -8,46 +9,36 @@ import torch
 
 from drrn.cli import main
 from drrn.runs import storage
+from drrn.runs.run import Run
 from tests.runs import SMALL, results_of, resume_command, same_results, train
 
 
 def test_training_warns_about_a_story_without_rewards(tale, tmp_path, capsys):
-    assert (
-        train(tale, tmp_path / "run") == 0
-        and "give the endings their rewards" not in capsys.readouterr().err
-    )
+    assert train(tale, tmp_path / "run") == 0
+    assert "give the endings their rewards" not in capsys.readouterr().err
     tale.unlink()
-    assert train(tale.with_suffix(".twee"), tmp_path / "bare") == 0
-    assert (
-        "random play scores as much as the best: give the endings their rewards"
-        in capsys.readouterr().err
-    )
+    assert train(tale.with_suffix(".twee"), tmp_path / "without rewards") == 0
+    assert "give the endings their rewards" in capsys.readouterr().err
 
 
-def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, real_curves):
+@pytest.mark.slow
+def test_a_run_writes_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, real_curves):
     assert train(tale, tmp_path / "run") == 0
     out = capsys.readouterr().out
     assert out.count("round ") == 3 and "random play" in out and "curve.png" in out
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {
-        "config.json",
-        "evaluations.csv",
-        "model.safetensors",
-        "vocabulary.json",
-        "curve.png",
-    } <= names
+    assert {"config.json", "evaluations.csv", "model.safetensors", "vocabulary.json"} <= names
     config = json.loads((tmp_path / "run/config.json").read_text())
     assert config["settings"]["hidden"] == 6 and config["versions"]["torch"] == torch.__version__
     with (tmp_path / "run/evaluations.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [(row["replica"], row["round"]) for row in rows] == [
-        (str(r), str(n)) for n in (1, 2, 3) for r in (0, 1)
-    ]
+    keys = [(row["round"], row["replica"]) for row in rows]
+    assert keys == list(itertools.product("123", "01"))
     assert sum(json.loads(rows[0]["endings"]).values()) <= 1
     assert (tmp_path / "run/curve.png").read_bytes()[:4] == b"\x89PNG"
 
 
-def test_a_run_is_never_overwritten_and_both_cures_are_named(tale, tmp_path, capsys):
+def test_a_run_is_never_overwritten_and_the_error_names_both_options(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     before = results_of(tmp_path / "run")
     capsys.readouterr()
@@ -65,7 +56,7 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [
         [],
         ["--grow", "--keep"],
@@ -76,34 +67,32 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     ],
     ids=" ".join,
 )
-def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(
-    tale, tmp_path, more, monkeypatch
+def test_a_run_interrupted_after_each_round_ends_with_the_same_results(
+    tale, tmp_path, options, monkeypatch
 ):
-    train(tale, tmp_path / "whole", *more)
-    from drrn.runs.run import Run
+    train(tale, tmp_path / "whole", *options)
+    save = Run.save
 
-    keep = Run.save
-
-    def stop_after_one(self, trainer):
-        keep(self, trainer)
+    def save_and_stop(self, trainer):
+        save(self, trainer)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "save", stop_after_one)
-    train(tale, tmp_path / "cut", *more)
+    monkeypatch.setattr(Run, "save", save_and_stop)
+    train(tale, tmp_path / "interrupted", *options)
     for _ in range(2):
-        main(["train", "--resume", str(tmp_path / "cut")])
-    monkeypatch.setattr(Run, "save", keep)
-    assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
-    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
+        main(["train", "--resume", str(tmp_path / "interrupted")])
+    monkeypatch.setattr(Run, "save", save)
+    assert main(["train", "--resume", str(tmp_path / "interrupted")]) == 0
+    assert same_results(results_of(tmp_path / "interrupted"), results_of(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize(
     "last", ["config.json", "evaluations.csv", "checkpoint.safetensors", "vocabulary.json"]
 )
-def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(
+def test_a_run_interrupted_after_any_file_ends_with_the_same_results(
     tale, tmp_path, last, monkeypatch
 ):
-    """A kill may come between two files that belong together, after the last round, too."""
+    """An interruption may come between two files of one round, even of the last one."""
     train(tale, tmp_path / "whole", "--rounds", "1")
     write_atomically = storage.write_atomically
 
@@ -113,13 +102,13 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(storage, "write_atomically", write_and_die)
-    train(tale, tmp_path / "cut", "--rounds", "1")
+    train(tale, tmp_path / "interrupted", "--rounds", "1")
     monkeypatch.setattr(storage, "write_atomically", write_atomically)
-    assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
-    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
+    assert main(["train", "--resume", str(tmp_path / "interrupted")]) == 0
+    assert same_results(results_of(tmp_path / "interrupted"), results_of(tmp_path / "whole"))
 
 
-def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
+def test_a_folder_with_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "long-watch").mkdir()
     assert main(["train", "long-watch", "--out", "run", *SMALL, "--rounds", "1"]) == 0
@@ -127,9 +116,7 @@ def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monk
     assert main(resume_command("run")) == 0
 
 
-def test_an_interrupted_run_says_how_to_resume(tale, tmp_path, monkeypatch, capsys):
-    from drrn.runs.run import Run
-
+def test_an_interrupted_run_names_the_command_that_resumes_it(tale, tmp_path, monkeypatch, capsys):
     def stop(*_):
         raise KeyboardInterrupt
 
@@ -141,17 +128,17 @@ def test_an_interrupted_run_says_how_to_resume(tale, tmp_path, monkeypatch, caps
 @pytest.mark.parametrize(
     "text", ["5", '"x"', "null", "[]", '{"settings": 5}', '{"layers": "abc"}', '{"seed": null}']
 )
-def test_a_config_that_holds_no_settings_is_one_sentence(tale, tmp_path, text, capsys):
+def test_a_config_without_settings_gives_one_sentence(tale, tmp_path, text, capsys):
     (tmp_path / "config.json").write_text(text)
     assert train(tale, tmp_path / "run", "--config", str(tmp_path / "config.json")) == 2
     error = capsys.readouterr().err
     assert "it must be" in error and error.count("\n") == 1 and not (tmp_path / "run").exists()
 
 
-def test_help_names_the_choices_and_what_is_off(capsys):
+def test_help_names_the_choices_of_settings(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
+    text = " ".join(capsys.readouterr().out.split())
     for words in (
         "--model {drrn,linear,max-action,per-action,table,verb-object} the",
         "--interaction {inner,bilinear,network} how",
@@ -159,7 +146,7 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         "--form {rounds,online} rounds",
         "--exploration {softmax,optimism} policy",
     ):
-        assert words in told
+        assert words in text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +180,7 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         (["train", "long-watch", "--interaction", "inner", "--action-hidden", "7"], "one size"),
     ],
 )
-def test_bad_input_to_training_is_one_sentence_and_exit_code_2(
+def test_wrong_options_give_one_sentence_and_exit_code_2(
     arguments, message, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)

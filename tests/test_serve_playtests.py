@@ -16,9 +16,10 @@ from drrn.game.episodes import random_policy
 from drrn.game.make import make
 from drrn.serve.async_service import AsyncService
 from drrn.serve.library import Library
-from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings, seen_paths
+from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings
 from drrn.serve.services import TOO_LONG, Services
 from drrn.stories.map.story_map import story_map
+from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.playtest import StoryTest
 from tests.page_client import client_of, upload
 from tests.stories import FORK, REWARDS
@@ -86,16 +87,21 @@ def test_each_page_of_a_map_of_what_was_seen_has_a_path(fork):
     test.run()
     test.solution = None
     drawing = test.story_map()
-    paths = dict(zip(drawing.labels, seen_paths(test.evidence), strict=True))
+    paths = dict(zip(drawing.labels, drawing.paths, strict=True))
     assert paths["Island"].actions == ("Go out.", "Row on.")
     assert paths["Island"].comes_to == "An island, with figs."
 
 
 def test_odds_of_sampled_games_are_near_the_exact_ones(fork):
-    findings = sampled_findings(fork, ["Go out."], {"random": random_policy(0)}, seconds=60)
+    findings = sampled_findings(
+        fork, ClickPath(("Go out.",)), {"random": random_policy(0)}, seconds=60
+    )
     odds = probabilities(findings.as_json())
     assert (findings.random.games, odds["Island"]) == (300, pytest.approx(2 / 3, abs=0.1))
-    assert sampled_findings(fork, ["Fly."], {"random": random_policy(0)}, seconds=0).random is None
+    assert (
+        sampled_findings(fork, ClickPath(("Fly.",)), {"random": random_policy(0)}, seconds=0).random
+        is None
+    )
 
 
 def wait_for(client, test, condition):

@@ -1,5 +1,6 @@
-"""Sweeps: settings as people write them, chosen on some seeds and reported on others, in a folder that goes on."""
+"""Sweeps: settings are selected on some seeds and reported on others, and sweeps are resumed."""
 
+import itertools
 import json
 import shutil
 from pathlib import Path
@@ -14,33 +15,23 @@ from drrn.lab.experiments.results import Results
 from drrn.lab.experiments.sweep import Grid, Sweep, job_name, read_grid
 
 SET = ["--set", "rounds=2", "episodes_per_round=8", "evaluation_episodes=4"]
-COMMAND = [
-    "sweep",
-    "long-watch",
-    "--paper",
-    "--seeds",
-    "2",
-    "--report-seeds",
-    "1",
-    "--jobs",
-    "1",
-    *SET,
-]
-TWO = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "2"]
+COMMAND = "sweep long-watch --paper --seeds 2 --report-seeds 1 --jobs 1".split() + SET
+VARY = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "2"]
 pytestmark = pytest.mark.usefixtures("jobs_in_process")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """A sweep's folder, made by the real command."""
-    out = tmp_path_factory.mktemp("made") / "sweep"
-    assert main([*COMMAND, *TWO, "--out", str(out)]) == 0
+def finished_sweep(tmp_path_factory):
+    """Folder of a sweep that the command wrote."""
+    out = tmp_path_factory.mktemp("finished") / "sweep"
+    assert main([*COMMAND, *VARY, "--out", str(out)]) == 0
     return out
 
 
 @pytest.fixture
-def swept(made, tmp_path):
-    shutil.copytree(made, tmp_path / "sweep")
+def sweep_folder(finished_sweep, tmp_path):
+    """A copy of the sweep to change."""
+    shutil.copytree(finished_sweep, tmp_path / "sweep")
     return tmp_path / "sweep"
 
 
@@ -48,7 +39,7 @@ def texts(out):
     return {path.name: path.read_text() for path in sorted((out / "rows/long-watch").glob("*.csv"))}
 
 
-# --- settings as people write them
+# Values of settings
 
 
 @pytest.mark.parametrize(
@@ -68,12 +59,12 @@ def texts(out):
         ("alpha=1..1:5", (1.0,)),
     ],
 )
-def test_values_are_lists_and_ranges(text, values):
+def test_values_are_written_as_lists_and_ranges(text, values):
     assert list(read_grid([text]).values.values()) == [values]
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         ("alhpa=1", 'no setting is named "alhpa". Did you mean "alpha"?'),
         ("alpha", "write NAME=VALUE,VALUE"),
@@ -93,133 +84,116 @@ def test_values_are_lists_and_ranges(text, values):
         ("model=drrm", 'Did you mean "drrn"?'),
     ],
 )
-def test_what_cannot_be_varied_is_one_sentence(text, why, capsys, tmp_path):
+def test_a_wrong_value_gives_one_sentence(text, message, capsys, tmp_path):
     assert main(["sweep", "long-watch", "--vary", text, "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert f'--vary "{text}"' in error and why in error and error.count("\n") == 1
+    assert f'--vary "{text}"' in error and message in error and error.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_every_combination_comes_once_in_either_order():
+def test_every_combination_occurs_once_in_either_order():
     grid = read_grid(["alpha=1,2", "hidden=10..30:10"])
     in_order = list(grid.in_order())
-    assert (
-        in_order[:2] == [(("alpha", 1.0), ("hidden", 10)), (("alpha", 1.0), ("hidden", 20))]
-        and len(in_order) == 6
-    )
+    assert in_order[:2] == [(("alpha", 1.0), ("hidden", 10)), (("alpha", 1.0), ("hidden", 20))]
+    assert len(in_order) == 6
     at_random = list(grid.at_random(1))
     assert at_random != in_order and sorted(at_random) == in_order
     assert list(grid.at_random(1)) == at_random != list(grid.at_random(2))
 
 
-def test_a_grid_too_large_to_list_is_drawn_from():
+def test_a_grid_that_is_too_large_to_list_can_be_sampled():
     grid = Grid({name: tuple(range(1000)) for name in "abcdefghijkl"})
-    first = [next_one for next_one, _ in zip(grid.at_random(0), range(5), strict=False)]
-    assert grid.size == 10**36 and len(set(first)) == 5
+    combinations = list(itertools.islice(grid.at_random(0), 5))
+    assert grid.size == 10**36 and len(set(combinations)) == 5
 
 
-def test_names_of_jobs_are_names_of_files_and_differ():
+def test_names_of_jobs_are_unique_file_names():
     paths = ("a/b.txt", "a_b.txt", "a b.txt")
-    alike = [job_name((("vectors", path),), "tuning") for path in paths]
-    assert len(set(alike)) == 3 and not any(set(name) & set("/ .") for name in alike)
+    names = [job_name((("vectors", path),), "tuning") for path in paths]
+    assert len(set(names)) == 3 and not any(set(name) & set("/ .") for name in names)
     name = job_name((("alpha", 0.5), ("keep", True)), "tuning")
     assert name == "tuning-alpha=0_5,keep=yes"
     many = tuple((f"setting{number}", 1 / 7) for number in range(50))
     assert len(job_name(many, "tuning")) < 130
 
 
-# --- the command
+# The command
 
 
-def test_the_best_is_chosen_on_some_seeds_and_reported_on_others(made, capsys):
-    assert main([*COMMAND, *TWO, "--out", str(made)]) == 0
+def test_the_best_settings_are_selected_on_some_seeds_and_reported_on_others(
+    finished_sweep, capsys
+):
+    assert main([*COMMAND, *VARY, "--out", str(finished_sweep)]) == 0
     out = capsys.readouterr().out
     assert "2 of 2 jobs to choose by are done (seeds 1000 to 1001)" in out
     assert "2 of 2 jobs to report are done (seed 0)" in out
-    header, *lines = (made / "sweep.csv").read_text().splitlines()
+    header, *lines = (finished_sweep / "sweep.csv").read_text().splitlines()
     assert header.startswith("alpha,learning_rate,tuning_mean,") and len(lines) == 2
     best, other = (line.split(",") for line in lines)
-    assert (
-        float(best[2]) >= float(other[2]) and best[4] == "2" and best[7] == "1" and other[7] == ""
-    )
-    tuning, report = (float(best[place]) for place in (2, 5))
-    assert (
-        f"used for the choice: {tuning:.2f}" in out
-        and f"not used for the choice: {report:.2f}" in out
-    )
+    assert float(best[2]) >= float(other[2])
+    assert best[4] == "2" and best[7] == "1" and other[7] == ""
+    assert f"used for the choice: {float(best[2]):.2f}" in out
+    assert f"not used for the choice: {float(best[5]):.2f}" in out
     assert "the unchanged recipe" in out
-    chosen = json.loads((made / "best.json").read_text())
-    assert chosen["settings"] == {
-        "rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 4,
-        "alpha": float(best[0]), "learning_rate": float(best[1]),
-    }  # fmt: skip
-    seeds = {
-        name: {line.split(",")[8] for line in text.splitlines()[1:]}
-        for name, text in texts(made).items()
-    }
-    assert [sorted(seeds[name]) for name in sorted(seeds)] == [["0"]] * 2 + [["1000", "1001"]] * 2
+    settings = json.loads((finished_sweep / "best.json").read_text())["settings"]
+    fixed = {"rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 4}
+    assert settings == {**fixed, "alpha": float(best[0]), "learning_rate": float(best[1])}
+    seeds = []
+    for _, text in sorted(texts(finished_sweep).items()):
+        seeds.append(sorted({line.split(",")[8] for line in text.splitlines()[1:]}))
+    assert seeds == [["0"]] * 2 + [["1000", "1001"]] * 2
 
 
-def test_the_settings_of_the_best_are_a_config_to_train_with(made, tmp_path):
-    command = [
-        "train",
-        "long-watch",
-        "--config",
-        str(made / "best.json"),
-        "--out",
-        str(tmp_path / "run"),
-    ]
+def test_the_best_settings_are_a_config_for_training(finished_sweep, tmp_path):
+    path = finished_sweep / "best.json"
+    command = ["train", "long-watch", "--config", str(path), "--out", str(tmp_path / "run")]
     assert main([*command, "--replicas", "1"]) == 0
-    chosen, config = (
-        json.loads(path.read_text()) for path in (made / "best.json", tmp_path / "run/config.json")
-    )
-    assert chosen["recipe"] == config["recipe"] == "paper"
-    assert chosen["settings"].items() <= config["settings"].items()
+    best = json.loads(path.read_text())
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    assert best["recipe"] == config["recipe"] == "paper"
+    assert best["settings"].items() <= config["settings"].items()
 
 
-def test_a_larger_budget_keeps_what_is_done_and_what_was_cut_ends_with_the_same_rows(swept, capsys):
-    before = texts(swept)
-    (
-        swept / f"rows/long-watch/{Path(max(before)).stem}.json"
-    ).unlink()  # as a kill leaves it: rows without a record
-    assert main([*COMMAND, *TWO, "--budget", "3", "--out", str(swept)]) == 0
+def test_a_larger_budget_keeps_finished_jobs_and_repeats_interrupted_ones(sweep_folder, capsys):
+    before = texts(sweep_folder)
+    record = sweep_folder / f"rows/long-watch/{Path(max(before)).stem}.json"
+    record.unlink()  # a killed sweep leaves rows without a record
+    assert main([*COMMAND, *VARY, "--budget", "3", "--out", str(sweep_folder)]) == 0
     assert "1 of 3 jobs to choose by are done" in capsys.readouterr().out
-    assert before.items() <= texts(swept).items() and len(texts(swept)) > len(before)
+    assert before.items() <= texts(sweep_folder).items() and len(texts(sweep_folder)) > len(before)
 
 
-def test_other_results_are_never_written_over(swept, tmp_path, capsys):
-    before = texts(swept)
-    for other in (["--first-seed", "2000"], ["--set", "rounds=1"]):
-        assert main([*COMMAND, *TWO, *other, "--out", str(swept)]) == 2
+def test_other_results_are_never_overwritten(sweep_folder, tmp_path, capsys):
+    before = texts(sweep_folder)
+    for options in (["--first-seed", "2000"], ["--set", "rounds=1"]):
+        assert main([*COMMAND, *VARY, *options, "--out", str(sweep_folder)]) == 2
         assert "give another --out" in capsys.readouterr().err
-    assert texts(swept) == before
+    assert texts(sweep_folder) == before
     for command in (["report"], ["reproduce", "--only", "table", "--games", "long-watch"]):
-        assert main([*command, "--out", str(swept)]) == 2
+        assert main([*command, "--out", str(sweep_folder)]) == 2
         assert "the folder of a sweep" in capsys.readouterr().err
-    (swept / "sweep.json").unlink()
-    assert main([*COMMAND, *TWO, "--out", str(swept)]) == 2
+    (sweep_folder / "sweep.json").unlink()
+    assert main([*COMMAND, *VARY, "--out", str(sweep_folder)]) == 2
     assert "it has other results" in capsys.readouterr().err
 
 
-def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
-    def tried(*vary):
-        grid, seeds = read_grid(vary), (range(1000, 1002), range(1))
-        sweep = Sweep(
-            tmp_path, "long-watch", drrn.make("long-watch"), grid, {}, True, *seeds, "a commit"
-        )
+def test_contradictory_combinations_are_skipped_with_a_message(tmp_path):
+    def jobs_of(*vary):
+        game = drrn.make("long-watch")
+        seeds = (range(1000, 1002), range(1))
+        grid = read_grid(vary)
+        sweep = Sweep(tmp_path, "long-watch", game, grid, {}, True, *seeds, "a commit")
         return sweep.jobs(None, seed=0)
 
-    jobs, errors = tried("model=drrn,table", "hidden=6")
+    jobs, errors = jobs_of("model=drrn,table", "hidden=6")
     assert [job.name for job in jobs] == ["tuning-model=drrn,hidden=6"]
     assert errors[0].startswith("model=table hidden=6 is left out: hidden is given")
-    with pytest.raises(
-        InputError, match="n_steps is given, but it has an effect only with learner"
-    ):
-        tried("learner=returns", "n_steps=2,3")
+    with pytest.raises(InputError, match=r"n_steps is given.* only with learner"):
+        jobs_of("learner=returns", "n_steps=2,3")
 
 
 @pytest.mark.parametrize(
-    ("more", "why"),
+    ("options", "message"),
     [
         (["--first-seed", "0"], "seeds 0 to 1 to choose by and seed 0 to report overlap"),
         (["--set", "alpha=1"], "alpha is in --set and in --vary"),
@@ -234,19 +208,19 @@ def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
         ),
     ],
 )
-def test_what_a_sweep_cannot_do_is_one_sentence(more, why, tmp_path, capsys):
-    assert main([*COMMAND, "--vary", "alpha=1,2", *more, "--out", str(tmp_path / "out")]) == 2
+def test_contradictory_options_give_one_sentence(options, message, tmp_path, capsys):
+    assert main([*COMMAND, "--vary", "alpha=1,2", *options, "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
-    assert why in error and error.count("\n") == 1 and not (tmp_path / "out").exists()
+    assert message in error and error.count("\n") == 1 and not (tmp_path / "out").exists()
 
 
-def test_two_at_once_in_one_folder_are_refused_by_name(swept, capsys):
-    with Results(swept).locked("sweep"):
-        assert main([*COMMAND, *TWO, "--out", str(swept)]) == 2
+def test_a_second_sweep_in_one_folder_is_rejected(sweep_folder, capsys):
+    with Results(sweep_folder).locked("sweep"):
+        assert main([*COMMAND, *VARY, "--out", str(sweep_folder)]) == 2
     assert "another `drrn sweep` is running" in capsys.readouterr().err
 
 
-def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, import_folder, capsys):
+def test_a_sweep_fails_if_no_job_succeeds(tmp_path, import_folder, capsys):
     (tmp_path / "broken.py").write_text(
         "import drrn\n"
         "class Game:\n"
@@ -255,28 +229,25 @@ def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, import_f
         "    def step(self, index): raise ArithmeticError('the reason')\n"
     )
     assert main(["sweep", "broken:Game", *COMMAND[2:], "--vary", "alpha=1"]) == 2
-    captured = capsys.readouterr()
-    assert (
-        "FAILED: ArithmeticError: the reason" in captured.out
-        and "nothing to choose from" in captured.err
-    )
+    output = capsys.readouterr()
+    assert "FAILED: ArithmeticError: the reason" in output.out
+    assert "nothing to choose from" in output.err and output.err.count("\n") == 1
     assert Path("sweeps/broken/sweep.json").exists()
 
 
-def test_what_a_killed_sweep_left_half_written_is_cleared_and_nothing_else(tmp_path):
-    kept = [tmp_path / name for name in (".notes.txt", ".gitignore", "sweep.7")]
-    left = [
-        tmp_path / name
-        for name in (".sweep.json.77", ".best.json.4242", "rows/long-watch/.a=0_5.csv.9")
-    ]
-    for path in (*kept, *left):
+def test_only_half_written_files_of_a_killed_sweep_are_deleted(tmp_path):
+    others = [".notes.txt", ".gitignore", "sweep.7"]
+    temporary = [".sweep.json.77", ".best.json.4242", "rows/long-watch/.a=0_5.csv.9"]
+    for name in (*others, *temporary):
+        path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     with Results(tmp_path).locked("sweep"):
-        assert all(path.exists() for path in kept) and not any(path.exists() for path in left)
+        assert all((tmp_path / name).exists() for name in others)
+        assert not any((tmp_path / name).exists() for name in temporary)
 
 
-def test_any_number_of_seeds_is_compared_at_once():
+def test_ranges_of_many_seeds_are_compared_without_listing_them():
     many = range(10**12)
     assert seeds_text(many) == "seeds 0 to 999999999999"
     with pytest.raises(InputError, match="overlap"):
@@ -285,16 +256,16 @@ def test_any_number_of_seeds_is_compared_at_once():
 
 
 def sweep_of(tuning, report):
-    return Sweep(
-        Path("out"), "g", None, read_grid(["alpha=1"]), {}, True, tuning, report, "a commit"
-    )
+    game = drrn.make("long-watch")
+    grid = read_grid(["alpha=1"])
+    return Sweep(Path("out"), "g", game, grid, {}, True, tuning, report, "a commit")
 
 
-def test_an_unknown_game_is_named(capsys):
+def test_the_error_for_an_unknown_game_suggests_a_name(capsys):
     assert main(["sweep", "long-wach", "--vary", "alpha=1"]) == 2
     assert "long-watch" in capsys.readouterr().err
 
 
-def test_the_settings_of_one_name_are_given_once():
+def test_a_repeated_setting_is_rejected():
     with pytest.raises(InputError, match="alpha occurs twice"):
         read_grid(["alpha=1", "alpha=2"])

@@ -86,16 +86,16 @@ def test_the_estimate_for_the_published_experiments_is_within_a_factor_of_1_7(fa
 
 def test_measurements_soon_outweigh_the_prior():
     """A job of ten rounds takes 123 s; then another job."""
-    one = job_for(rounds=10)
-    two = job_for(VARIANTS["linear"], rounds=10)
-    estimate = Estimate([one, two], 1)
-    expected = SECONDS * (job_cost(one) + job_cost(two))
+    first = job_for(rounds=10)
+    second = job_for(VARIANTS["linear"], rounds=10)
+    estimate = Estimate([first, second], 1)
+    expected = SECONDS * (job_cost(first) + job_cost(second))
     assert estimate.seconds_left() == pytest.approx(expected)
     for number in range(1, 11):
-        estimate.update(Event(one, "round", rounds=number, seconds=20.0 + 10 * number))
-    estimate.update(Event(one, "done", rounds=10, seconds=123.0))
-    rate = (123 + WEIGHT * SECONDS) / (job_cost(one) + WEIGHT)
-    assert estimate.seconds_left() == pytest.approx(job_cost(two) * rate)
+        estimate.update(Event(first, "round", rounds=number, seconds=20.0 + 10 * number))
+    estimate.update(Event(first, "done", rounds=10, seconds=123.0))
+    rate = (123 + WEIGHT * SECONDS) / (job_cost(first) + WEIGHT)
+    assert estimate.seconds_left() == pytest.approx(job_cost(second) * rate)
 
 
 def test_a_job_costs_more_with_more_rounds_episodes_and_seeds():

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
 OFFLINE = ["--no-deps", "--no-index"]  # without network
 TINY = (
-    "--paper --rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 --hidden 4"
+    "--paper --rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 "
+    "--hidden 4"
 ).split()
 CONSUMER = """\
 import drrn
@@ -65,6 +66,7 @@ def output(installation, *command):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -79,6 +81,7 @@ def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     assert data <= {name.rpartition("/")[2] for name in names}
 
 
+@pytest.mark.slow
 def test_the_wheel_requires_only_numpy(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))

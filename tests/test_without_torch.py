@@ -1,4 +1,4 @@
-"""Without PyTorch stories are tested, inspected and played, and training names the package to install."""
+"""Without PyTorch stories are tested and played, and training names the package to install."""
 
 import os
 import subprocess

@@ -43,6 +43,7 @@ def tiny_story(
     start = escape(next(iter(passages), ""))
     return (
         f"<!DOCTYPE html><html><head><title>tiny</title><style>{style}</style></head><body>{body}"
-        f'<div id="passages"></div><tw-storydata name="tiny" start="{start}" format="Tiny" hidden>{data}</tw-storydata>'
+        f'<div id="passages"></div>'
+        f'<tw-storydata name="tiny" start="{start}" format="Tiny" hidden>{data}</tw-storydata>'
         f"<script>{ENGINE}</script><script>{script}</script></body></html>"
     )

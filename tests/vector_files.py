@@ -4,8 +4,8 @@ import numpy as np
 
 # By frequency, as in published files; includes the parts that GloVe's tokeniser produces.
 WORDS = (
-    "the to 's n't do not go sea a you it on out row is in boat light lamp wait 1 2 7 captain rock 12 th grey home "
-    "swim sail b man night day see look up down"
+    "the to 's n't do not go sea a you it on out row is in boat light lamp wait 1 2 7 captain rock "
+    "12 th grey home swim sail b man night day see look up down"
 ).split()
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 from drrn.cli.jobs import failure_error, read_settings, run_jobs, workers_for
 from drrn.cli.terminal import warn
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, close, title_of
 from drrn.game.make import BUILT_IN, absolute_name, make
-from drrn.game.optional import close, title_of
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import PAPER, Scale, Variant

@@ -14,9 +14,16 @@ from functools import cached_property
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable, Outcomes, Searchable
-from drrn.game.optional import THE_END, another, close
+from drrn.game.contract import (
+    THE_END,
+    Enumerable,
+    Game,
+    Observation,
+    Outcomes,
+    Searchable,
+    another,
+    close,
+)
 
 Past = tuple[tuple[str, str], ...]  # (text, action) pairs, the oldest first
 

@@ -18,9 +18,8 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.history import PageHistory, with_history
 from drrn.compiled.solve import Score, policy_score
 from drrn.errors import InputError
-from drrn.game.contract import Observation
+from drrn.game.contract import Observation, step_limit_of
 from drrn.game.make import GameSpec, as_game, open_game
-from drrn.game.optional import step_limit_of
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
 from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts

@@ -21,24 +21,24 @@ from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.compile import MOST_STATES, compile_game
 from drrn.compiled.game import Compiled, Floats
 from drrn.compiled.search import EndingId
-from drrn.compiled.solve import best, one_slot, policy_score
+from drrn.compiled.solve import best, one_slot
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import Policy, episode, random_policy
 from drrn.game.make import GameSpec
-from drrn.game.optional import is_stopped
 from drrn.processes import interruptible, report
 from drrn.runs.quick_player import quick_player
 from drrn.serve.advice_worker import agent_of
 from drrn.serve.http import as_json
 from drrn.stories.map.story_map import StoryMap, story_map
 from drrn.stories.map.svg import story_map_svg
-from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Evidence, Tally, arrival_of
-from drrn.stories.playtest.findings import Ending, Estimate, Findings, Play, share_of
-from drrn.stories.playtest.playtest import StoryTest, inspect_game
+from drrn.stories.playtest.clicks import ClickPath, follow
+from drrn.stories.playtest.coverage import Source
+from drrn.stories.playtest.evidence import EndingRecord, Tally, arrival_of
+from drrn.stories.playtest.findings import Findings
+from drrn.stories.playtest.playtest import Result, StoryTest, endings_of, inspect_game
 from drrn.stories.playtest.report import report_fragment
-from drrn.stories.playtest.solve import ShortestPaths
+from drrn.stories.playtest.solve import ShortestPaths, exact_play
 
 REPORT_SECONDS = 0.2  # between reports of progress
 MAX_TEXTS = 5  # of a page of the map: a passage may have many
@@ -47,8 +47,6 @@ MAX_ACTIONS = 8  # of a link of the map
 MAX_GAMES = 300  # played from a page that cannot be solved
 MIN_GAMES = 10  # fewer say nothing
 GAMES_SECONDS = 4.0
-
-Odds = tuple[Play, Mapping[EndingId, Estimate]]  # scores of a policy, and its endings
 
 
 class PlayTestWorker:
@@ -78,13 +76,12 @@ class PlayTestWorker:
         svg = ""
         with contextlib.suppress(InputError):
             svg = story_map_svg(drawing, with_style=False)
-        paths = None if test.compiled else seen_paths(test.evidence)
         return {
             "report": _json_of(findings),
             "html": report_fragment(findings),
             "map": as_json(map_data(drawing)),
             "svg": svg,
-            "paths": as_json(paths),
+            "paths": as_json(drawing.paths),
         }
 
     def _progress(self, text: str) -> None:
@@ -148,7 +145,9 @@ class PlayTestWorker:
         plays = dict(self._plays)
         if run is not None:
             plays["agent"] = self._agent_play(run)
-        findings = exact_findings(started, plays)
+        records = {key: EndingRecord(text=key.text) for key in c.endings}
+        results = {name: exact_play(started, play) for name, play in plays.items()}
+        findings = replace(_findings(self.game, records, results), exact=True)
         details = {"texts": list(texts)[:MAX_TEXTS], "path": path, "findings": findings}
         result: dict[str, Any] = as_json(details)
         return result
@@ -158,7 +157,7 @@ class PlayTestWorker:
         players: dict[str, Policy] = {"random": random_policy(0)}
         if run is not None:
             players["agent"] = agent_of(run).policy("softmax")
-        return _json_of(sampled_findings(self.game, path, players))
+        return _json_of(sampled_findings(self.game, ClickPath(tuple(path)), players))
 
     def _agent_play(self, run: str) -> Floats:
         """Return the probability of each slot under the softmax policy, as a mean over replicas."""
@@ -199,68 +198,37 @@ def map_data(drawing: StoryMap) -> dict[str, Any]:
     return {"noun": drawing.noun, "pages": pages, "links": links}
 
 
-def seen_paths(evidence: Evidence) -> list[ClickPath]:
-    """Return the path to each page of the map of what was seen."""
-    paths: dict[Any, ClickPath] = {}  # in the order of the map's pages
-    for page in evidence.pages.values():
-        paths.setdefault(page.ending or page.passage or page.path.comes_to, page.path)
-    return list(paths.values())
-
-
-def exact_findings(compiled: Compiled, plays: Mapping[str, Floats]) -> Findings:
-    """Return findings from the probabilities of slots under policies: random, best, agent."""
-    rewards = {}
-    for index, key in enumerate(compiled.endings):
-        rewards[key] = float(compiled.reward[compiled.ending_at == index][0])
-    odds = {}
-    for name, play in plays.items():
-        score = policy_score(compiled, play)
-        steps = None if score.trapped else Estimate(score.steps)
-        numbers = (Estimate(score.final_reward), Estimate(score.total), steps)
-        shares = zip(compiled.endings, map(Estimate, score.endings.tolist()), strict=True)
-        odds[name] = (Play(*numbers, unfinished=Estimate(score.trapped)), dict(shares))
-    return replace(_findings_of(rewards, odds), exact=True)
-
-
-def _findings_of(rewards: Mapping[EndingId, float], odds: Mapping[str, Odds]) -> Findings:
-    """Return findings from the odds of policies: random, best, agent."""
-    endings = []
-    for key, reward in rewards.items():
-        rule = None if key.rule is None else key.rule + 1
-        shares: dict[str, Any] = {name: shares.get(key) for name, (_, shares) in odds.items()}
-        random = shares.pop("random", None)
-        endings.append(Ending(key.passage, reward, rule, key.text, None, random, **shares))
-    plays: dict[str, Any] = {name: play for name, (play, _) in odds.items()}
-    return Findings("", "", endings=endings, **plays)
+def _findings(
+    game: Game, records: Mapping[EndingId, EndingRecord], results: Mapping[str, Result]
+) -> Findings:
+    """Return findings from the results of policies: random, best, agent."""
+    plays: dict[str, Any] = {name: result.play for name, result in results.items()}
+    return Findings("", "", endings=endings_of(Source(game), records, results), **plays)
 
 
 def sampled_findings(
-    game: Game, path: Sequence[str], players: Mapping[str, Policy], seconds: float = GAMES_SECONDS
+    game: Game, path: ClickPath, players: Mapping[str, Policy], seconds: float = GAMES_SECONDS
 ) -> Findings:
     """Return findings from games that start where a path leads.
 
     A player is left out if chance seldom leads there, or its games take too long.
     """
-    rewards: dict[EndingId, float] = {}
-    odds: dict[str, Odds] = {}
+    records: dict[EndingId, EndingRecord] = {}
+    results: dict[str, Result] = {}
     for name, policy in players.items():
         tally = Tally()
         for pages in _games_from(game, path, policy, seconds):
             last = arrival_of(game, pages[-1])
             tally.add(last, sum(page.reward for page in pages[1:]), len(pages) - 1)
             if last.ending is not None:
-                rewards[last.ending] = last.page.reward
-        play = tally.play()
-        if play is not None and tally.games >= MIN_GAMES:
-            shares = {
-                key: share_of(len(games), tally.games) for key, games in tally.endings.items()
-            }
-            odds[name] = (play, {key: share for key, share in shares.items() if share})
-    return _findings_of(rewards, odds)
+                records[last.ending] = EndingRecord(text=last.page.text)
+        if tally.games >= MIN_GAMES:
+            results[name] = tally
+    return _findings(game, records, results)
 
 
 def _games_from(
-    game: Game, path: Sequence[str], policy: Policy, seconds: float
+    game: Game, path: ClickPath, policy: Policy, seconds: float
 ) -> Iterator[list[Observation]]:
     """Play games from where a path leads, and yield the pages of each."""
     until = time.monotonic() + seconds
@@ -268,18 +236,8 @@ def _games_from(
     for seed in range(MAX_GAMES):
         if time.monotonic() > until:
             return
-        opening = _follow(game, path, seed)
-        if opening is not None:
+        clicks = list(follow(game, path, seed))
+        if len(clicks) > len(path):
             if begin is not None:
                 begin()
-            yield [step.page for step in episode(game, policy, opening=opening)]
-
-
-def _follow(game: Game, path: Sequence[str], seed: int) -> Observation | None:
-    """Return the page that the actions lead to; None if one of them is not offered."""
-    page = game.reset(seed)
-    for action in path:
-        if action not in page.actions or is_stopped(game):
-            return None
-        page = game.step(page.actions.index(action))
-    return page
+            yield [step.page for step in episode(game, policy, opening=clicks[-1][0])]

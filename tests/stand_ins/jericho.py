@@ -1,4 +1,4 @@
-"""A stand-in for Jericho: its interface, and a cave with a lamp; the seed starts the random generator."""
+"""A stand-in for Jericho: its interface, and a cave with a lamp and a bat that speaks at random."""
 
 import random
 import types
@@ -34,11 +34,11 @@ class FrotzEnv:
 
     def seed(self, seed=None):
         self.seeds.append(seed)
-        self.chosen = seed or 12  # 0 means no seed, as in Jericho
+        self.current_seed = seed or 12  # 0 means no seed, as in Jericho
 
     def reset(self):
         self.state = [
-            self.chosen,
+            self.current_seed,
             0,
             False,
             0,

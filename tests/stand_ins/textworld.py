@@ -1,4 +1,4 @@
-"""A stand-in for TextWorld: its interface, and two rooms with an apple; eating it wins, dropping it loses."""
+"""A stand-in for TextWorld: its interface, and two rooms with an apple to eat."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""A stand-in for TextWorldExpress: its interface, and a corridor of three rooms with a coin in one of them.
+"""A stand-in for TextWorldExpress: its interface, and three rooms with a coin in one.
 
-The game "trouble" adds actions that hang, end the process, and fail; "quiet" lists no actions in the hall.
+The game "trouble" has actions that hang, end the process or fail; "quiet" lists none in the hall.
 """
 
 import os

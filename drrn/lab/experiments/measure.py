@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.game import Compiled
+from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.game.contract import Game
+from drrn.game.contract import Game, another, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite
-from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning

@@ -111,7 +111,7 @@ class TextVectors(GivenVectors):
         word_rows = self._word_rows(texts.vocabulary)
         if len(texts.vocabulary) >= ENOUGH_WORDS:
             self.check_known(texts.vocabulary)
-        lengths = texts.starts[ids + 1] - texts.starts[ids]
+        lengths = texts.lengths(ids)
         members = texts.words_of(ids)
         starts = np.cumsum(lengths) - lengths
         sums = bag_sums(word_rows, members, starts, np.ones(len(members), np.float32))

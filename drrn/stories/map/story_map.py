@@ -16,7 +16,8 @@ import numpy as np
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled, Floats, Ints
 from drrn.compiled.search import EndingId, first_words
-from drrn.game.optional import THE_END
+from drrn.game.contract import THE_END
+from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges
 
@@ -41,6 +42,7 @@ class StoryMap:
     noun: str = "passage"  # what a node is called
     texts: list[str] = field(default_factory=list)  # one text of each node
     untried: dict[int, list[str]] = field(default_factory=dict)  # actions that were never taken
+    paths: list[ClickPath] | None = None  # to each node, if it is not solved
     partial: bool = False  # the play-test may not have seen the whole story
     # of a compiled game: the node of each state
     node_of_state: Ints | None = field(default=None, compare=False)
@@ -165,6 +167,7 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
         untried=_untried(evidence, node),
+        paths=[page.path for page in first],
         partial=not evidence.complete,
     )
 

@@ -70,7 +70,7 @@ class Checker:
         paths = [path for key in keys if (path := self.evidence.endings[key].path) is not None]
         path = min(paths, key=len, default=None)
         if self.solution is not None:
-            odds = math.fsum(self.solution.random_endings.get(key, 0.0) for key in keys)
+            odds = math.fsum(self.solution.random.share(key).mean for key in keys)
             result = f"it has {percent(odds)} in random play, exactly"
         else:
             tally = self.evidence.random
@@ -142,7 +142,7 @@ class Checker:
         score = top.reward
         result = f"the best ending found pays {score:g}"
         if self.solution is not None:
-            score = self.solution.best.final_reward.mean
+            score = self.solution.best.play.final_reward.mean
             result = f"best play pays {score:g} on average, exactly"
         if not bound.holds(score):
             return FAILED, result, top.path, TOP

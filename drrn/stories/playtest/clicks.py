@@ -10,8 +10,7 @@ from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.files import read_text
-from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable, Outcomes
+from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
 from drrn.stories.hosted.stage import LostError, UnlistedError
 
 MAX_SEEDS = 300  # tried for a path that needs luck and has no seed
@@ -80,7 +79,7 @@ def replay(game: Game, path: ClickPath) -> list[Click]:
                 return clicks
     longest: list[Click] = []
     for seed in range(MAX_SEEDS) if path.seed is None else (path.seed,):
-        clicks = list(_by_seed(game, path, seed))
+        clicks = list(follow(game, path, seed))
         is_whole = len(clicks) == len(path) + 1
         if is_whole and (not path.comes_to or clicks[-1][0].text == path.comes_to):
             return clicks
@@ -116,13 +115,13 @@ def _continue(
                 yield [(page, index), *rest]
 
 
-def _by_seed(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
-    """Play as far as the actions are offered."""
+def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
+    """Play a path as far as its actions are offered; yield its pages."""
     page = game.reset(seed)
     for number in range(len(path)):
         index = _index(page, path, number)
         yield page, index
-        if index is None:
+        if index is None or is_stopped(game):
             return
         page = game.step(index)
     yield page, None

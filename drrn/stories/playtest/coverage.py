@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
@@ -77,14 +78,29 @@ class Source:
         self.problems: Sequence[Problem] = ()
         # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
-        self.links: dict[str, set[str]] = {}
+        self._game = game
         if isinstance(game, AuthoredGame):
             self.story = game.story
             self.rules = game.rules
             self.engine = game.engine
             self.problems = game.problems
             self.no_actions = game.left_out
-            self.links = _links(game)
+
+    @cached_property
+    def links(self) -> dict[str, set[str]]:
+        """The passages that each passage links to or displays; unparsed, those that it names."""
+        if not isinstance(self._game, AuthoredGame):
+            return {}
+        parsed = {name: set(targets) for name, targets in self._game.links.items()}
+        if self.engine == INK:
+            return parsed
+        links = {}
+        for name in self.pages:
+            text = COMMENT.sub("", self.story.pages[name].text)
+            names = {split_link(body)[1] for body in LINK.findall(text)}
+            names |= {one or other for one, other in QUOTED.findall(text)}
+            links[name] = parsed.get(name, names) & self.pages.keys()
+        return links
 
     def reward(self, key: EndingId) -> float:
         """Return what an ending pays, without payments for events on its page."""
@@ -94,7 +110,7 @@ class Source:
             return self.rules.default_reward
         return self.rules.endings[key.rule].reward
 
-    @property
+    @cached_property
     def pages(self) -> dict[str, int]:
         """Passages that can be shown, with their lines."""
         passages = self.story.pages.items()
@@ -111,21 +127,6 @@ class Source:
         if self.engine != NATIVE:
             return []
         return [problem for problem in self.problems if NOWHERE not in problem.what]
-
-
-def _links(game: AuthoredGame) -> dict[str, set[str]]:
-    """Return the passages that each passage links to or displays; unparsed, those that it names."""
-    parsed = {name: set(targets) for name, targets in game.links.items()}
-    if game.engine == INK:
-        return parsed
-    pages = {name: page for name, page in game.story.pages.items() if not is_shared(page)}
-    links = {}
-    for name, page in pages.items():
-        text = COMMENT.sub("", page.text)
-        names = {split_link(body)[1] for body in LINK.findall(text)}
-        names |= {one or other for one, other in QUOTED.findall(text)}
-        links[name] = parsed.get(name, names) & pages.keys()
-    return links
 
 
 def passages_covered(source: Source, evidence: Evidence) -> Coverage:
@@ -258,6 +259,16 @@ def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
         return "at other times it has some"
     targets = sorted(source.links.get(key.passage, set()) - {source.story.start, key.passage})
     return f'it names "{targets[0]}" but did not lead there' if targets else ""
+
+
+def errors(source: Source, evidence: Evidence) -> list[Issue]:
+    """List the errors that were thrown."""
+    issues = []
+    for error, path in evidence.errors.items():
+        name, _, what = error.partition(": ")
+        passage = source.story.passages.get(name)
+        issues.append(Issue(name, what, passage.line if passage else 1, path))
+    return issues
 
 
 def loops(evidence: Evidence) -> list[Issue]:

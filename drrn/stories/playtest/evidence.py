@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.optional import THE_END, ending_of
+from drrn.game.contract import THE_END, Game, Observation, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import Play, mean_of, share_of
+from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Condition
 from drrn.stories.twine.values import Value
@@ -21,6 +20,7 @@ from drrn.stories.twine.values import Value
 MAX_VALUES = 1_000  # recorded for one variable
 
 MakePath = Callable[[], ClickPath]
+Pages = Counter[tuple[str, tuple[str, ...]]]  # texts and actions of pages, with their number
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class PageRecord:
 class EndingRecord:
     """An ending that was reached."""
 
-    path: ClickPath | None
-    reward: float
-    text: str
+    path: ClickPath | None = None
+    reward: float = 0.0
+    text: str = ""
     variants: dict[str, None] = field(default_factory=dict)  # last words of its pages
     failure: ClickPath | None = None  # to a page of it that threw an error
 
@@ -103,8 +103,13 @@ class Tally:
         self.failed += last is None
         self.truncated += last is not None and ending is None
 
+    def share(self, key: EndingId) -> Estimate | None:
+        """Estimate the share of games that reach an ending; None if no game was finished."""
+        return share_of(len(self.endings[key]), self.games)
+
+    @property
     def play(self) -> Play | None:
-        """Return the estimates; None if no game was finished."""
+        """The estimated scores; None if no game was finished."""
         reward = mean_of(self.rewards)
         if reward is None:
             return None
@@ -169,13 +174,13 @@ class Evidence:
             self.errors[error] = path()
 
     def _record_ending(self, key: EndingId, now: Arrival, path: ClickPath) -> None:
-        record = self.endings.get(key)
-        if record is None or record.path is None or len(path) < len(record.path):
-            before = record or EndingRecord(None, 0.0, "")
-            record = replace(before, path=path, reward=now.page.reward, text=now.page.text)
+        record = self.endings.setdefault(key, EndingRecord())
+        if record.path is None or len(path) < len(record.path):
+            record.path = path
+            record.reward = now.page.reward
+            record.text = now.page.text
         if now.position.errors and record.failure is None:
             record.failure = path
-        self.endings[key] = record
 
     def _record_values(self, now: Arrival, path: MakePath) -> None:
         for name, value in now.position.variables.items():

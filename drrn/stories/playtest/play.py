@@ -15,14 +15,12 @@ from itertools import pairwise
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable
+from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
-from drrn.game.optional import is_stopped, step_limit_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Arrival, Evidence, Tally, arrival_of
+from drrn.stories.playtest.evidence import Arrival, Evidence, Pages, Tally, arrival_of
 
 RANDOM_GAMES = 200  # at most, of `play_random_games`
 RANDOM_SECONDS = 30.0
@@ -37,10 +35,6 @@ MAX_OUTCOMES = 300  # of one action
 OUTCOME_SECONDS = 1.0  # for the outcomes of one action
 SAMPLES = 3  # of an action's outcomes, if they cannot be listed
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
-# Results of a game.
-FINISHED = "finished"
-FAILED = "failed"
-CUT_SHORT = "cut short"
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
 # Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
@@ -62,6 +56,7 @@ class Trace:
         self.arrivals: list[Arrival] = []
         self.indices: list[int] = []  # of the actions between them
         self.total = 0.0  # return
+        self.failed = False  # ended in an error
 
     def arrive(self, page: Observation) -> bool:
         """Record the page that the last action led to; return whether it is new."""
@@ -89,16 +84,11 @@ class Games:
     """Plays a game repeatedly and records what it meets."""
 
     def __init__(
-        self,
-        game: Game,
-        evidence: Evidence,
-        listener: Callable[[Observation], None] | None = None,
-        *,
-        strict: bool = False,
+        self, game: Game, evidence: Evidence, pages: Pages | None = None, *, strict: bool = False
     ) -> None:
         self.game = game
         self.evidence = evidence
-        self.listener = listener  # is called with each page
+        self.pages = pages  # counts the pages
         self.strict = strict  # raises errors of the game instead of recording them
         self._trials: Counter[tuple[Hashable, int]] = Counter()  # actions of searching games
 
@@ -114,12 +104,11 @@ class Games:
     def play(self, tally: Tally, policy: Policy, seed: int, until: float) -> Trace:
         """Play one game by a policy and count it, unless its time is over before its end."""
         trace = Trace(self.game, self.evidence, seed)
-        result = self._play(trace, policy, until, lambda _: True)
-        if result == CUT_SHORT:
-            tally.cut_short += 1
-        else:
-            last = trace.arrivals[-1] if result == FINISHED else None
+        if self._play(trace, policy, until, lambda _: True):
+            last = None if trace.failed else trace.arrivals[-1]
             tally.add(last, trace.total, len(trace.indices))
+        else:
+            tally.cut_short += 1
         return trace
 
     def search(self, until: float) -> None:
@@ -167,8 +156,8 @@ class Games:
 
     def _play(
         self, trace: Trace, policy: Policy, until: float, goes_on: Callable[[bool], bool]
-    ) -> str:
-        """Play one game while `goes_on(is_new)` holds after a page; return its result."""
+    ) -> bool:
+        """Play while `goes_on(is_new)` holds after a page; return False if time ran out."""
 
         def choose(page: Observation) -> int:
             index = policy(page)
@@ -179,23 +168,23 @@ class Games:
         try:
             for step in episode(self.game, choose, trace.seed):
                 is_new = trace.arrive(step.page)
-                if self.listener:
-                    self.listener(step.page)
+                if self.pages is not None:
+                    self.pages[step.page.text, step.page.actions] += 1
                 if not goes_on(is_new):
                     break
                 if step.page.actions and time.monotonic() > until:
-                    return CUT_SHORT
+                    return False
         except InputError as error:
             if self.strict:
                 raise
             trace.add_error(str(error))
-            return FAILED
+            trace.failed = True
         finally:
             for message in _errors(self.game)[old_errors:]:
                 trace.add_error(message)
             if len(trace.indices) > len(self.evidence.longest):
                 self.evidence.longest = trace.path()
-        return FINISHED
+        return True
 
 
 def _errors(game: Game) -> list[str]:

@@ -6,31 +6,23 @@ Both are exact if the game can be compiled; otherwise they play as many games as
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
+from drrn.compiled.search import EndingId
 from drrn.errors import InputError
-from drrn.game.contract import Game
-from drrn.game.optional import step_limit_of, title_of
+from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable, TimedSearch
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import EndingRecord, Evidence
-from drrn.stories.playtest.findings import (
-    Ending,
-    Estimate,
-    Findings,
-    Issue,
-    Statistics,
-    last_words,
-    mean_of,
-    share_of,
-)
+from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Tally
+from drrn.stories.playtest.findings import Ending, Findings, Statistics, last_words, mean_of
 from drrn.stories.playtest.play import (
     RANDOM_SECONDS,
     Games,
@@ -39,8 +31,8 @@ from drrn.stories.playtest.play import (
     play_random_games,
     search_states,
 )
-from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
-from drrn.stories.playtest.survey import PageStatistics, compiled_statistics, explore
+from drrn.stories.playtest.solve import ExactPlay, ShortestPaths, Solution, link_pairs, solve
+from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.twine.script import summarise
 
 # Parts of the time after which a pass must be over.
@@ -55,6 +47,7 @@ EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact alrea
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
+Result = Tally | ExactPlay  # of a policy: sampled or exact
 
 
 class _NoTimeLeftError(Exception):
@@ -233,15 +226,15 @@ def inspect_game(
         statistics = explore(game, evidence, limit, _count("states", progress))
         play_random_games(Games(game, evidence), seconds=seconds, progress=count)
     else:
-        pages = PageStatistics()
-        games = Games(game, evidence, pages.add, strict=True)
+        pages: Pages = Counter()
+        games = Games(game, evidence, pages, strict=True)
         try:
             play_random_games(games, seconds=seconds, finish=False, progress=count)
         except KeyboardInterrupt:
             interrupted = True
-            if not pages.texts:
+            if not pages:
                 raise
-        statistics = pages.statistics("", "", game)
+        statistics = page_statistics(game, pages)
     findings = gather(game, evidence, solution, statistics)
     time_spent = time.monotonic() - start
     return replace(findings, why_not=why_not, seconds=time_spent, interrupted=interrupted)
@@ -261,24 +254,25 @@ def gather(
     source = Source(game)
     if solution is not None:
         _add_solution(evidence, source, solution)
-    findings = _sampled(game, source, evidence)
+    findings = replace(_observed(game, source, evidence), statistics=statistics)
+    results: dict[str, Result] = {"random": evidence.random, "agent": evidence.agent}
     if solution is not None:
         findings = _with_exact_scores(findings, solution)
+        results |= {"random": solution.random, "best": solution.best}
     loops = solution.traps if solution else coverage.loops(evidence)
     if evidence.complete or not findings.exact:  # else untried links are not known to be untaken
         findings = replace(findings, untaken_links=coverage.untaken_links(source, evidence))
     findings = replace(
         findings,
-        statistics=statistics,
         never_reached=coverage.never_reached(source, evidence, exact=findings.exact),
-        endings=_endings(source, evidence, solution),
+        endings=endings_of(source, evidence.endings, results, evidence.random),
         dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
     )
     checker = Checker(findings, evidence, solution)
     return replace(findings, expectations=list(map(checker.check, source.rules.expectations)))
 
 
-def _sampled(game: Game, source: Source, evidence: Evidence) -> Findings:
+def _observed(game: Game, source: Source, evidence: Evidence) -> Findings:
     """Return what does not depend on whether the findings are exact."""
     rules = {key.rule for key in evidence.endings}
     return Findings(
@@ -291,14 +285,14 @@ def _sampled(game: Game, source: Source, evidence: Evidence) -> Findings:
         searching_games=evidence.searching_games,
         agent_lessons=evidence.agent_lessons if evidence.agent.games else 0,
         max_steps=step_limit_of(game),
-        random=evidence.random.play(),
-        agent=evidence.agent.play(),
+        random=evidence.random.play,
+        agent=evidence.agent.play,
         top_reward=max((ending.reward for ending in evidence.endings.values()), default=None),
         passages=coverage.passages_covered(source, evidence),
         links=coverage.links_covered(source, evidence),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
         broken_links=coverage.broken_links(source),
-        errors=_errors(source, evidence),
+        errors=coverage.errors(source, evidence),
         problems=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
@@ -314,10 +308,10 @@ def _with_exact_scores(findings: Findings, solution: Solution) -> Findings:
     return replace(
         findings,
         exact=True,
-        random=solution.random,
-        best=solution.best,
+        random=solution.random.play,
+        best=solution.best.play,
         memoryless=solution.memoryless,
-        top_reward=solution.best.final_reward.mean,
+        top_reward=solution.best.play.final_reward.mean,
         states=max(findings.states, compiled.raw_states),
         states_complete=compiled.raw_complete,
         live_states=compiled.live_states,
@@ -331,9 +325,10 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
     compiled = solution.compiled
     paths = ShortestPaths(compiled)
     for key, path in paths.to_endings().items():
-        record = evidence.endings.get(key) or EndingRecord(None, 0.0, "")
-        reward = source.reward(key)
-        evidence.endings[key] = replace(record, path=path, reward=reward, text=path.comes_to)
+        record = evidence.endings.setdefault(key, EndingRecord())
+        record.path = path
+        record.reward = source.reward(key)
+        record.text = path.comes_to
     if source.engine in ("", INK):
         return
     passages = paths.to_passages()
@@ -343,45 +338,36 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
     evidence.links |= link_pairs(compiled)
 
 
-def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> list[Ending]:
+def endings_of(
+    source: Source,
+    records: Mapping[EndingId, EndingRecord],
+    results: Mapping[str, Result],
+    random_games: Tally | None = None,
+) -> list[Ending]:
+    """Return the endings with their probabilities under policies: random, best, agent."""
     endings = []
-    random = evidence.random
-    agent = evidence.agent
-    for key, record in evidence.endings.items():
-        probability = share_of(len(random.endings[key]), random.games)
-        best = None
-        if solution is not None:
-            probability = Estimate(solution.random_endings.get(key, 0.0))
-            best = Estimate(solution.best_endings.get(key, 0.0))
-        endings.append(
-            Ending(
-                name=key.passage,
-                reward=source.reward(key) if source.engine else record.reward,
-                rule=None if key.rule is None else key.rule + 1,
-                last_words=last_words(record.text),
-                path=record.path,
-                probability=probability,
-                best=best,
-                agent=share_of(len(agent.endings[key]), agent.games),
-                returns=mean_of(random.endings[key]),
-                variants=tuple(record.variants),
-            )
+    for key, record in records.items():
+        shares = {name: result.share(key) for name, result in results.items()}
+        returns = random_games.endings[key] if random_games else []
+        ending = Ending(
+            name=key.passage,
+            reward=source.reward(key),
+            rule=None if key.rule is None else key.rule + 1,
+            last_words=last_words(record.text),
+            path=record.path,
+            probability=shares.get("random"),
+            best=shares.get("best"),
+            agent=shares.get("agent"),
+            returns=mean_of(returns),
+            variants=tuple(record.variants),
         )
+        endings.append(ending)
 
     def order(ending: Ending) -> tuple[float, float, str]:
         odds = ending.probability.mean if ending.probability else 0.0
         return -ending.reward, -odds, ending.name
 
     return sorted(endings, key=order)
-
-
-def _errors(source: Source, evidence: Evidence) -> list[Issue]:
-    issues = []
-    for error, path in evidence.errors.items():
-        name, _, what = error.partition(": ")
-        passage = source.story.passages.get(name)
-        issues.append(Issue(name, what, passage.line if passage else 1, path))
-    return issues
 
 
 def _notes(game: Game) -> list[str]:

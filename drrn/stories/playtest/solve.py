@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -12,10 +11,10 @@ from typing import TypeVar
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
-from drrn.compiled.game import Compiled, Flags, Ints
+from drrn.compiled.game import Compiled, Flags, Floats, Ints
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.search import EndingId
-from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
+from drrn.compiled.solve import best, one_slot, policy_score
 from drrn.errors import InputError
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
@@ -27,45 +26,59 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class ExactPlay:
+    """The exact scores of a policy, and the probability of each ending."""
+
+    play: Play
+    endings: dict[EndingId, float]
+
+    def share(self, key: EndingId) -> Estimate:
+        """Return the probability of an ending."""
+        return Estimate(self.endings.get(key, 0.0))
+
+
+@dataclass(frozen=True)
 class Solution:
     """Exact play of a compiled game."""
 
     compiled: Compiled
-    random: Play
-    best: Play
+    random: ExactPlay
+    best: ExactPlay
     memoryless: Play | None
-    random_endings: dict[EndingId, float]  # probabilities
-    best_endings: dict[EndingId, float]
     traps: list[Issue]  # pages that reach no ending
     trap_states: int
 
 
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
     """Solve a compiled game; `returns` adds the highest return and the best memoryless policy."""
-    random_score = random_play(compiled)
     solution = best(compiled)
-    best_score = policy_score(compiled, one_slot(compiled, solution.slot))
+    best_play = exact_play(compiled, one_slot(compiled, solution.slot))
     memoryless = None
     best_return = None
     if returns:
         best_return = _best_return(compiled)
         final_reward = Estimate(best_memoryless(compiled).score)
         memoryless = Play(final_reward, _best_return(compiled, memoryless=True), None)
+    best_scores = replace(
+        best_play.play, final_reward=Estimate(solution.score), returns=best_return
+    )
     is_trap = ~Chain(compiled, uniform(compiled)).leads_to(compiled.ended)
     return Solution(
         compiled,
-        random=_play(random_score, random_score.final_reward, _exact(random_score.total)),
-        best=_play(best_score, solution.score, best_return),
+        random=exact_play(compiled, uniform(compiled)),
+        best=replace(best_play, play=best_scores),
         memoryless=memoryless,
-        random_endings=_by_ending(compiled, random_score),
-        best_endings=_by_ending(compiled, best_score),
         traps=_traps(compiled, is_trap),
         trap_states=int(is_trap.sum()),
     )
 
 
-def _play(score: Score, final_reward: float, returns: Estimate | None) -> Play:
-    return Play(Estimate(final_reward), returns, _exact(score.steps), Estimate(score.trapped))
+def exact_play(compiled: Compiled, probabilities: Floats) -> ExactPlay:
+    """Return the scores of a policy, given the probability of each slot."""
+    score = policy_score(compiled, probabilities)
+    reward = Estimate(score.final_reward)
+    play = Play(reward, _exact(score.total), _exact(score.steps), Estimate(score.trapped))
+    return ExactPlay(play, dict(zip(compiled.endings, score.endings.tolist(), strict=True)))
 
 
 def _exact(number: float) -> Estimate | None:
@@ -78,13 +91,6 @@ def _best_return(compiled: Compiled, memoryless: bool = False) -> Estimate | Non
     except InputError:  # a loop that pays
         return None
     return _exact(solution.score)
-
-
-def _by_ending(compiled: Compiled, score: Score) -> dict[EndingId, float]:
-    total: defaultdict[EndingId, float] = defaultdict(float)
-    for place, probability in zip(compiled.endings, score.endings.tolist(), strict=True):
-        total[place] += probability
-    return dict(total)
 
 
 def _slots(compiled: Compiled, state: int) -> range:

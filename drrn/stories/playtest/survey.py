@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from drrn.compiled.game import Compiled
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game
 from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
 from drrn.stories.authored import Explorable, explorable, paraphrases_of
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import EndingRecord, Evidence
+from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages
 from drrn.stories.playtest.findings import Statistics, last_words
 from drrn.stories.twine.rules import distance
 from drrn.text import words
@@ -57,56 +57,43 @@ def _statistics(
     game: Game, faces: Sequence[tuple[str, tuple[str, ...], bool]], is_stochastic: bool
 ) -> Statistics:
     """Return the statistics of pages: text, actions, and whether these are in the text."""
-    pages = PageStatistics()
     kinds = []
-    for text, actions, _ in faces:
-        pages.add(Observation(text, actions))
     if any(actions and not is_hypertext for _, actions, is_hypertext in faces):
         kinds.append("choice")
     if any(is_hypertext for _, _, is_hypertext in faces):
         kinds.append("hypertext")
     kind = str(getattr(game, "kind", None) or " & ".join(kinds) or "choice")
-    return pages.statistics(kind, "stochastic" if is_stochastic else "deterministic", game)
+    pages = Counter((text, actions) for text, actions, _ in faces)
+    return page_statistics(game, pages, kind, "stochastic" if is_stochastic else "deterministic")
 
 
-class PageStatistics:
-    """Counts over the pages of a game."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}  # number of words
-        self.actions: set[str] = set()
-        self.menus: Counter[int] = Counter()  # pages by their number of actions
-
-    def add(self, page: Observation) -> None:
-        """Count a page."""
-        if page.text not in self.texts:
-            self.texts[page.text] = len(words(page.text))
-        self.actions.update(page.actions)
-        self.menus[len(page.actions)] += bool(page.actions)
-
-    def statistics(self, kind: str, transitions: str, game: Game) -> Statistics:
-        """Return the statistics of the pages counted so far."""
-        story = game if isinstance(game, Explorable) else None
-        sizes = +self.menus  # without pages that have no actions
-        actions = sum(size * count for size, count in sizes.items())
-        return Statistics(
-            kind=kind,
-            transitions=transitions,
-            state_vocabulary=_vocabulary(self.texts),
-            action_vocabulary=_vocabulary(self.actions),
-            words_per_description=sum(self.texts.values()) / len(self.texts),
-            fewest_actions=min(sizes, default=0),
-            mean_actions=actions / max(1, sizes.total()),
-            most_actions=max(sizes, default=0),
-            pages=len(self.texts),
-            actions=len(self.actions),
-            passages=len(story.story.pages) if story else 0,
-            paraphrases={
-                name: distance(dict(pairs), self.actions)
-                for name in (story.rules.paraphrases if story else ())
-                if (pairs := paraphrases_of(game, name))
-            },
-        )
+def page_statistics(game: Game, pages: Pages, kind: str = "", transitions: str = "") -> Statistics:
+    """Return the statistics of pages, each with its number of visits."""
+    story = game if isinstance(game, Explorable) else None
+    texts = {text for text, _ in pages}
+    actions: set[str] = set().union(*(menu for _, menu in pages))
+    sizes: Counter[int] = Counter()  # pages by their number of actions
+    for (_, menu), count in pages.items():
+        if menu:
+            sizes[len(menu)] += count
+    return Statistics(
+        kind=kind,
+        transitions=transitions,
+        state_vocabulary=_vocabulary(texts),
+        action_vocabulary=_vocabulary(actions),
+        words_per_description=sum(len(words(text)) for text in texts) / len(texts),
+        fewest_actions=min(sizes, default=0),
+        mean_actions=sum(sizes.elements()) / max(1, sizes.total()),
+        most_actions=max(sizes, default=0),
+        pages=len(texts),
+        actions=len(actions),
+        passages=len(story.story.pages) if story else 0,
+        paraphrases={
+            name: distance(dict(pairs), actions)
+            for name in (story.rules.paraphrases if story else ())
+            if (pairs := paraphrases_of(game, name))
+        },
+    )
 
 
 def _vocabulary(texts: Collection[str]) -> int:

@@ -1,0 +1,295 @@
+"""Experiments on encoders, parser games and suites, run by the command with tiny numbers."""
+
+import csv
+import json
+from typing import Any
+
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.cli.reproduce import experiment_games, suite_games
+from drrn.game.contract import training_of
+from drrn.lab.experiments.job import Job, hashes_of
+from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
+from drrn.lab.experiments.plan import (
+    ADDED,
+    BAG_VECTORS,
+    BEST,
+    BOW_DQN,
+    DRRN_BAG,
+    DRRN_LSTM,
+    ENCODERS,
+    LSTM,
+    ON_REQUEST,
+    SUITE_GRU,
+    Scale,
+    settings_of,
+    variants_of,
+)
+from drrn.lab.experiments.results import Results
+from drrn.lab.reports.beyond import encoder_verdicts, nearly_all, on_par
+from drrn.lab.reports.result_set import ResultSet
+from drrn.runs.run import Run
+from tests.experiment_jobs import assert_interrupted_job_matches
+from tests.suite_files import game_file
+
+SET = ["rounds=2", "episodes_per_round=6", "evaluation_episodes=4", "epochs=1"]
+COMMAND = ["reproduce", "--quick", "--jobs", "1", "--set", *SET]
+ENCODER_COMMAND = [*COMMAND, "--only", "encoders", "--games", "long-watch", "--seeds", "2"]
+PARSER_COMMAND = [*COMMAND, "--only", "parser", "--games", "home-world", "--seeds", "2"]
+pytestmark = pytest.mark.usefixtures("jobs_in_process")
+
+
+@pytest.fixture(scope="module")
+def encoder_results(tmp_path_factory):
+    """Results of all encoders on a small game."""
+    folder = tmp_path_factory.mktemp("encoders")
+    vectors = folder / "small.txt"
+    vectors.write_text("the 0.5 1\na 1.5 1\nto 2.5 1\nwait 3.5 1\n")
+    out = folder / "results"
+    assert main([*ENCODER_COMMAND, "--vectors", str(vectors), "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def parser_results(tmp_path_factory):
+    """Results of the agents in Home World."""
+    out = tmp_path_factory.mktemp("parser") / "results"
+    assert main([*PARSER_COMMAND, "--out", str(out)]) == 0
+    return out
+
+
+def rows_of(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def final_rows(results, game, job, kind=""):
+    rows = results.rows(game, job, kind)
+    return [row for row in rows if row["final"] and row["policy"] == "softmax"]
+
+
+def section(results, title):
+    return (results / "RESULTS.md").read_text().split(f"## {title}")[1].split("\n## ")[0]
+
+
+def games_of(only, names=()):
+    """Return the sources of the games of experiments, and the messages."""
+    messages: list[str] = []
+    games = experiment_games(names, only, {}, messages.append)
+    return [game.source for game in games], messages
+
+
+# The plan
+
+
+def test_additional_experiments_run_only_on_request():
+    jobs = []
+    for name in ON_REQUEST:
+        jobs += [job for job in variants_of([name], paraphrases=True) if job != BEST]
+    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 4 + 2
+    assert not set(jobs) & set(variants_of([], paraphrases=True))
+
+
+def test_an_encoder_job_differs_from_the_drrn_of_the_paper_only_in_the_encoder():
+    game = drrn.make("long-watch")
+    bag = settings_of("long-watch", BEST, game, Scale()).flat()
+    for job in ENCODERS:
+        settings = settings_of("long-watch", job, game, Scale(vectors="/words.txt")).flat()
+        changes = {name for name, value in settings.items() if value != bag[name]}
+        assert changes == ({"encoder", "vectors"} if job == BAG_VECTORS else {"encoder"})
+
+
+def test_agents_in_a_world_use_its_training_settings_and_five_seeds():
+    game = drrn.make("home-world")
+    for job in ADDED["parser"]:
+        settings = settings_of("home-world", job, game, Scale())
+        assert training_of(game).items() <= settings.flat().items()
+        assert settings.run.seeds == [0, 1, 2, 3, 4]
+
+
+def test_each_experiment_has_its_games(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    assert games_of(["parser"]) == (["home-world", "comet-house"], [])
+    assert games_of(["parser-bow-dqn"])[0] == ["home-world", "comet-house"]
+    assert games_of(["scores"])[0] == ["long-watch", "night-market"]
+    assert games_of([])[0] == ["long-watch", "night-market"]
+    games, messages = games_of(["encoders"])
+    assert games == [] and "encoders are left out: " in messages[0]
+    assert games_of(["parser"], ["long-watch"])[0] == ["long-watch"]
+
+
+def test_completed_quests_are_episodes_with_the_intended_ending():
+    assert good_share({"quest done": 0.25, "out of time": 0.5, "won": 0.125}) == 0.375
+
+
+# Encoders
+
+
+@pytest.mark.slow
+def test_encoders_are_compared_with_the_bag_in_a_table_a_verdict_and_curves(encoder_results):
+    text = section(encoder_results, "Encoders")
+    bags = ("bag of words, the paper's", "bag and word vectors, added")
+    for name in (*bags, "LSTM", "GRU", "attention"):
+        assert f"| {name} | " in text
+    assert "we did not find LSTMs to give improved performance" in text
+    assert "figures/encoders.svg" in text
+    assert "The Long Watch: LSTM " in text and "Rows are missing" not in text
+    assert main(["report", "--out", str(encoder_results), "--check"]) == 0
+
+
+@pytest.mark.slow
+def test_the_verdict_on_the_remark_about_lstms_follows_from_the_rows(encoder_results):
+    results = ResultSet(Results(encoder_results))
+
+    def verdict(lstm, bag):
+        for job, scores in ((LSTM, lstm), (BEST, bag)):
+            for row, score in zip(final_rows(results, "long-watch", job), scores, strict=True):
+                row["exact"] = score
+        return encoder_verdicts(results, "long-watch")[0]
+
+    assert "less by 5.0. The remark holds here" in verdict([1.0, 1.1], [6.0, 6.1])
+    close = "0.5, within twice the joint deviation. The remark holds"
+    assert close in verdict([6.0, 7.0], [5.5, 6.5])
+    assert "more by 5.0. The remark does not hold here." in verdict([6.0, 6.1], [1.0, 1.1])
+
+
+@pytest.mark.slow
+def test_encoders_that_need_vectors_are_skipped_with_a_message(encoder_results, capsys):
+    assert main([*ENCODER_COMMAND, "--out", str(encoder_results)]) == 0
+    output = capsys.readouterr()
+    assert "5 of 5 jobs are done" in output.out
+    assert f"{BAG_VECTORS.name} is left out: give a file" in output.err
+
+
+# Parser games
+
+
+@pytest.mark.slow
+def test_rows_have_the_share_of_completed_quests_and_the_steps_played(parser_results):
+    rows = rows_of(parser_results / "rows/home-world/parser-drrn-bag.quests.csv")
+    keys = [(row["round"], row["final"], row["policy"], row["seed"]) for row in rows]
+    expected = []
+    for key in (
+        ("1", "no", "softmax"),
+        ("2", "no", "softmax"),
+        ("2", "yes", "softmax"),
+        ("2", "yes", "greedy"),
+    ):
+        expected += [(*key, "0"), (*key, "1")]
+    assert keys == expected
+    assert 0 < int(rows[0]["played"]) < int(rows[2]["played"]) == int(rows[4]["played"]) <= 12 * 20
+    for row in rows[4:]:
+        assert 0 <= float(row["exact_done"]) <= 1 and float(row["exact_return"]) < 1
+
+
+def test_steps_are_counted_if_the_replay_buffer_is_full(tmp_path):
+    few: dict[str, Any] = {"rounds": 1, "episodes_per_round": 2, "evaluation_episodes": 1}
+    settings = {**few, "replicas": 1, "capacity": 3, "hidden": 4}
+    trainer = drrn.trainer("home-world", paper=True, seed=5, **settings)
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    save_step_counts(Run(tmp_path / "run"), trainer)
+    steps = json.loads((tmp_path / "run" / PLAYED).read_text())["1"][0]
+    assert 20 < steps <= 40  # of two episodes, although the buffer has room for 3
+
+
+@pytest.mark.slow
+def test_worlds_have_a_section_with_random_and_best_play(parser_results):
+    text = section(parser_results, "Parser games")
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    assert lines[2].startswith("| random play | 10.5 % |  | -1.58 |")
+    assert lines[3].startswith("| BOW-DQN | ") and "about 46 %, inferred" in lines[3]
+    assert "100 %" in lines[4]
+    assert lines[-2].startswith("| most that a bag of words can reach | 97.9 % |  | 0.94 |")
+    assert lines[-1].startswith("| best possible | 100.0 % |  | 0.99 |")
+    report = (parser_results / "RESULTS.md").read_text()
+    assert "Final average reward on Home World" not in report
+    assert "Statistics of the games" not in report
+    assert main(["report", "--out", str(parser_results), "--check"]) == 0
+
+
+@pytest.mark.slow
+def test_the_on_par_verdict_follows_from_the_rows(parser_results):
+    results = ResultSet(Results(parser_results))
+
+    def verdict(drrn_scores, bow_scores):
+        for job, scores in ((DRRN_BAG, drrn_scores), (BOW_DQN, bow_scores)):
+            rows = final_rows(results, "home-world", job, ".quests")
+            for row, score in zip(rows, scores, strict=True):
+                row["exact_return"] = score
+        return on_par(results, "home-world")[0]
+
+    assert "so “on par” holds" in verdict([0.2, 0.3], [0.22, 0.31])
+    assert "nearly on par" in verdict([0.2, 0.3], [0.3, 0.4])
+    assert "“on par” does not hold: BOW-DQN is ahead" in verdict([0.2, 0.21], [0.9, 0.91])
+
+
+@pytest.mark.slow
+def test_the_report_counts_steps_until_nearly_all_quests_are_completed(parser_results):
+    results = ResultSet(Results(parser_results))
+    for row in results.rows("home-world", DRRN_LSTM, ".quests"):
+        second = row["round"] == 2
+        row["done"] = 0.99 if second else 0.5
+        row["played"] = 2000 if second else 1000
+    assert "after 2,000 steps per seed" in nearly_all(results, "home-world")[0]
+    assert "in no round" in nearly_all(results, "home-world")[1]
+
+
+def test_an_interrupted_parser_job_ends_with_the_same_rows(tmp_path):
+    game = drrn.make("home-world")
+    few = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2, "epochs": 1}
+
+    def job(root):
+        settings = settings_of("home-world", DRRN_BAG, game, Scale(seeds=1, overrides=few))
+        names = ("home-world", "home-world", DRRN_BAG)
+        final = {"softmax": 5, "greedy": 5}
+        return Job(tmp_path / root, *names, settings, final, hashes_of(game), "a commit")
+
+    def rows(root):
+        return tmp_path / root / "rows/home-world"
+
+    files = ("parser-drrn-bag.csv", "parser-drrn-bag.quests.csv")
+    assert_interrupted_job_matches(job, rows, files)
+
+
+# Suites
+
+
+@pytest.mark.slow
+def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path):
+    out = tmp_path / "results"
+    tale = game_file(tmp_path)
+    games = ["twx:coin?max_steps=5&copies=2", f"textworld:{tale}?max_steps=5&copies=2"]
+    command = ["reproduce", "--quick", "--only", "suites", "--games", *games]
+    assert main([*command, "--jobs", "1", "--out", str(out)]) == 0
+    text = section(out, "Games of suites")
+    assert "| TextWorldExpress: coin" in text and "| TextWorld: tale" in text
+    assert "--games 'textworld:tale.z8?max_steps=5&copies=2'" in text and str(tmp_path) not in text
+    record = json.loads((out / "rows/twx-coin/suite-gru.json").read_text())
+    assert record["wanted"]["encoder"] == "gru" and record["wanted"]["final_softmax"] == 8
+    rows = rows_of(out / "rows/twx-coin/suite-gru.quests.csv")
+    assert {row["final"] for row in rows} == {"yes", "no"} and int(rows[-1]["played"]) > 0
+    assert main(["report", "--out", str(out), "--check"]) == 0
+
+
+def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
+    messages: list[str] = []
+    assert list(suite_games({}, messages.append)) == []
+    assert len(messages) == 6
+    text = "\n".join(messages)
+    assert "twx:coin" in text
+    assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
+    assert "textworld is left out: name the file" in text
+    assert "--jericho FILE" in text
+
+
+def test_jobs_on_suites_have_few_episodes_and_seeds(stand_ins):
+    game = drrn.make("twx:coin")
+    settings = settings_of("twx-coin", SUITE_GRU, game, Scale())
+    assert {"replicas": 3, "encoder": "gru", "keep": True}.items() <= settings.flat().items()
+    assert set(Scale().final(SUITE_GRU, settings)) == {"softmax", "greedy", "best"}
+    quick = settings_of("twx-coin", SUITE_GRU, game, Scale(quick=True))
+    assert quick.flat()["episodes_per_round"] == 4
