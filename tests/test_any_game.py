@@ -35,7 +35,7 @@ from drrn.game.make import BUILT_IN, make
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 
 GAMES = {
