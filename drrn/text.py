@@ -18,15 +18,12 @@ from drrn.writing import words as words
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
 MOST_WORDS = 50_000
+STEP = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64
 RECENT = 4096  # texts that a lexicon finds without hashing them
 
 Ids = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
 State = Mapping[str, Any]  # what a part saves from round to round: arrays, and JSON values
-
-
-def text_key(text: str) -> bytes:
-    """Return a hash of 16 bytes, so that a million texts can be recognised without storing them."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class Vocabulary:
@@ -84,7 +81,9 @@ class Lexicon:
         """Return the text's id; a new text is added."""
         number = self._recent.get(text)
         if number is None:
-            key = text_key(text)
+            # texts are recognised by a hash, so that a million of them need not be stored
+            content = text.encode("utf-8", "surrogatepass")
+            key = hashlib.blake2b(content, digest_size=16).digest()
             number = self._ids.get(key)
             if number is None:
                 number = self._add(key, text)
@@ -111,24 +110,22 @@ class Lexicon:
         size = len(self.vocabulary) + 1
         # ascending, as the words of a bag are
         keys = np.repeat(np.arange(len(texts)), lengths) * size + word_ids
-        first = self._starts[texts]
-        counts = np.where(texts < 0, 0, self._starts[texts + 1] - first)
-        sequence = self._sequence[ranges(first, counts)]
-        owner = np.repeat(np.arange(len(texts)), counts)
+        sequence = self.words_of(texts)
+        owner = np.repeat(np.arange(len(texts)), self.lengths(texts))
         on = stays[np.searchsorted(keys, owner * size + sequence)]
         sequence = sequence[on]
         owner = owner[on]
         if put_in is not None:
             owner = np.concatenate([owner, put_in[0]])
             order = np.argsort(owner, kind="stable")
-            sequence = np.concatenate([sequence, put_in[1].astype(np.int32)])[order]
+            sequence = np.concatenate([sequence, put_in[1]])[order]
             owner = owner[order]
         lexicon = Lexicon(self.vocabulary)
         lexicon.whole = (self, texts)
         lexicon._ids = {number.to_bytes(16, "little"): number for number in range(len(texts))}
         lengths = np.bincount(owner, minlength=len(texts))
         lexicon._starts = np.concatenate([[0], np.cumsum(lengths)])
-        lexicon._sequence = sequence
+        lexicon._sequence = sequence.astype(np.int32)
         return lexicon
 
     @property
@@ -146,10 +143,14 @@ class Lexicon:
         ids = self.parent._ids
         return np.array([ids.get(key, -1) for key in self._ids], np.int64)
 
+    def lengths(self, texts: Ids) -> Ids:
+        """Return the number of words of each of some texts (-1: no text)."""
+        return np.where(texts < 0, 0, self._starts[texts + 1] - self._starts[texts])
+
     def words_of(self, texts: Ids) -> Ids:
-        """Return the words of some texts, end to end."""
-        first = self._starts[texts]
-        return self._sequence[ranges(first, self._starts[texts + 1] - first)].astype(np.int64)
+        """Return the words of some texts (-1: no text), end to end."""
+        at = ranges(self._starts[texts], self.lengths(texts))
+        return self._sequence[at].astype(np.int64)
 
     def bags(self, norm: float | None = None) -> Bags:
         """Return the bag of words of every text; counts are scaled to the Euclidean length `norm`.
@@ -348,6 +349,15 @@ def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:
     before = np.cumsum(counts) - counts
     numbers: Ids = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
     return numbers
+
+
+def mix(x: Hashes) -> Hashes:
+    """SplitMix64: every bit of the result depends on every bit of x."""
+    x = x + STEP
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
 
 
 def room(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]

@@ -23,9 +23,8 @@ import tempfile
 import zipfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,32 +60,13 @@ STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 AT_ONCE = 256  # texts that a function of texts gets together
 
 Vectors = NDArray[np.float32]
-Blocks = Iterator[tuple[Sequence[bytes], Vectors]]
+Index = dict[str, Any]  # digest of the file, dimensions, sorted hashes of words, their ranks
+Entries = Iterator[tuple[bytes, bytes]]  # a word, and its numbers as 32-bit floats
 
 log = logging.getLogger("drrn")
 
 
 # --- word vectors
-
-
-@dataclass(frozen=True)
-class WordIndex:
-    """Positions of words in a file, by a hash of the word."""
-
-    digest: str  # SHA-256 of the file
-    dimensions: int
-    hashes: NDArray[np.uint64]  # [N], ascending
-    ranks: NDArray[np.int64]  # [N]; of equal words, the first in the file comes first
-
-    def rank(self, word: str) -> int | None:
-        """Return the position of a word in the file, from 0; None if the file lacks it."""
-        key = np.uint64(_hash(word.encode("utf-8", "surrogatepass")))
-        at = int(np.searchsorted(self.hashes, key))
-        return int(self.ranks[at]) if at < len(self.hashes) and self.hashes[at] == key else None
-
-
-def _hash(word: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
 class WordVectors:
@@ -98,18 +78,24 @@ class WordVectors:
     weighted as SIF does (Arora et al. 2017).
     """
 
-    def __init__(self, path: Path, index: WordIndex, vectors: Vectors) -> None:
+    def __init__(self, path: Path, index: Index, vectors: Vectors) -> None:
         self.path = path
-        self.index = index
-        self.dimensions = index.dimensions
-        self.vectors = vectors.reshape(len(index.ranks), index.dimensions)
-        self.digest = index.digest
-        self.rank = index.rank
+        self.digest = str(index["digest"])
+        self.dimensions = int(index["dimensions"])
+        self.hashes: NDArray[np.uint64] = index["hashes"]
+        self.ranks: NDArray[np.int64] = index["ranks"]
+        self.vectors = vectors.reshape(len(self), self.dimensions)
         # Zipf's law: the share of a rank is 1 / (rank · total)
         self._total = float(np.sum(1 / np.arange(1, len(self) + 1)))
 
     def __len__(self) -> int:
-        return len(self.index.ranks)
+        return len(self.ranks)
+
+    def rank(self, word: str) -> int | None:
+        """Return the position of a word in the file, from 0; None if the file lacks it."""
+        key = np.uint64(_hash(word.encode("utf-8", "surrogatepass")))
+        at = int(np.searchsorted(self.hashes, key))
+        return int(self.ranks[at]) if at < len(self.hashes) and self.hashes[at] == key else None
 
     def vector(self, word: str) -> Vectors | None:
         """Return the word's numbers in the file; None if the file lacks it."""
@@ -203,20 +189,25 @@ def open_vectors(path: str | Path) -> WordVectors:
         raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
 
 
-def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> WordIndex:
+def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> Index:
     """Write the numbers of all words, and return their index."""
-    dimensions, blocks = _read(path, file)
+    dimensions, entries = _read(path, file)
     hashes = array("Q")
-    for words, rows in blocks:
-        hashes.extend(map(_hash, words))
-        output.write(rows.astype("<f4").tobytes())
+    for word, numbers in entries:
+        hashes.append(_hash(word))
+        output.write(numbers)
     file.seek(0)
     digest = hashlib.sha256()
     while block := file.read(BLOCK):
         digest.update(block)
     keys = np.frombuffer(hashes, np.uint64)
     order = np.argsort(keys, kind="stable")
-    return WordIndex(digest.hexdigest(), dimensions, keys[order], order)
+    sizes = {"digest": digest.hexdigest(), "dimensions": dimensions}
+    return {**sizes, "hashes": keys[order], "ranks": order}
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
 def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVectors:
@@ -227,8 +218,7 @@ def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVecto
     index_path = cache / f"vectors-{key}.npz"
     try:
         with index_path.open("rb") as raw, np.load(raw, allow_pickle=False) as saved:
-            sizes = (str(saved["digest"]), int(saved["dimensions"]))
-            index = WordIndex(*sizes, saved["hashes"], saved["ranks"])
+            index: Index = dict(saved)
         return WordVectors(path, index, np.memmap(_array_path(index), "<f4", "r"))
     except FileNotFoundError:
         pass
@@ -249,72 +239,53 @@ def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVecto
         if folder:
             Path(name).replace(_array_path(index))
             content = io.BytesIO()
-            np.savez(content, **vars(index))
+            np.savez(content, **index)
             write_atomically(index_path, content.getvalue())
         return WordVectors(path, index, vectors)
     finally:
         Path(name).unlink(missing_ok=True)  # a mapped file stays readable
 
 
-def _array_path(index: WordIndex) -> Path:
-    return home() / "cache" / f"vectors-{index.digest[:24]}.f32"
+def _array_path(index: Index) -> Path:
+    return home() / "cache" / f"vectors-{str(index['digest'])[:24]}.f32"
 
 
 # --- formats of files
 
 
-def _read(path: Path, file: IO[bytes]) -> tuple[int, Blocks]:
-    """Find the format; return the dimensions, and the words and vectors [n, dimensions]."""
+def _read(path: Path, file: IO[bytes]) -> tuple[int, Entries]:
+    """Find the format; return the dimensions and the entries."""
     head = file.read(HEAD)
     if not head:
         raise InputError(f"{path}: the file is empty: {KNOWN}")
     if head.startswith(COMPRESSED):
         raise InputError(f"{path}: the file is compressed: unpack it first")
     counts = COUNTS.match(head)
-    file.seek(counts.end() if counts else 0)
     if counts is None:
-        dimensions = _count_numbers(path, head)
-        return dimensions, _read_text(path, file, dimensions, None)
+        line, end, _ = head.partition(b"\n")
+        fields = line.rstrip(b"\r ").split(b" ")[1:]
+        whole = bool(end) or len(head) < HEAD
+        if not (_is_text(head) and whole and fields and all(map(_is_number, fields))):
+            raise InputError(f"{path}: unknown format of word vectors: {KNOWN}")
+        file.seek(0)
+        return len(fields), _read_text(path, file, len(fields), None)
     words = int(counts[1])
     dimensions = int(counts[2])
     if not words or not 0 < dimensions <= MOST_DIMENSIONS:
         sizes = f"{words} words of {dimensions} dimensions"
         raise InputError(f"{path}, line 1: it announces {sizes}: {AGAIN}")
-    if path.suffix == ".bin" or not _is_text(head):
-        return dimensions, _read_binary(path, file, dimensions, words)
-    return dimensions, _read_text(path, file, dimensions, words)
+    file.seek(counts.end())
+    read = _read_binary if path.suffix == ".bin" or not _is_text(head) else _read_text
+    return dimensions, read(path, file, dimensions, words)
 
 
-def _count_numbers(path: Path, head: bytes) -> int:
-    line, end, _ = head.partition(b"\n")
-    fields = line.rstrip(b"\r ").split(b" ")[1:]
-    whole = bool(end) or len(head) < HEAD
-    if not (_is_text(head) and whole and fields and all(map(_is_number, fields))):
-        raise InputError(f"{path}: unknown format of word vectors: {KNOWN}")
-    return len(fields)
-
-
-def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | None) -> Blocks:
-    entries = _entries(path, file, dimensions, first_line=1 if announced is None else 2)
+def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | None) -> Entries:
+    """Read a word, which may hold spaces, and its numbers from each line."""
     total = 0
-    while some := list(islice(entries, max(1, BLOCK // (32 * dimensions)))):
-        words, rows = zip(*some, strict=True)
-        total += len(words)
-        with np.errstate(over="ignore"):  # reported as not finite when the word is used
-            yield words, np.array(rows).astype(np.float32)
-    if announced not in (None, total):
-        counts = f"{total:,} words, but the first line announces {announced:,}"
-        raise InputError(f"{path}: {counts}: {AGAIN}")
-
-
-def _entries(
-    path: Path, file: IO[bytes], dimensions: int, first_line: int
-) -> Iterator[tuple[bytes, list[float]]]:
-    """Yield the word, which may hold spaces, and the numbers of each line."""
-    for number in count(first_line):
+    for number in count(1 if announced is None else 2):
         line = file.readline(HEAD + 1)
         if not line:
-            return
+            break
         if len(line) > HEAD:
             raise InputError(f"{path}, line {number}: over a million bytes: {KNOWN}")
         line = line.rstrip(b"\r\n").removesuffix(b" ").removeprefix(MARK)
@@ -322,47 +293,44 @@ def _entries(
             continue
         word, *fields = line.rsplit(b" ", dimensions)
         try:
-            row = list(map(float, fields))
+            row = array("f", list(map(float, fields)))  # too large for 32 bits: infinity
         except ValueError:
-            row = []
+            row = array("f")
         if len(row) != dimensions or any(map(_is_number, word.split(b" ")[1:])):
             numbers = sum(map(_is_number, line.split(b" ")[1:]))
             reason = f"{numbers} numbers after the word instead of {dimensions}"
             raise InputError(f"{path}, line {number}: {reason}: {AGAIN}, or correct the line")
-        yield word, row
+        total += 1
+        yield word, row.tobytes()
+    if announced not in (None, total):
+        counts = f"{total:,} words, but the first line announces {announced:,}"
+        raise InputError(f"{path}: {counts}: {AGAIN}")
 
 
-def _read_binary(path: Path, file: IO[bytes], dimensions: int, words: int) -> Blocks:
+def _read_binary(path: Path, file: IO[bytes], dimensions: int, words: int) -> Entries:
     width = 4 * dimensions
     size = os.fstat(file.fileno()).st_size
     if words * (2 + width) > size:
         raise InputError(f"{path}: too short for the {words:,} words that it announces: {AGAIN}")
     block = b""
-    done = 0
-    while done < words:
-        some: list[bytes] = []
-        rows: list[bytes] = []
-        at = 0
-        while done + len(some) < words:
+    at = 0
+    for done in range(words):
+        while True:
             at += block[at : at + 1] == b"\n"  # word2vec ends an entry with one, others do not
             space = block.find(b" ", at)
             end = space + 1 + width
-            if space < 0 or end > len(block):
+            if space >= 0 and end <= len(block):
                 break
-            some.append(block[at:space])
-            rows.append(block[space + 1 : end])
-            at = end
-        if some:
-            yield some, np.frombuffer(b"".join(rows), "<f4").reshape(-1, dimensions)
-        done += len(some)
-        block = block[at:]
-        if done < words:
+            block = block[at:]
+            at = 0
             more = file.read(BLOCK)
             if not more or len(block) > HEAD + width:
                 where = f"word {done + 1:,} of {words:,}"
                 raise InputError(f"{path}: the file ends in the middle of {where}: {AGAIN}")
             block += more
-    if size - file.tell() + len(block) > 1:  # a line's end may follow
+        yield block[at:space], block[space + 1 : end]
+        at = end
+    if size - file.tell() + len(block) - at > 1:  # a line's end may follow
         raise InputError(f"{path}: more than the {words:,} words that it announces: {AGAIN}")
 
 

@@ -5,8 +5,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.memoryless import best_memoryless, fixed_point
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.lab.experiments.results import Results
@@ -127,6 +126,7 @@ def test_annotate_reports_an_incomplete_search(crossing, tmp_path, monkeypatch):
     assert "states were visited: drrn test" in path.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_the_paper_experiments_run_on_the_installed_games(imitation, tmp_path, jobs_in_process):
     """The imitation has none of the paper's example states, so no Q-value is reported."""

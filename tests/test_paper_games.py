@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.memoryless import best_memoryless, fixed_point
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.stories.twine.rules import read_paraphrases
@@ -117,7 +116,7 @@ def test_the_best_score_of_machine_of_death_needs_no_memory(shared_games):
 def test_one_step_targets_converge_to_a_far_lower_score_than_four_step_targets(
     shared_games, n_steps, score, tolerance, monkeypatch
 ):
-    monkeypatch.setattr("drrn.compiled.fixed_point.TOLERANCE", tolerance)  # enough for the score
+    monkeypatch.setattr("drrn.compiled.memoryless.TOLERANCE", tolerance)  # enough for the score
     game = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"))
     start = np.random.default_rng(n_steps)
     result = fixed_point(game, 1.0, 0.9, 500, n_steps=n_steps, start=start)

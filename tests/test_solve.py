@@ -19,8 +19,7 @@ from drrn.compiled.chain import (
     strong_components,
     uniform,
 )
-from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.memoryless import best_memoryless, fixed_point
 from drrn.compiled.solve import best, one_slot, policy_score, policy_value, random_play
 
 
@@ -179,7 +178,7 @@ def test_where_texts_tell_all_q_learning_comes_to_the_true_values():
 
 
 def test_what_does_not_come_to_rest_in_time_has_none(monkeypatch):
-    monkeypatch.setattr("drrn.compiled.fixed_point.MAX_SWEEPS", 3)
+    monkeypatch.setattr("drrn.compiled.memoryless.MAX_SWEEPS", 3)
     assert fixed_point(compiled(drrn.make("long-watch")), 0.5, 0.9, 500) is None
 
 

@@ -137,8 +137,8 @@ def test_the_index_takes_sixteen_bytes_a_word_whatever_the_dimensions(tmp_path):
     words = [f"word{number}" for number in range(5000)]
     for dimensions in (2, 200):
         path = vector_file(tmp_path, words=words, vectors=matrix(words, dimensions))
-        index = open_vectors(path).index
-        assert index.hashes.nbytes + index.ranks.nbytes == 16 * 5000
+        opened = open_vectors(path)
+        assert opened.hashes.nbytes + opened.ranks.nbytes == 16 * 5000
 
 
 @pytest.fixture

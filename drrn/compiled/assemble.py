@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from drrn.compiled.game import Compiled, Floats, Ints, totals
 from drrn.compiled.search import Face, States
-from drrn.game.contract import Game
-from drrn.game.optional import step_limit_of, title_of
+from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.text import ranges
 
 Hashes = NDArray[np.uint64]

@@ -59,17 +59,11 @@ class Chain:
 
     def leads_to(self, target: Flags) -> Flags:
         """Return the states from which the target can be reached."""
-        states: Flags = target.copy()
-        while not states[(before := self.origin[states[self.successor]])].all():
-            states[before] = True
-        return states
+        return _closure(target, self.successor, self.origin)
 
     def reached(self) -> Flags:
         """Return the states that can be reached from the start."""
-        states: Flags = self.start > 0
-        while not states[(after := self.successor[states[self.origin]])].all():
-            states[after] = True
-        return states
+        return _closure(self.start > 0, self.origin, self.successor)
 
     def visits(self, steps: int | None = None) -> Floats:
         """Return the expected number of visits of each state.
@@ -120,6 +114,14 @@ class Chain:
         while (leave := states[self.origin] & ~(states & (pay == 0))[self.successor]).any():
             states[self.origin[leave]] = False
         return states
+
+
+def _closure(states: Flags, source: Ints, target: Ints) -> Flags:
+    """Return the states that can be reached by arrows from source to target."""
+    states = states.copy()
+    while not states[(more := target[states[source]])].all():
+        states[more] = True
+    return states
 
 
 # --- linear equations
@@ -266,21 +268,17 @@ def strong_components(size: int, source: Ints, target: Ints) -> Ints:
     components = 0
     count = 0
     for root in range(size):
-        if index[root] >= 0:
-            continue
-        index[root] = low[root] = count
-        count += 1
-        stack.append(root)
-        path = [(root, cuts[root])]
+        path = [(root, cuts[root])] if index[root] < 0 else []
         while path:
             node, at = path.pop()
+            if index[node] < 0:
+                index[node] = low[node] = count
+                count += 1
+                stack.append(node)
             if at < cuts[node + 1]:
                 path.append((node, at + 1))
                 other = neighbours[at]
                 if index[other] < 0:
-                    index[other] = low[other] = count
-                    count += 1
-                    stack.append(other)
                     path.append((other, cuts[other]))
                 elif component[other] < 0:
                     low[node] = min(low[node], index[other])

@@ -1,9 +1,14 @@
-"""The best memoryless policy: one that sees the page, not the history or the hidden variables.
+"""Players that see the page, not the history or the hidden variables.
 
-Finding it is a partially observed problem, so this is a search: its result is a lower bound; the
-best policy with full knowledge is an upper bound. Hill climbing: each page takes the action that
-is best on average over the states behind it, if that is an improvement. Policies are mixed with
-random play at first, with a decreasing share.
+The best such policy: finding it is a partially observed problem, so this is a search. Its result is
+a lower bound; the best policy with full knowledge is an upper bound. Hill climbing: each page takes
+the action that is best on average over the states behind it, if that is an improvement. Policies
+are mixed with random play at first, with a decreasing share.
+
+The fixed point of Q-learning: each pair of text and action has a separate Q, so there is no error
+from generalisation, and no noise from sampling: every Q is the mean of its targets over the states
+that softmax play visits. A learner from samples need not converge to it, since it stops learning
+about pairs that it no longer visits.
 """
 
 from __future__ import annotations
@@ -12,15 +17,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.compiled.chain import Chain, uniform
+from drrn.compiled.chain import Chain, softmax_of_slots, uniform
 from drrn.compiled.game import Compiled, Floats, Ints, totals
-from drrn.compiled.solve import Solution, at_start, best, one_slot, pays, policy_value, slot_values
+from drrn.compiled.solve import (
+    Solution,
+    at_start,
+    best,
+    one_slot,
+    pays,
+    policy_score,
+    policy_value,
+    slot_values,
+)
 
 RANDOM_SHARES = (0.0, 0.3, 0.1, 0.03, 0.0)
 SINGLE_PAGES = 12  # tried one by one if changing all pages is no improvement
 MIN_GAIN = 1e-9
 UNBOUNDED_COST = 1e9  # replaces infinity in comparisons
 MAX_EVALUATIONS = 1_000_000  # of slots
+
+STEP = 0.3  # fraction of the difference to the mean target that a sweep applies
+TOLERANCE = 1e-3  # largest difference at convergence
+MAX_SWEEPS = 1_000
+MAX_UPDATES = 30_000_000  # of slots: about a minute
 
 
 @dataclass(frozen=True)
@@ -126,3 +145,52 @@ class _Search:
             candidate[changed_pages] = best_label[changed_pages]
             candidates.append(candidate)
         return candidates
+
+
+# --- the fixed point of Q-learning
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Q-values of each slot, and the score of softmax play by them."""
+
+    final_reward: float
+    q: Floats  # [slots]
+
+
+def fixed_point(
+    graph: Compiled,
+    alpha: float,
+    discount: float,
+    max_steps: int,
+    *,
+    n_steps: int = 1,
+    start: np.random.Generator | None = None,
+) -> FixedPoint | None:
+    """Sweep from Q = 0 (or random values) to convergence; return None if it does not converge."""
+    keys = graph.text[graph.slot_state] * len(graph.actions) + graph.action
+    pairs, pair = np.unique(keys, return_inverse=True)
+    q = np.zeros(len(pairs)) if start is None else start.normal(0.0, 5.0, len(pairs))
+    for _ in range(min(MAX_SWEEPS, MAX_UPDATES // len(graph.row))):
+        policy = softmax_of_slots(graph, q[pair], alpha)
+        # expected number of times that each slot is taken; none after the last step
+        visits = Chain(graph, policy).visits(max_steps - 1)[graph.slot_state] * policy
+        weight = totals(pair, visits, len(pairs))
+        targets = _targets(graph, q[pair], policy, discount, n_steps)
+        targets = totals(pair, visits * targets, len(pairs))
+        means = np.divide(targets, weight, out=q.copy(), where=weight > 0)
+        if np.abs(means - q).max() <= TOLERANCE:
+            return FixedPoint(policy_score(graph, policy, max_steps).final_reward, q[pair])
+        q += STEP * (means - q)
+    return None
+
+
+def _targets(graph: Compiled, q: Floats, policy: Floats, discount: float, n_steps: int) -> Floats:
+    """Return n-step targets of each slot: rewards under the policy, then the best Q."""
+    value = np.full(len(graph), -np.inf)
+    np.maximum.at(value, graph.slot_state, q)
+    value[graph.ended] = 0.0
+    for _ in range(n_steps - 1):
+        worth = policy * slot_values(graph, graph.reward + discount * value)
+        value = totals(graph.slot_state, worth, len(graph))
+    return slot_values(graph, graph.reward + discount * value)

@@ -16,7 +16,6 @@ from torch import Tensor
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Encoder, Leaves, Weights, WordBatch, in_sequence
 from drrn.models.encoders.recurrent import WORD_SCALE
-from drrn.text import Ids, Lexicon
 
 POSITION_WIDTH = 16  # sines and cosines of wavelengths from 6 to 20,000 words
 # Limits of one forward pass, for each replica: the words of all pairs take memory.
@@ -92,11 +91,6 @@ def positions(words: Tensor) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def mean_of_words(words: Tensor, mask: Tensor) -> Tensor:
-    """[R, U, L, E] → [R, U, E]; 0 for a text without words."""
-    return words.sum(2) / mask.sum(2, keepdim=True).clamp(min=1)
-
-
 # --- pairs of texts
 
 
@@ -114,8 +108,10 @@ class _Side:
 
     def summaries(self) -> Tensor:
         """Return what represents each text to the texts of the other side: [R, N, S]."""
-        whole = self.vectors if self.mask is None else mean_of_words(self.vectors, self.mask)
-        return pick(whole, self.index)
+        if self.mask is None:
+            return pick(self.vectors, self.index)
+        means = self.vectors.sum(2) / self.mask.sum(2, keepdim=True).clamp(min=1)  # of words
+        return pick(means, self.index)
 
     def pair_with(self, model: Model, others: Tensor) -> Tensor:
         """Pair each text with K others [R, N, K, S]: [R, N, K, H]."""
@@ -161,9 +157,9 @@ def q_by_pairs(model: Model, reading: Reading, leaves: Leaves | None, q_of: QOfP
     pages = reading.pages
     count = pages.states.shape[1]
     most = pages.actions.shape[2]
-    action_words = most * _longest(reading.store.actions, pages.actions)
-    words = max(_longest(reading.store.states, pages.states), action_words)
-    at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // words))
+    action_words = most * reading.store.actions.lengths(pages.actions).max(initial=1)
+    words = max(action_words, reading.store.states.lengths(pages.states).max(initial=1))
+    at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // int(words)))
     if leaves is not None or count <= at_once:
         return q_of(*pair_vectors(model, reading, leaves))
     parts = []
@@ -172,9 +168,3 @@ def q_by_pairs(model: Model, reading: Reading, leaves: Leaves | None, q_of: QOfP
         part = Pages(pages.states[None, :, some], pages.actions[None, :, some])
         parts.append(q_of(*pair_vectors(model, model.read(part, reading.store)[0], None)))
     return torch.cat(parts, dim=1)
-
-
-def _longest(texts: Lexicon, ids: Ids) -> int:
-    """The number of words of the longest of some texts (-1: no text), at least 1."""
-    ids = ids[ids >= 0]
-    return int((texts.starts[ids + 1] - texts.starts[ids]).max(initial=1))

@@ -109,9 +109,8 @@ class _VectorCache:
         rows = np.arange(start, self.count).reshape(everywhere.shape)
         texts = store.side(self.model.encoders[self.name].side)
         _, known = self.model.tables[self.name].known_words(texts, everywhere)
-        lengths = np.where(unique < 0, 0, texts.starts[unique + 1] - texts.starts[unique])
         requested = (everywhere[:, :, None] == ids[:, None, :]).any(axis=2)
-        replicas, at = np.nonzero(requested | (known == lengths))
+        replicas, at = np.nonzero(requested | (known == texts.lengths(unique)))
         self.rows[replicas, unique[at] + 1] = rows[replicas, at]
 
 

@@ -17,36 +17,23 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.text import Ids, Lexicon, Vocabulary
+from drrn.text import STEP, Ids, Lexicon, Vocabulary, mix
 
 # Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is
 # nearly linear, and initial Q-values differ by less than 1, so that softmax starts by exploring.
 SCALE = 0.1
-
-# SplitMix64
-STEP = np.uint64(0x9E3779B97F4A7C15)
-MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
 def small_random(
     names: Sequence[str], width: int, seed: int, scale: float = SCALE
 ) -> NDArray[np.float32]:
     """Return numbers in ±scale that follow from the names and the seed alone: [names, width]."""
-    keys = np.array([_key(name, seed) for name in names], np.uint64).reshape(-1, 1)
-    with np.errstate(over="ignore"):
-        z = keys + STEP * np.arange(1, width + 1, dtype=np.uint64)  # one stream for each name
-        z = (z ^ (z >> np.uint64(30))) * MIX_1
-        z = (z ^ (z >> np.uint64(27))) * MIX_2
-        z = z ^ (z >> np.uint64(31))
-    unit = (z >> np.uint64(40)).astype(np.float32) / np.float32(2**24)  # [0, 1)
+    digests = [hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest() for name in names]
+    keys = np.frombuffer(b"".join(digests), "<u8").reshape(-1, 1)
+    bits = mix(keys + STEP * np.arange(width, dtype=np.uint64))  # one stream for each name
+    unit = (bits >> np.uint64(40)).astype(np.float32) / np.float32(2**24)  # [0, 1)
     rows: NDArray[np.float32] = (2 * unit - 1) * np.float32(scale)
     return rows
-
-
-def _key(name: str, seed: int) -> int:
-    digest = hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
 
 
 def distinct(ids: Ids) -> tuple[Ids, Ids]:
@@ -116,8 +103,8 @@ class WordTable:
     def known_words(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
         """Return the words of texts [R, U] that each replica has met, end to end, and their number
         in each text [R, U]; id -1 is no text."""
-        lengths = np.where(ids < 0, 0, texts.starts[ids + 1] - texts.starts[ids])
-        words = texts.words_of(ids[lengths > 0])
+        lengths = texts.lengths(ids)
+        words = texts.words_of(ids.ravel())
         text = np.repeat(np.arange(ids.size), lengths.ravel())
         is_known = self.known[text // ids.shape[1], words]
         if is_known.all():

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, close, fingerprint_of, sources_of
 from drrn.game.make import make
-from drrn.game.optional import close, fingerprint_of, sources_of
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
 from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
@@ -112,7 +111,9 @@ class Job:
             raise InputError(f"{self.source}: the game has changed: run the command again")
         try:
             if self.variant is None:
-                self._store_facts(game, start)
+                facts = measure.facts(game, self.settings, self.source)
+                rows = [{"measure": name, "value": value} for name, value in facts.items()]
+                self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
             else:
                 yield from self._train(self.variant, game, start)
         finally:
@@ -173,11 +174,6 @@ class Job:
         if variant.group in WITH_QUESTS:
             files[".quests"] = measure.quest_rows(run, trainer, scores)
         return files
-
-    def _store_facts(self, game: Game, start: float) -> None:
-        facts = measure.facts(game, self.settings, self.source)
-        rows = [{"measure": name, "value": value} for name, value in facts.items()]
-        self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
 
     def _store(self, game: Game, files: Mapping[str, str], clock: _Clock) -> None:
         record = {

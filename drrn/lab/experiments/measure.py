@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.game import Compiled
+from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.game.contract import Game
+from drrn.game.contract import Game, another, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite
-from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
@@ -131,20 +130,20 @@ def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
     seeds = trainer.settings.run.seeds
     counts = _step_counts(run)
 
-    def row(replica: int, number: int, policy: str, final: bool) -> Row:
+    def row(replica: int, number: int, policy: str, done: float, *, final: bool = False) -> Row:
         steps = counts.get(str(number))
         key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
-        unknown = {"exact_done": None, "exact_return": None}
-        return {**key, "played": steps[replica] if steps else None, **unknown}
+        played = steps[replica] if steps else None
+        return {**key, "played": played, "done": done, "exact_done": None, "exact_return": None}
 
     rows = []
     for each in run.rows():
-        replica = seeds.index(int(each["seed"]))
-        rows.append(row(replica, int(each["round"]), "softmax", False))
-        rows[-1]["done"] = good_share(json.loads(each["endings"]))
+        done = good_share(json.loads(each["endings"]))
+        rows.append(row(seeds.index(int(each["seed"])), int(each["round"]), "softmax", done))
     for sampled, score in scores:
-        rows.append(row(sampled.replica, trainer.settings.run.rounds, sampled.policy, True))
-        rows[-1]["done"] = good_share(sampled.summary.endings) / sampled.summary.episodes
+        done = good_share(sampled.summary.endings) / sampled.summary.episodes
+        last = trainer.settings.run.rounds
+        rows.append(row(sampled.replica, last, sampled.policy, done, final=True))
         if score and trainer.compiled:
             rows[-1]["exact_done"] = exact_good_share(trainer.compiled, score)
         if score:

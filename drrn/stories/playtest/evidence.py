@@ -9,13 +9,12 @@ from functools import cached_property
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.optional import THE_END, ending_of
+from drrn.game.contract import THE_END, Game, Observation, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of
-from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Condition
+from drrn.stories.twine.script import Page
 from drrn.stories.twine.values import Value
 
 MAX_VALUES = 1_000  # recorded for one variable

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 from drrn.stories.twine.layout import RestartLinks, verdict
-from drrn.stories.twine.page import Draw, EveryDraw, Expression, Link, Page
 from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Script
+from drrn.stories.twine.script import Draw, EveryDraw, Expression, Link, Page, Script
 from drrn.stories.twine.values import GrowthError, Value
 
 MOST_CACHED = 200_000  # scenes and questions; beyond that, pages are rendered each time
@@ -74,11 +73,11 @@ def key_of(value: Value) -> Value:
 class Renderer:
     """Renders the pages of a script under its rules."""
 
-    def __init__(self, script: Script, rules: Rules) -> None:
+    def __init__(self, script: Script, rules: Rules, restarts: RestartLinks) -> None:
         self.script = script
         self.rules = rules
         self.opening = Move(script.story.start, opening=True)
-        self.restarts = RestartLinks(script.story)
+        self.restarts = restarts
         self.cached = 0
         self._moves: dict[Hashable, Move] = {}
 
