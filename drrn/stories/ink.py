@@ -22,9 +22,8 @@ from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position, fingerprint_of_story
 from drrn.stories.twine.layout import tidy
-from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules, check_rules
-from drrn.stories.twine.script import Facts, Script
+from drrn.stories.twine.script import Facts, Page, Script
 from drrn.stories.twine.story import Passage, Story, unescape_html
 from drrn.stories.twine.values import Value
 

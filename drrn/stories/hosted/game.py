@@ -24,9 +24,8 @@ from drrn.stories.hosted.identity import RepeatedLinks
 from drrn.stories.hosted.stage import LostError, Moment, OutOfTimeError, Stage, UnlistedError
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.twine.layout import verdict
-from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Problem, Script
+from drrn.stories.twine.script import Page, Problem, Script
 from drrn.stories.twine.values import Value
 
 # Depth of the depth-first search; engines that cannot save replay the whole path to a state.

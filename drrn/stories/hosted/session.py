@@ -23,7 +23,7 @@ from drrn.stories.hosted.browser import (
     prepare,
 )
 from drrn.stories.twine.layout import lay_out
-from drrn.stories.twine.page import Link
+from drrn.stories.twine.script import Link
 
 PAGE_SECONDS = 10.0  # time limit for one page
 # Half of a character, left by scripts that cut texts; no file can store it.
