@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from drrn.compiled.game import Compiled as Compiled
     from drrn.compiled.solve import best as best
     from drrn.errors import InputError as InputError
+    from drrn.game.contract import Enumerable as Enumerable
     from drrn.game.contract import Game as Game
     from drrn.game.contract import Observation as Observation
     from drrn.game.contract import check_game as check_game
-    from drrn.game.enumerable import Enumerable as Enumerable
     from drrn.game.episodes import play_episodes as play_episodes
     from drrn.game.episodes import random_policy as random_policy
     from drrn.game.gymnasium_game import GymnasiumGame as GymnasiumGame
@@ -34,8 +34,7 @@ LAZY = {
     "compiled.game": "Compiled",
     "compiled.solve": "best",
     "errors": "InputError",
-    "game.contract": "Game Observation check_game",
-    "game.enumerable": "Enumerable",
+    "game.contract": "Enumerable Game Observation check_game",
     "game.episodes": "play_episodes random_policy",
     "game.gymnasium_game": "GymnasiumGame",
     "game.make": "make",

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from drrn.errors import InputError, require
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game, Observation, fingerprint_of, is_stopped, step_limit_of
 from drrn.game.make import BUILT_IN, as_game, make
-from drrn.game.optional import fingerprint_of, is_stopped, step_limit_of
 from drrn.stories.authored import Explorable
 from drrn.stories.twine.values import MOST_CHARACTERS
 

@@ -25,7 +25,7 @@ from typing import Any
 import drrn
 from drrn import InputError
 from drrn.cli import main
-from drrn.game.optional import fingerprint_of
+from drrn.game.contract import fingerprint_of
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.script import ExpressionError, Facts

@@ -187,6 +187,7 @@ def test_the_error_for_a_misspelt_name_suggests_the_game(capsys):
     assert 'Did you mean "saving-john"?' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_games_lists_the_installed_games_and_the_source_of_their_rewards(
     capsys, imitation, shared_compile_cache
 ):

@@ -15,13 +15,13 @@ from drrn.compiled.compile import assemble, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import BreadthFirst
 from drrn.compiled.solve import best, random_play
-from drrn.game.contract import ContractError, Observation, check_game
-from drrn.game.enumerable import Enumerable
-from drrn.game.gymnasium_game import GymnasiumGame
-from drrn.game.make import BUILT_IN, make
-from drrn.game.optional import (
+from drrn.game.contract import (
     THE_END,
+    ContractError,
+    Enumerable,
+    Observation,
     another,
+    check_game,
     ending_of,
     fingerprint_of,
     is_stopped,
@@ -30,10 +30,12 @@ from drrn.game.optional import (
     title_of,
     training_of,
 )
+from drrn.game.gymnasium_game import GymnasiumGame
+from drrn.game.make import BUILT_IN, make
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 
 GAMES = {
@@ -172,7 +174,7 @@ reward = 1
 @pytest.mark.slow
 def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, tmp_path):
     game = story(WHERE, RULES.format(reward=4))
-    code = f"import drrn, drrn.game.optional as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"
+    code = f"import drrn, drrn.game.contract as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"
     told = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         for _ in range(2)

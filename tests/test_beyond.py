@@ -122,6 +122,7 @@ def test_only_strong_jobs_are_evaluated_by_the_best_policy_and_in_reworded_games
 # The command
 
 
+@pytest.mark.slow
 def test_a_strong_job_writes_rows_of_the_best_policy_and_of_reworded_games(finished_results):
     rows = rows_of(finished_results / "rows/long-watch/strong.csv")
     assert list(rows[0]) == list(EVALUATIONS)
@@ -136,6 +137,7 @@ def test_a_strong_job_writes_rows_of_the_best_policy_and_of_reworded_games(finis
     assert [row["exact"] for row in reworded] != [row["exact"] for row in final]
 
 
+@pytest.mark.slow
 def test_word_vectors_are_recorded_by_name_and_digest_without_a_folder(finished_results, vectors):
     record = json.loads((finished_results / "rows/long-watch/strong-vectors.json").read_text())
     digest = open_vectors(vectors).digest
@@ -201,6 +203,7 @@ def test_an_interrupted_strong_job_ends_with_the_same_rows(tmp_path, vectors):
 # The report
 
 
+@pytest.mark.slow
 def test_the_report_has_the_scores_and_the_curves_of_the_strong_agent(finished_results):
     text = (finished_results / "RESULTS.md").read_text()
     results = ResultSet(Results(finished_results))
@@ -214,6 +217,7 @@ def test_the_report_has_the_scores_and_the_curves_of_the_strong_agent(finished_r
     assert main(["report", "--out", str(finished_results), "--check"]) == 0
 
 
+@pytest.mark.slow
 def test_check_names_a_figure_of_the_strong_agent_that_shows_other_rows(
     finished_results, tmp_path, capsys
 ):
@@ -224,6 +228,7 @@ def test_check_names_a_figure_of_the_strong_agent_that_shows_other_rows(
     assert "beyond.svg: it shows other rows" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_headline_has_columns_of_the_strong_agent_if_it_has_rows(finished_results):
     results = ResultSet(Results(finished_results))
     text = headline(results, "figures")
@@ -236,6 +241,7 @@ def test_the_headline_has_columns_of_the_strong_agent_if_it_has_rows(finished_re
     assert "| ours | best possible |" in headline(results, "figures")
 
 
+@pytest.mark.slow
 def test_the_report_writes_the_table_of_ablations_between_the_markers_of_a_page(
     finished_results, tmp_path, capsys
 ):
@@ -264,6 +270,7 @@ def test_the_report_writes_the_table_of_ablations_between_the_markers_of_a_page(
     assert "| … reworded entirely, with word vectors | " in text
 
 
+@pytest.mark.slow
 def test_the_published_page_agrees_with_its_rows():
     if not (ROOT / "results/rows").is_dir():
         pytest.skip("no results are published yet")

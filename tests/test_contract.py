@@ -7,7 +7,7 @@ import pytest
 import drrn
 from drrn.game.contract import ContractError, Observation, check_game
 from drrn.game.make import BUILT_IN
-from tests.markup import check_markup
+from tests.game_checks import check_markup
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
 

@@ -8,7 +8,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.optional import training_of
+from drrn.game.contract import training_of
 from drrn.lab.experiments.games import experiment_games, suite_games
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts

@@ -10,9 +10,7 @@ import pytest
 
 import drrn
 import drrn.gym
-from drrn.game.gymnasium_game import GymnasiumGame
-from drrn.game.make import BUILT_IN, make
-from drrn.game.optional import (
+from drrn.game.contract import (
     THE_END,
     another,
     ending_of,
@@ -20,6 +18,8 @@ from drrn.game.optional import (
     is_stopped,
     step_limit_of,
 )
+from drrn.game.gymnasium_game import GymnasiumGame
+from drrn.game.make import BUILT_IN, make
 from tests import sample_games
 from tests.sample_games import CommandsEnv, Doors, FixedEnv
 

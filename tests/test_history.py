@@ -7,11 +7,11 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.compiled.compile import compile_game
-from drrn.compiled.history import PageHistory, with_history
+from drrn.compiled.history import History, with_history
 from drrn.game.contract import Observation, check_game
 from drrn.game.make import spec_for
 from drrn.playing.evaluation import mean_and_deviation
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
 
 SMALL = {
@@ -156,9 +156,6 @@ def test_a_recipe_with_history_opens_the_game_with_it():
 
 
 def test_a_players_history_forgets_what_is_longer_ago():
-    history = PageHistory(1)
-    history.add("One.", "go")
-    history.add("Two.", "stay")
+    history = History(1).add("One.", "go").add("Two.", "stay")
     assert history.prepend_to("Three.") == "Earlier: Two.\n> stay\nNow: Three."
-    history.begin()
-    assert history.prepend_to("One.") == "One."
+    assert History(1).prepend_to("One.") == "One."

@@ -12,7 +12,7 @@ from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
 from drrn.text import words
 from drrn.worlds.home_world import DIRECTIONS, DONE, MOST_COMMANDS, OUT_OF_TIME, HomeState
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 
 VERBS = ("eat", "sleep", "watch", "exercise", "go")
 THINGS = ("tv", "bike", "apple", "bed")

@@ -10,7 +10,7 @@ from drrn.cli import main
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
-from tests.markup import check_markup
+from tests.game_checks import check_markup
 from tests.tiny_engine import tiny_story
 
 FORK = {

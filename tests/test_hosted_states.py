@@ -23,7 +23,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import share_of
 from drrn.stories.playtest.play import Games, play_random_games
 from drrn.stories.twine.story import Passage, Story
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 from tests.tiny_engine import tiny_story
 from tests.trainings import SMALL, same_weights
 

@@ -126,6 +126,7 @@ def test_annotate_reports_an_incomplete_search(crossing, tmp_path, monkeypatch):
     assert "states were visited: drrn test" in path.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_the_paper_experiments_run_on_the_installed_games(imitation, tmp_path, jobs_in_process):
     """The imitation has none of the paper's example states, so no Q-value is reported."""

@@ -9,12 +9,11 @@ import pytest
 import drrn
 from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
-from drrn.game.optional import another, ending_of, fingerprint_of, title_of
+from drrn.game.contract import another, ending_of, fingerprint_of, title_of
 from drrn.stories.ink import open_ink, read_ink
 from drrn.stories.twine.rules import read_rules
+from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
-from tests.listed_outcomes import check_outcomes
-from tests.markup import check_markup
 
 BUY, TOSS, WALK = "Buy the brass key.", "Toss a coin into the well.", "Walk on."
 

@@ -136,7 +136,6 @@ def test_the_reference_needs_nothing_of_our_learner_and_is_short():
     assert {module for module in modules if module.startswith("drrn")} == {
         "drrn.game.contract",
         "drrn.game.make",
-        "drrn.game.optional",
         "drrn.text",
     }
     documented = [

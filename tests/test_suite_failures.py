@@ -37,6 +37,7 @@ def first_step(game, action, seed=None):
     return game.step(game.reset(seed).actions.index(action))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("action", "message"),
     [

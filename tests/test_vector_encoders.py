@@ -14,7 +14,6 @@ from drrn.cli import main
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
-from drrn.models.encoders import text_vectors as module
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.settings import PAPER, Settings, settings_for
@@ -94,7 +93,7 @@ def test_texts_of_a_large_lexicon_are_read_as_those_of_a_small_one(tmp_path_fact
     ids = np.array(data.draw(st.lists(st.integers(-1, len(read) - 1), min_size=1))).reshape(1, -1)
     table, rows = vectors.rows_of(read, ids)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MOST_TEXTS", 0)
+        patch.setattr(vectors, "most_texts", 0)
         other, others = vectors.rows_of(read, ids)
     assert torch.equal(table[torch.from_numpy(rows)], other[torch.from_numpy(others)])
 

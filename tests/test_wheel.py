@@ -66,6 +66,7 @@ def output(installation, *command):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
@@ -80,6 +81,7 @@ def test_the_wheel_contains_exactly_the_files_of_the_package(wheel):
     assert data <= {name.rpartition("/")[2] for name in names}
 
 
+@pytest.mark.slow
 def test_the_wheel_requires_only_numpy(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))

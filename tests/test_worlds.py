@@ -15,7 +15,7 @@ from drrn.game.make import WORLDS
 from drrn.lab.reports.beyond import BAG_REACHES
 from drrn.text import words
 from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
-from tests.listed_outcomes import check_outcomes
+from tests.game_checks import check_outcomes
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from drrn.cli.terminal import clear_status, open_game, status_line
 from drrn.errors import InputError
-from drrn.game.optional import title_of
+from drrn.game.contract import title_of
 from drrn.stories.authored import Explorable, explorable
 from drrn.stories.playtest.findings import Ending, Findings
 from drrn.stories.playtest.playtest import inspect_game

@@ -7,9 +7,8 @@ import argparse
 from drrn.cli.terminal import table, warn
 from drrn.compiled.compile import MOST_STATES, compile_game
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, title_of
 from drrn.game.make import BUILT_IN, WORLDS, make
-from drrn.game.optional import title_of
 from drrn.registry import GROUPS, registered
 from drrn.stories import added
 from drrn.stories.formats import library

@@ -12,8 +12,7 @@ from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
 from drrn.document import Block, Bullets, Document, Fact, Facts, Section, Table, literal, to_text
 from drrn.errors import InputError
-from drrn.game.contract import Game
-from drrn.game.optional import close
+from drrn.game.contract import Game, close
 from drrn.stories.authored import EXPLORE_LIMIT, TimedSearch
 from drrn.stories.map.story_map import story_map
 from drrn.stories.map.svg import check_map_file, write_map

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.terminal import open_game, print_json, table, tracked, warn
 from drrn.errors import InputError, require
 from drrn.game import episodes
-from drrn.game.contract import Game, Observation
-from drrn.game.optional import close, ending_of, is_stopped, title_of
+from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
 from drrn.serve import scores
 from drrn.settings import POLICIES
 from drrn.writing import counted, visible, words

@@ -11,7 +11,7 @@ from typing import Any
 from drrn.cli.jobs import failure_error, read_settings, run_jobs, workers_for
 from drrn.cli.terminal import warn
 from drrn.errors import InputError
-from drrn.game.optional import close, title_of
+from drrn.game.contract import close, title_of
 from drrn.lab.experiments.games import GameToRun, experiment_games
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import BEST, PAPER, SHAPE, Scale, settings_of, variants_of

@@ -12,7 +12,7 @@ from drrn.cli import terminal
 from drrn.document import Document, github_annotations, to_github, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug
-from drrn.game.optional import close
+from drrn.game.contract import close
 from drrn.runs.quick_player import quick_player
 from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
 from drrn.stories.playtest.clicks import ClickPath, write_path

@@ -15,8 +15,7 @@ from drrn.cli import terminal
 from drrn.compiled.compile import MOST_STATES
 from drrn.errors import InputError, require
 from drrn.files import slug
-from drrn.game.contract import Game
-from drrn.game.optional import title_of
+from drrn.game.contract import Game, title_of
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run

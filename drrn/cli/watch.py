@@ -14,9 +14,8 @@ from typing import Any
 from drrn.cli.play import LONG_MENU, PageView, escaped
 from drrn.cli.terminal import warn
 from drrn.errors import require
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game, Observation, close, fingerprint_of
 from drrn.game.episodes import episode
-from drrn.game.optional import close, fingerprint_of
 from drrn.runs.agent import Agent, Player
 from drrn.runs.run import Run
 

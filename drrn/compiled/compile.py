@@ -27,9 +27,16 @@ from drrn.compiled.game import Compiled, Floats, Ints, totals
 from drrn.compiled.search import BreadthFirst, EndingId, Face, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
-from drrn.game.contract import Game, looks_like_a_game
-from drrn.game.enumerable import Enumerable, Searchable
-from drrn.game.optional import fingerprint_of, has_fingerprint, step_limit_of, title_of
+from drrn.game.contract import (
+    Enumerable,
+    Game,
+    Searchable,
+    fingerprint_of,
+    has_fingerprint,
+    looks_like_a_game,
+    step_limit_of,
+    title_of,
+)
 from drrn.text import Hashes, mix, ranges
 
 LIMIT = 200_000  # states
@@ -63,7 +70,7 @@ def compile_game(
     """Find every state that a game can reach and store them as arrays.
 
     Args:
-        game: A game that lists its outcomes (see `drrn.game.enumerable`).
+        game: A game that lists its outcomes (see `drrn.game.contract`).
         limit: Largest number of states.
         memory: Largest size in MB (approximate).
         progress: Called with the number of states found so far.

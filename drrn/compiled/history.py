@@ -10,39 +10,45 @@ For players without memory. The oldest page comes first:
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable, Outcomes, Searchable
-from drrn.game.optional import THE_END, another, close
-
-Past = tuple[tuple[str, str], ...]  # (text, action) pairs, the oldest first
+from drrn.game.contract import (
+    THE_END,
+    Enumerable,
+    Game,
+    Observation,
+    Outcomes,
+    Searchable,
+    another,
+    close,
+)
 
 # Attributes of a game that stay the same with its history.
 INHERITED = {"title", "max_steps", "training", "ending", "stopped", "most_copies", "fingerprint"}
 INHERITED |= {"sources", "shuffle"}
 
 
-class PageHistory:
-    """The last pages of an episode."""
+@dataclass(frozen=True)
+class History:
+    """The last pages of an episode, and the actions taken on them."""
 
-    def __init__(self, length: int) -> None:
-        self.length = length
-        self.past: Past = ()
+    length: int
+    pages: tuple[tuple[str, str], ...] = ()  # (text, action), the oldest first
 
-    def begin(self) -> None:
-        """Start a new episode."""
-        self.past = ()
-
-    def add(self, text: str, action: str) -> None:
-        """Append a page and the action taken on it."""
-        self.past = extend(self.past, text, action, self.length)
+    def add(self, text: str, action: str) -> History:
+        """Return the history with one more page, without those that are too old."""
+        pages = (*self.pages, (text, action))[-self.length :] if self.length else ()
+        return History(self.length, pages)
 
     def prepend_to(self, text: str) -> str:
         """Return a page's text with the history before it."""
-        return with_past(self.past, text)
+        if not self.pages:
+            return text
+        earlier = [f"Earlier: {page}\n> {action}" for page, action in self.pages]
+        return "\n".join([*earlier, f"Now: {text}"])
 
 
 class GameWithHistory:
@@ -52,7 +58,7 @@ class GameWithHistory:
         self.game = game
         self.name = game.name
         self.length = length
-        self.history = PageHistory(length)
+        self.history = History(length)
         self.page = Observation("")
 
     def __getattr__(self, name: str) -> Any:
@@ -66,12 +72,12 @@ class GameWithHistory:
         return f"{getattr(self.game, 'edition', '')}, history {self.length}"
 
     def reset(self, seed: int | None = None) -> Observation:
-        self.history.begin()
+        self.history = History(self.length)
         return self._show(self.game.reset(seed))
 
     def step(self, index: int) -> Observation:
         page = self.game.step(index)
-        self.history.add(self.page.text, self.page.actions[index])
+        self.history = self.history.add(self.page.text, self.page.actions[index])
         return self._show(page)
 
     def another(self) -> Game | None:
@@ -83,25 +89,25 @@ class GameWithHistory:
 
     def _show(self, page: Observation) -> Observation:
         self.page = page
-        return Observation(self.history.prepend_to(page.text), page.actions, page.reward)
+        return replace(page, text=self.history.prepend_to(page.text))
 
 
 class EnumerableWithHistory(GameWithHistory):
-    """The same for a game that can be compiled; a state is the game's state and the past."""
+    """The same for a game that can be compiled; a state is the game's state and the history."""
 
     def opening(self) -> Outcomes:
-        return [(chance, (state, ())) for chance, state in self._inner.opening()]
+        return [(chance, (state, History(self.length))) for chance, state in self._inner.opening()]
 
     def outcomes(self, state: Any, index: int) -> Outcomes:
-        inner, past = state
+        inner, history = state
         page = self._inner.look(inner)
-        past = extend(past, page.text, page.actions[index], self.length)
-        return [(chance, (after, past)) for chance, after in self._inner.outcomes(inner, index)]
+        history = history.add(page.text, page.actions[index])
+        return [(chance, (after, history)) for chance, after in self._inner.outcomes(inner, index)]
 
     def look(self, state: Any) -> Observation:
-        inner, past = state
+        inner, history = state
         page = self._inner.look(inner)
-        return Observation(with_past(past, page.text), page.actions, page.reward)
+        return replace(page, text=history.prepend_to(page.text))
 
     def ending_at(self, state: Any) -> str:
         ending_at = getattr(self._inner, "ending_at", None)
@@ -146,16 +152,3 @@ def with_history(game: Game, length: int) -> Game:
         return game
     kind = EnumerableWithHistory if can_be_compiled(game) else GameWithHistory
     return kind(game, length)
-
-
-def extend(past: Past, text: str, action: str, length: int) -> Past:
-    """Return the past with one more page, at most `length` pages."""
-    return (*past, (text, action))[-length:] if length else ()
-
-
-def with_past(past: Past, text: str) -> str:
-    """Return a page's text with the past before it."""
-    if not past:
-        return text
-    earlier = [f"Earlier: {page}\n> {action}" for page, action in past]
-    return "\n".join([*earlier, f"Now: {text}"])

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from numbers import Real
 
 from drrn.errors import InputError
-from drrn.game.contract import Game, checked
-from drrn.game.enumerable import Enumerable, Outcomes
-from drrn.game.optional import THE_END
+from drrn.game.contract import THE_END, Enumerable, Game, Outcomes, checked
 
 TOLERANCE = 1e-9  # allowed difference of an action's total probability from 1
 

@@ -104,7 +104,7 @@ def best(graph: Compiled, discount: float | None = None) -> Solution:
         # where loops are slow, the exact value of the greedy policy is far ahead of the sweeps
         if done or sweep % 100 == 0:
             slot = choices.greedy(value)
-            worth = choices.worth_of(slot)
+            worth = choices.value_of(one_slot(graph, slot), ~choices.sound)
             value = worth if done else np.maximum(value, worth)
             if np.abs(choices.improved(value) - value).max() <= CLOSE / 10:
                 break
@@ -171,10 +171,7 @@ class _Choices:
         """Return a value that can be reached: random play among allowed slots, until staying."""
         counts = totals(self.graph.slot_state, self.allowed, len(self.graph))
         by_chance = self.allowed / np.maximum(counts, 1)[self.graph.slot_state]
-        return self._value(by_chance, self.stay)
-
-    def worth_of(self, slot: Ints) -> Floats:
-        return self._value(one_slot(self.graph, slot), ~self.sound)
+        return self.value_of(by_chance, self.stay)
 
     def greedy(self, value: Floats) -> Ints:
         """Return a best slot of each state that leads closer to an ending, or to staying."""
@@ -186,13 +183,14 @@ class _Choices:
         slot = self._first_of(stays & settled[self.graph.slot_state])
         near = self.graph.ended | settled | ~self.sound
         while True:
-            nearer = self._first_of(good & ~near[self.graph.slot_state] & self._sometimes(near))
+            nearer = self._first_of(good & ~near[self.graph.slot_state] & ~self._always(~near))
             if (nearer < 0).all():
                 return slot
             slot = np.where(nearer >= 0, nearer, slot)
             near = near | (nearer >= 0)
 
-    def _value(self, probabilities: Floats, stopped: Flags) -> Floats:
+    def value_of(self, probabilities: Floats, stopped: Flags) -> Floats:
+        """Return the value of a policy that stops in some states, and where it is not sound."""
         worth = np.where(stopped | ~self.sound, 0.0, np.nan)
         return Chain(self.graph, probabilities).value(self.pay, self.gamma, worth)
 
@@ -219,10 +217,6 @@ class _Choices:
     def _always(self, states: Flags) -> Flags:
         """Return the slots whose outcomes are all among the states."""
         rows = np.logical_and.reduceat(states[self.graph.successor], self.graph.row_first[:-1])
-        return rows[self.graph.row]
-
-    def _sometimes(self, states: Flags) -> Flags:
-        rows = np.logical_or.reduceat(states[self.graph.successor], self.graph.row_first[:-1])
         return rows[self.graph.row]
 
     def _first_of(self, slots: Flags) -> Ints:

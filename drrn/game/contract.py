@@ -1,18 +1,46 @@
 """The contract of games: an observation has a text and actions; a step takes the index of one.
 
-Optional attributes are listed in `optional`; `enumerable` says what a game needs to be compiled.
+A game must have `name`, `reset` and `step`. It may also have:
+
+    title        str, for people                          default: its name
+    max_steps    int, the step limit of an episode        default: 500
+    training     recommended settings, by name            default: none
+    ending       str, the name of the ending reached      default: "the end"
+    stopped      bool, the game truncated the episode     default: False
+    another()    an independent copy of the game          default: None, one episode at a time
+    most_copies  int, how many may play at once           default: 64
+    close()      releases resources                       default: nothing
+    fingerprint  str, a hash of what results depend on    default: a hash of class and name
+    sources      what it was made from, by name           default: nothing
+
+Functions of this module read them. Other modules read `shuffle` (actions are shown in a new order
+each time), `edition` (str, what a player sees although the fingerprint leaves it out),
+`ending_at(state)` (the ending's name at a state) and `kind` (str, such as "parser"). An
+`Enumerable` game can be compiled; `SeededGame` is the base class of our own games.
 """
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import math
+import operator
 import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from types import NoneType
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from drrn.errors import InputError
+
+STEP_LIMIT = 500
+MOST_COPIES = 64  # each copy may be large
+THE_END = "the end"
+
+Outcomes = Iterable[tuple[float, Hashable]]  # probabilities and states
+Copy = TypeVar("Copy", bound="SeededGame")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +78,38 @@ class Game(Protocol):
 
     def step(self, index: int) -> Observation:
         """Take the action at `index` of the last observation."""
+        ...
+
+
+@runtime_checkable
+class Enumerable(Protocol):
+    """A game that lists the possible outcomes of each action, so that it can be compiled.
+
+    A state is any hashable value that determines the rest of the episode. The reward of
+    `look(state)` is paid for arriving there.
+    """
+
+    def opening(self) -> Outcomes:
+        """Return (probability, state) for each possible start of an episode."""
+        ...
+
+    def outcomes(self, state: Any, index: int) -> Outcomes:
+        """Return (probability, state) for each possible outcome of the action at `index`."""
+        ...
+
+    def look(self, state: Any) -> Observation:
+        """Return the observation of a state; the order of its actions depends on it alone."""
+        ...
+
+
+@runtime_checkable
+class Searchable(Protocol):
+    """A game that searches its states itself, for instance to ignore irrelevant variables."""
+
+    def reachable_states(
+        self, limit: int, memory: int, progress: Callable[[int], None] | None = None
+    ) -> Any:
+        """Return `drrn.compiled.search.States`."""
         ...
 
 
@@ -100,6 +160,172 @@ def _fault(observation: Any) -> str:
     return ""
 
 
+class SeededGame(ABC):
+    """Base class of our games: a random generator, shuffled actions and independent copies."""
+
+    def __init__(self, name: str, *, shuffle: bool) -> None:
+        self.name = name
+        self.shuffle = shuffle
+        self._random = random.Random()
+        self._state: Any = None
+        self._options: Sequence[Any] = ()  # what `_take` needs for each action of the page
+
+    @abstractmethod
+    def _open(self) -> Observation:
+        """Start an episode and set `_options`."""
+
+    @abstractmethod
+    def _take(self, option: Any) -> Observation:
+        """Take the action behind an option and set `_options`."""
+
+    @abstractmethod
+    def look(self, state: Any) -> Observation:
+        """Return the page of a state, with its actions in their fixed order."""
+
+    @abstractmethod
+    def ending_at(self, state: Any) -> str:
+        """Return the name of the ending at a state."""
+
+    @property
+    def state(self) -> Any:
+        """The state of the episode; None before its start."""
+        return self._state
+
+    @property
+    def ending(self) -> str | None:
+        """The name of the ending that the episode reached; None before the end."""
+        state = self.state
+        return None if state is None or self._options else self.ending_at(state)
+
+    def another(self: Copy) -> Copy:
+        """Return a copy with its own episode and random generator; all else is shared."""
+        twin = copy.copy(self)
+        twin._random = random.Random()
+        twin._state = None
+        twin._options = ()
+        return twin
+
+    def reset(self, seed: int | None = None) -> Observation:
+        if seed is not None:
+            # Salted: a player who seeds its generator with the same number is independent.
+            self._random = random.Random(f"game {operator.index(seed)}")
+        return self._open()
+
+    def step(self, index: int) -> Observation:
+        options = self._options
+        if not 0 <= index < len(options):
+            check_index(index, len(options))
+        return self._take(options[index])
+
+    def _show(self, state: Any) -> Observation:
+        """Go to a state; its actions are the options, in random order."""
+        self._state = state
+        page = self.look(state)
+        self._options = self._random_order(len(page.actions))
+        actions = tuple(page.actions[index] for index in self._options)
+        return Observation(page.text, actions, page.reward)
+
+    def _random_order(self, count: int) -> Sequence[int]:
+        return self._random.sample(range(count), count) if self.shuffle else range(count)
+
+
+# --- optional attributes
+
+
+def title_of(game: Game) -> str:
+    """Return the game's title."""
+    title = getattr(game, "title", None)
+    return title if isinstance(title, str) and title else game.name
+
+
+def step_limit_of(game: Game) -> int:
+    """Return the number of steps after which an episode is truncated."""
+    return _count(game, "max_steps", STEP_LIMIT)
+
+
+def training_of(game: Game) -> Mapping[str, Any]:
+    """Return the settings that the game recommends, by name."""
+    settings = getattr(game, "training", None)
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        kind = type(settings).__name__
+        raise InputError(f"{game.name}: training must be a mapping of settings, not {kind}")
+    return settings
+
+
+def ending_of(game: Game, observation: Observation) -> str | None:
+    """Return the name of the ending; None while the observation has actions."""
+    return None if observation.actions else str(getattr(game, "ending", None) or THE_END)
+
+
+def is_stopped(game: Game) -> bool:
+    """Whether the game truncated the episode: actions remain, but it must be reset."""
+    return bool(getattr(game, "stopped", False))
+
+
+def another(game: Game) -> Game | None:
+    """Return an independent copy of the game; None if it cannot be copied."""
+    copy = getattr(game, "another", None)
+    twin = copy() if callable(copy) else None
+    if twin is not None and not looks_like_a_game(twin):
+        kind = type(twin).__name__
+        raise InputError(f"{game.name}: another() returned a {kind}, which is not a game")
+    return twin
+
+
+def most_copies_of(game: Game) -> int:
+    """Return how many copies of the game may play at once."""
+    return _count(game, "most_copies", MOST_COPIES)
+
+
+def close(game: Game) -> None:
+    """Call the game's `close` method, if it has one."""
+    method = getattr(game, "close", None)
+    if callable(method):
+        method()
+
+
+def has_fingerprint(game: Game) -> bool:
+    """Whether the game defines a fingerprint."""
+    return getattr(game, "fingerprint", None) is not None
+
+
+def fingerprint_of(game: Game) -> str:
+    """Return a hash of what results depend on: the game's, or one of its class and name."""
+    if has_fingerprint(game):
+        fingerprint = game.fingerprint  # type: ignore[attr-defined]
+        if not isinstance(fingerprint, str) or not fingerprint:
+            raise InputError(
+                f"{game.name}: fingerprint must be a non-empty str, not {fingerprint!r}"
+            )
+        return fingerprint
+    kind = type(game)
+    identity = f"{kind.__module__}\0{kind.__qualname__}\0{game.name}"
+    return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def sources_of(game: Game) -> dict[str, Any]:
+    """Return what the game was made from, for a run's record."""
+    return dict(getattr(game, "sources", {}))
+
+
+def _count(game: Game, name: str, default: int) -> int:
+    value = getattr(game, name, None)
+    if value is None:
+        return default
+    try:
+        count = operator.index(value)
+    except TypeError as error:
+        raise InputError(f"{game.name}: {name} must be a whole number, not {value!r}") from error
+    if count < 1:
+        raise InputError(f"{game.name}: {name} is {count}; it must be at least 1")
+    return count
+
+
+# --- a check of the whole contract
+
+
 class ContractError(AssertionError):
     """A game breaks the contract; the message names the rule and the step."""
 
@@ -135,7 +361,7 @@ def _transcript(game: Game, seed: int, max_steps: int) -> list[Observation]:
         _expect(not fault, f"{where}: {fault}")
         _expect(isinstance(page.actions, tuple), f"{where}: actions must be a tuple")
         _expect(all(map(str.strip, page.actions)), f"{where}: an action without words")
-        if page.ended or len(pages) > max_steps or getattr(game, "stopped", False):
+        if page.ended or len(pages) > max_steps or is_stopped(game):
             return pages
         page = game.step(choose.randrange(len(page.actions)))
 

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.game.contract import Game, Observation, checked
+from drrn.game.contract import Game, Observation, checked, ending_of, is_stopped, step_limit_of
 from drrn.game.make import as_game
-from drrn.game.optional import ending_of, is_stopped, step_limit_of
 
 # Returns the index of an action. A policy with memory also has begin(), called before an episode.
 Policy = Callable[[Observation], int]

@@ -16,9 +16,8 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game, Observation, is_stopped
 from drrn.game.make import make
-from drrn.game.optional import is_stopped
 from drrn.text import words
 
 # α of softmax, discount γ, learning rate η

@@ -91,11 +91,6 @@ def positions(words: Tensor) -> Tensor:
     return torch.cat([angles.sin(), angles.cos()], dim=1)
 
 
-def mean_of_words(words: Tensor, mask: Tensor) -> Tensor:
-    """[R, U, L, E] → [R, U, E]; 0 for a text without words."""
-    return words.sum(2) / mask.sum(2, keepdim=True).clamp(min=1)
-
-
 # --- pairs of texts
 
 
@@ -113,8 +108,10 @@ class _Side:
 
     def summaries(self) -> Tensor:
         """Return what represents each text to the texts of the other side: [R, N, S]."""
-        whole = self.vectors if self.mask is None else mean_of_words(self.vectors, self.mask)
-        return pick(whole, self.index)
+        if self.mask is None:
+            return pick(self.vectors, self.index)
+        means = self.vectors.sum(2) / self.mask.sum(2, keepdim=True).clamp(min=1)  # of words
+        return pick(means, self.index)
 
     def pair_with(self, model: Model, others: Tensor) -> Tensor:
         """Pair each text with K others [R, N, K, S]: [R, N, K, H]."""

@@ -201,8 +201,12 @@ class Model(Weights):
             where = "the run, not in the file" if odd[0] in own else "the file, not in the run"
             raise InputError(f'{source}: weights of another model: "{odd[0]}" is in {where}')
         for name, array in state.items():
-            if not _fits(array, own[name]):
-                shapes = f"{list(array.shape)}, not {list(own[name].shape)}"
+            mine = own[name]
+            fits = (array.ndim, array.dtype) == (mine.ndim, mine.dtype)
+            # an axis of length 0 grows later
+            sizes = zip(array.shape, mine.shape, strict=False)
+            if not (fits and all(have in (0, size) for size, have in sizes)):
+                shapes = f"{list(array.shape)}, not {list(mine.shape)}"
                 raise InputError(f'{source}: weights of another run: "{name}" has shape {shapes}')
 
     # --- for subclasses
@@ -244,13 +248,6 @@ class Model(Weights):
         for one, other in dict.fromkeys([self.pairs, self.pairs[::-1]]):
             self.encoders[one].pair_with(self, self.encoders[other].summary_width)
         self.reads_pairs = any(self.encoders[name].reads_pairs for name in self.pairs)
-
-
-def _fits(array: NDArray[Any], own: NDArray[Any]) -> bool:
-    """Whether the array can replace the model's own; an axis of length 0 grows later."""
-    if (array.ndim, array.dtype) != (own.ndim, own.dtype):
-        return False
-    return all(have in (0, size) for size, have in zip(array.shape, own.shape, strict=True))
 
 
 def pick(vectors: Tensor, index: Tensor | None) -> Tensor:

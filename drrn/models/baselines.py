@@ -10,7 +10,7 @@ from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.base import Encoder, Leaves, Weights
-from drrn.text import Ids, Lexicon
+from drrn.text import Ids
 
 MOST_CELLS = 2**28  # of a look-up table
 # With more distinct actions than this many menus, products of all states and all actions cost
@@ -189,8 +189,8 @@ class LookUpTable(Model):
         state_ids = reading.pages.states[..., None]
         action_ids = reading.pages.actions
         if reading.store is not self.store:
-            state_ids = _parent_ids(reading.store.states, state_ids)
-            action_ids = _parent_ids(reading.store.actions, action_ids)
+            state_ids = np.append(reading.store.states.parent_ids, -1)[state_ids]
+            action_ids = np.append(reading.store.actions.parent_ids, -1)[action_ids]
         states = torch.from_numpy(state_ids.clip(min=0)).to(self.device)
         actions = torch.from_numpy(action_ids.clip(min=0)).to(self.device)
         flat = (states * table.shape[2] + actions).reshape(replicas, batch * most)
@@ -212,9 +212,3 @@ class LookUpTable(Model):
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
         self.weights["table"] = table
-
-
-def _parent_ids(texts: Lexicon, ids: Ids) -> Ids:
-    """From ids of a scratch store to those of its parent, -1 for texts that it lacks."""
-    parents: Ids = np.append(texts.parent_ids, -1)[ids]
-    return parents

@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation, checked
+from drrn.game.contract import (
+    Game,
+    Observation,
+    another,
+    checked,
+    close,
+    ending_of,
+    is_stopped,
+    most_copies_of,
+)
 from drrn.game.make import GameSpec
-from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of
 from drrn.processes import Service, ServiceError
 
 COPIES = 16  # of a game that is opened by name and cannot copy itself

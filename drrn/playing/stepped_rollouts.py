@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from drrn.game.contract import Game
+from drrn.game.contract import Game, step_limit_of
 from drrn.game.episodes import Episode
-from drrn.game.optional import step_limit_of
 from drrn.learning.equations import draw_actions
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators

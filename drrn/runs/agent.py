@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.history import PageHistory, with_history
+from drrn.compiled.history import History, with_history
 from drrn.compiled.solve import Score, policy_score
 from drrn.errors import InputError
-from drrn.game.contract import Observation
+from drrn.game.contract import Observation, step_limit_of
 from drrn.game.make import GameSpec, as_game, open_game
-from drrn.game.optional import step_limit_of
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
 from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
@@ -220,13 +219,12 @@ class Player:
         self.replica = replica
         self.policy = policy_of(policy, agent.settings.exploration.alpha)
         self.generator = np.random.default_rng(seed)
-        self.history = PageHistory(agent.settings.run.history)
         self.begin()
 
     def begin(self) -> None:
         """Start a new episode: forget the pages of the last one."""
         self.pages: set[str] = set()
-        self.history.begin()
+        self.history = History(self.agent.settings.run.history)
 
     def __call__(self, observation: Observation) -> int:
         """Return the index of the action that it chooses."""
@@ -238,7 +236,7 @@ class Player:
     def take(self, observation: Observation, index: int) -> None:
         """Remember a page and the action taken on it."""
         self.pages.add(self.history.prepend_to(observation.text))
-        self.history.add(observation.text, observation.actions[index])
+        self.history = self.history.add(observation.text, observation.actions[index])
 
     def has_seen(self, observation: Observation) -> bool:
         """Whether the episode has shown this page before."""

@@ -19,9 +19,8 @@ import numpy as np
 from drrn import registry
 from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
-from drrn.game.optional import fingerprint_of, sources_of, title_of, training_of
 from drrn.runs.storage import CONFIG, read_json
 from drrn.settings import Settings, recipe, settings_for
 from drrn.vectors import open_vectors

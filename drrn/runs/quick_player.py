@@ -6,9 +6,8 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from drrn.game.contract import Game
+from drrn.game.contract import Game, training_of
 from drrn.game.episodes import Policy
-from drrn.game.optional import training_of
 from drrn.settings import Settings, recipe
 from drrn.stories.playtest.play import OutOfTime
 

@@ -18,9 +18,8 @@ from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, another, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
-from drrn.game.optional import another, step_limit_of
 from drrn.settings import POLICIES, Settings
 
 if TYPE_CHECKING:

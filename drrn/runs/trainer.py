@@ -16,9 +16,8 @@ import torch
 
 from drrn.compiled.history import with_history
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, another, fingerprint_of
 from drrn.game.make import GameSpec
-from drrn.game.optional import another, fingerprint_of
 from drrn.learning.experience import RewardScale
 from drrn.learning.exploration import Optimism
 from drrn.learning.learner import Generators, Learner

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from starlette.exceptions import HTTPException
 
 from drrn.files import write_atomically
+from drrn.game.contract import another, close
 from drrn.game.episodes import episode
-from drrn.game.optional import another, close
 from drrn.serve.runs import read_json, write_json
 
 if TYPE_CHECKING:

@@ -12,9 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import (
+    Game,
+    Observation,
+    another,
+    close,
+    ending_of,
+    is_stopped,
+    most_copies_of,
+    title_of,
+)
 from drrn.game.make import GameSpec
-from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
 from drrn.registry import is_object
 from drrn.runs.config import recommended_settings
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for

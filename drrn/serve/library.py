@@ -21,8 +21,8 @@ from starlette.requests import Request
 
 from drrn.errors import InputError
 from drrn.files import home
+from drrn.game.contract import close, title_of
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
-from drrn.game.optional import close, title_of
 from drrn.registry import registered
 from drrn.serve.async_service import AsyncService
 from drrn.serve.http import content_type

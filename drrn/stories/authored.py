@@ -1,26 +1,27 @@
 """Story games: what the tools for authors need of a game.
 
 `AuthoredGame` is the base class of the games that play stories: `StoryGame` (our interpreter),
-`HostedGame` (the engine in a published page) and `InkGame`. A subclass writes `_open` and `_take`,
-and the properties of its story. Agents see the observations only.
+`HostedGame` (the engine in a published page) and `InkGame`. A subclass writes `_open`, `_take` and
+`face_at`, and the properties of its story. Agents see the observations only.
 """
 
 from __future__ import annotations
 
-import copy
 import hashlib
-import operator
-import random
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import math
+import time
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
+from drrn.game.contract import Game, Observation, SeededGame
+from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
-from drrn.stories.twine.script import Problem
+from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.story import Story
 from drrn.stories.twine.values import Value
 
@@ -29,7 +30,8 @@ HOSTED = "hosted"  # the engine that a published page contains
 INK = "ink"
 EXPLORE_LIMIT = 100_000  # states
 
-Copy = TypeVar("Copy", bound="AuthoredGame")
+Progress = Callable[[int], None]
+State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,55 @@ class Exploration:
     faces: list[Face] = field(default_factory=list)  # distinct by text, actions and ending
     shown: set[str] = field(default_factory=set)  # passages
     states: int = 0
-    complete: bool = False  # whether every reachable state was visited
+    complete: bool = True  # whether every reachable state was visited
     stochastic: bool = False
 
+    def visit(
+        self,
+        opening: Iterable[State],
+        successors: Callable[[State], Iterable[State]],
+        keys: Callable[[State], tuple[Hashable, Hashable]],
+        face_of: Callable[[State], Face],
+        limit: int,
+        progress: Progress | None = None,
+        seconds: float = math.inf,
+    ) -> Exploration:
+        """Visit states, those with new pages first, until all are visited or a limit is reached.
 
-class AuthoredGame(ABC):
+        `keys` returns what identifies a state, and what identifies its page.
+        """
+        deadline = time.monotonic() + seconds
+        states: set[Hashable] = set()
+        pages: set[Hashable] = set()
+        on_new_pages: deque[State] = deque()
+        on_old_pages: deque[State] = deque()
+        batch = opening
+        while True:
+            for state in batch:
+                key, page = keys(state)
+                if key in states:
+                    continue
+                states.add(key)
+                if page in pages:
+                    on_old_pages.append(state)
+                else:
+                    on_new_pages.append(state)
+                    pages.add(page)
+                    self.faces.append(face_of(state))
+                if len(states) >= limit:
+                    break
+            if progress:
+                progress(len(states))
+            waiting = on_new_pages or on_old_pages
+            if not waiting or len(states) >= limit or time.monotonic() >= deadline:
+                break
+            batch = successors(waiting.popleft())
+        self.states = len(states)
+        self.complete &= not waiting
+        return self
+
+
+class AuthoredGame(SeededGame):
     """Base class of the games that play a story under the rules of its TOML file."""
 
     engine: str  # NATIVE, HOSTED or INK
@@ -68,43 +114,37 @@ class AuthoredGame(ABC):
     def __init__(
         self, name: str, rules: Rules, *, shuffle: bool, paraphrases: Mapping[str, str] | None
     ) -> None:
-        self.name = name
+        super().__init__(name, shuffle=shuffle)
         self.rules = rules
-        self.shuffle = shuffle
         self.paraphrases = paraphrases or {}
-        self._random = random.Random()
-        self._options: Sequence[Any] = ()  # what `_take` needs for each action of the page
 
     @property
     @abstractmethod
     def story(self) -> Story:
         """The passages of the story."""
 
-    @property
-    @abstractmethod
-    def ending(self) -> str | None:
-        """The ending of the episode: its rule's passage, or its own; None before the end."""
-
-    @property
-    @abstractmethod
-    def position(self) -> Position:
-        """The state behind the page."""
-
     @abstractmethod
     def position_at(self, state: Any) -> Position:
         """Return the position of one of the game's states."""
 
     @abstractmethod
-    def _open(self) -> Observation:
-        """Start an episode and set `_options`."""
+    def face_at(self, state: Any) -> Face:
+        """Return what a state shows and pays."""
 
-    @abstractmethod
-    def _take(self, option: Any) -> Observation:
-        """Take the action behind an option and set `_options`."""
+    def look(self, state: Any) -> Observation:
+        face = self.face_at(state)
+        return Observation(face.text, face.actions, face.reward)
 
-    @abstractmethod
-    def _forget_episode(self) -> None:
-        """Drop the state of the episode; called on a new copy of the game."""
+    def ending_at(self, state: Any) -> str:
+        """Return the name of an ending: its rule's passage, or its own."""
+        ending = self.face_at(state).ending
+        return ending.passage if ending else ""
+
+    @property
+    def position(self) -> Position:
+        """The state behind the page."""
+        state = self.state
+        return Position() if state is None else self.position_at(state)
 
     @property
     def title(self) -> str:
@@ -143,34 +183,8 @@ class AuthoredGame(ABC):
         """Errors of the engine so far that belong to no passage."""
         return ()
 
-    def another(self: Copy) -> Copy:
-        """Return a copy with its own episode and random generator; the story is shared."""
-        twin = copy.copy(self)
-        twin._random = random.Random()
-        twin._options = ()
-        twin._forget_episode()
-        return twin
-
-    def reset(self, seed: int | None = None) -> Observation:
-        if seed is not None:
-            # Salted: a player who seeds its generator with the same number is independent.
-            self._random = random.Random(f"game {operator.index(seed)}")
-        return self._open()
-
-    def step(self, index: int) -> Observation:
-        options = self._options
-        if not options:
-            raise RuntimeError("the episode has ended or has not started; call reset()")
-        if not 0 <= index < len(options):
-            last = len(options) - 1
-            raise IndexError(f"action {index} of {len(options)}: choose one from 0 to {last}")
-        return self._take(options[index])
-
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.paraphrases.get(action, action) for action in actions)
-
-    def _random_order(self, count: int) -> Sequence[int]:
-        return self._random.sample(range(count), count) if self.shuffle else range(count)
 
     def _ending_name(self, rule: int | None, passage: str) -> str:
         """Return the passage that an ending is named after: its rule's, or else its own."""
@@ -178,22 +192,26 @@ class AuthoredGame(ABC):
         return of_rule or passage
 
 
-@runtime_checkable
-class Explorable(Game, Protocol):
-    """A story whose pages can be explored without playing it."""
+class Explorable(AuthoredGame):
+    """A Twine story, whose pages can be explored without playing it."""
+
+    def __init__(self, name: str, script: Script, rules: Rules, **options: Any) -> None:
+        """`options` are those of AuthoredGame."""
+        super().__init__(name, rules, **options)
+        self.script = script
+        self.restarts = RestartLinks(script.story)
 
     @property
-    def story(self) -> Story: ...
-    @property
-    def rules(self) -> Rules: ...
-    @property
-    def problems(self) -> Sequence[Problem]: ...
-    @property
-    def asked(self) -> Collection[str]: ...
+    def story(self) -> Story:
+        return self.script.story
 
-    def explore(self, limit: int, progress: Callable[[int], None] | None = None) -> Exploration:
+    @property
+    def left_out(self) -> Mapping[tuple[str, str], str]:
+        return self.restarts.left_out
+
+    @abstractmethod
+    def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit up to `limit` states, new pages first."""
-        ...
 
 
 @runtime_checkable

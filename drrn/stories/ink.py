@@ -12,10 +12,11 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from drrn.compiled.search import EndingId, Face
 from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
@@ -229,24 +230,15 @@ def open_ink(
 
 @dataclass(frozen=True)
 class InkPage:
-    """A page of an Ink story, and the state behind it."""
+    """A page of an Ink story, and the state behind it; equal keys have equal continuations."""
 
-    text: str
-    choices: tuple[tuple[str, int], ...]  # label and Ink's index; empty at an ending
-    reward: float
-    knot: str  # the last one entered
-    ending: str  # name of the ending, if it is one
-    saved: str = field(repr=False)  # state of the runtime
-    paid: frozenset[str] = frozenset()  # events that have paid
-    entered: tuple[str, ...] = ()  # knots and stitches entered since the previous page
-
-
-@dataclass(frozen=True)
-class InkState:
-    """A state of a story without chance; equal states have equal continuations."""
-
-    key: str
-    page: InkPage = field(compare=False)
+    face: Face = field(compare=False)
+    choices: tuple[tuple[str, int], ...] = field(compare=False)  # label and Ink's index
+    knot: str = field(compare=False)  # the last one entered
+    saved: str = field(compare=False, repr=False)  # state of the runtime
+    paid: frozenset[str] = field(compare=False)  # events that have paid
+    entered: tuple[str, ...] = field(compare=False)  # knots and stitches since the previous page
+    key: str = ""  # only of stories without chance
 
 
 class InkGame(AuthoredGame):
@@ -259,12 +251,14 @@ class InkGame(AuthoredGame):
         """`options` are those of AuthoredGame."""
         super().__init__(name, rules, **options)
         self.ink = ink
-        self._forget_episode()
-
-    def _forget_episode(self) -> None:
         self._errors: list[str] = []
-        self._page: InkPage | None = None
         self._start_runtime()
+
+    def another(self) -> InkGame:
+        twin = super().another()
+        twin._errors = []
+        twin._start_runtime()
+        return twin
 
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "ink")
@@ -290,10 +284,6 @@ class InkGame(AuthoredGame):
         return self._errors
 
     @property
-    def ending(self) -> str | None:
-        return self._page.ending if self._page is not None and not self._page.choices else None
-
-    @property
     def fingerprint(self) -> str:
         """A hash of the story and its rewards."""
         text = f"{self.ink.text}\n{fingerprint_of_story(self.ink.story, self.rules)}"
@@ -304,32 +294,18 @@ class InkGame(AuthoredGame):
         """What the fingerprint does not cover and a player sees."""
         return repr(sorted(self.paraphrases.items()))
 
-    @property
-    def position(self) -> Position:
-        return self._position_on(self._page) if self._page else Position()
+    def position_at(self, state: InkPage) -> Position:
+        cells = self._cells(json.loads(state.saved))
+        return Position(state.knot, (*state.entered, state.knot), cells)
 
-    def position_at(self, state: InkState) -> Position:
-        return self._position_on(state.page)
-
-    def _position_on(self, page: InkPage) -> Position:
-        cells = self._cells(json.loads(page.saved))
-        return Position(page.knot, (*page.entered, page.knot), cells)
+    def face_at(self, state: InkPage) -> Face:
+        return state.face
 
     def _open(self) -> Observation:
         return self._show(self._first_page(self._random.randrange(SEEDS)))
 
     def _take(self, option: int) -> Observation:
-        assert self._page is not None
-        return self._show(self._next_page(self._page, option))
-
-    def _show(self, page: InkPage) -> Observation:
-        self._page = page
-        self._options = self._random_order(len(page.choices))
-        return self._observation(page, self._options)
-
-    def _observation(self, page: InkPage, order: Sequence[int]) -> Observation:
-        labels = self._reworded(label for label, _ in page.choices)
-        return Observation(page.text, tuple(labels[index] for index in order), page.reward)
+        return self._show(self._next_page(self._state, option))
 
     def _first_page(self, seed: int) -> InkPage:
         """Return the first page of an episode that has the given random seed."""
@@ -365,14 +341,13 @@ class InkGame(AuthoredGame):
         page.passages.extend(shown)
         if choices and rules.stops(page, text):
             choices = ()
-        rule = None if choices else rules.ending(page, text)
-        reward = rules.step_reward
+        rule, reward = rules.judge(page, text, ended=not choices, opening=before is None)
+        ending = None
         if not choices:
-            reward = rules.default_reward if rule is None else rules.endings[rule].reward
-        reward = reward + rules.event_reward(page, text) if before else 0.0
-        ending = self._ending_name(rule, knot)
-        paid |= page.writes.keys()
-        return InkPage(text, choices, reward, knot, ending, saved, paid, entered)
+            ending = EndingId(self._ending_name(rule, knot), None, text, reward)
+        actions = self._reworded(label for label, _ in choices)
+        face = Face(text, actions, reward, ending=ending)
+        return InkPage(face, choices, knot, saved, paid | page.writes.keys(), entered)
 
     def _entered_knots(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
         """Return the knots and stitches entered since the last page, or the current one."""
@@ -389,7 +364,9 @@ class InkGame(AuthoredGame):
             finished = self._runtime.continue_async(MAX_LINE_MILLISECONDS)
             if not finished or len(lines) >= MAX_PAGE_LINES:
                 self._start_runtime()  # this one is in the middle of a line
-                where = f"after {self._page.text[-60:]!r}" if self._page else "on its first page"
+                where = (
+                    f"after {self._state.face.text[-60:]!r}" if self._state else "on its first page"
+                )
                 cause = f"the story reaches no choice and no end {where}"
                 raise self._refusal(f"{cause}; correct the loop in it")
             lines.append(_plain(self._runtime.get_current_text()))
@@ -428,24 +405,20 @@ class InkGame(AuthoredGame):
 class EnumerableInkGame(InkGame):
     """A story without chance, which can be compiled."""
 
-    def opening(self) -> Iterator[tuple[float, InkState]]:
-        yield 1.0, self._state(self._first_page(0))
+    def opening(self) -> Iterator[tuple[float, InkPage]]:
+        yield 1.0, self._with_key(self._first_page(0))
 
-    def outcomes(self, state: InkState, index: int) -> Iterator[tuple[float, InkState]]:
-        self._runtime.load_state(state.page.saved)
-        yield 1.0, self._state(self._next_page(state.page, index))
+    def outcomes(self, state: InkPage, index: int) -> Iterator[tuple[float, InkPage]]:
+        self._runtime.load_state(state.saved)
+        yield 1.0, self._with_key(self._next_page(state, index))
 
-    def look(self, state: InkState) -> Observation:
-        return self._observation(state.page, range(len(state.page.choices)))
-
-    def ending_at(self, state: InkState) -> str:
-        return state.page.ending
-
-    def _state(self, page: InkPage) -> InkState:
-        """Return the state, identified by its page and, before the end, by the saved state."""
-        visible = (page.text, page.choices, page.reward, page.knot if page.choices else page.ending)
+    def _with_key(self, page: InkPage) -> InkPage:
+        """Identify a page by what it shows and, before the end, by the saved state."""
+        face = page.face
+        name = face.ending.passage if face.ending else page.knot
         hidden = self._identity(json.loads(page.saved)) if page.choices else ""
-        return InkState(repr((*visible, sorted(page.paid), hidden)), page)
+        visible = (face.text, page.choices, face.reward, name)
+        return replace(page, key=repr((*visible, sorted(page.paid), hidden)))
 
     def _identity(self, saved: dict[str, Any]) -> str:
         """Return the saved state without what is never read: seeds, old text, thread numbers."""

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game
+from drrn.game.contract import Game, close, fingerprint_of, sources_of
 from drrn.game.make import make
-from drrn.game.optional import close, fingerprint_of, sources_of
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
 from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json

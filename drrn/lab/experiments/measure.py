@@ -19,10 +19,9 @@ from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.game.contract import Game
+from drrn.game.contract import Game, another, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite
-from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning

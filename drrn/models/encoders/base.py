@@ -55,11 +55,10 @@ class Weights:
         self.tables: dict[str, WordTable] = {}
         self.weights: dict[str, Tensor] = {}
 
-    def add_table(self, name: str, side: str, width: int) -> WordTable:
+    def add_table(self, name: str, side: str, width: int) -> None:
         """Add a word table [R, V, width] over the vocabulary of "states" or "actions"."""
         vocabulary = self.store.side(side).vocabulary
-        table = self.tables[name] = WordTable(name, vocabulary, width, self.seeds, self.device)
-        return table
+        self.tables[name] = WordTable(name, vocabulary, width, self.seeds, self.device)
 
     def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None:
         """Add a matrix of small random numbers, [R, rows, width]."""

@@ -10,7 +10,7 @@ update to update, since new pages of memory cost as much time as the arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -304,7 +304,6 @@ def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -
 
 def gru_last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
     """Return the last state of each text, [R, U, H]."""
-    add_product = _add_product(on)
     width = on.shape[1]
     before = steps.lengths.shape[1]
     words = words.view(-1, words.shape[2])
@@ -327,7 +326,7 @@ def gru_last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMem
             h = h[..., :count, :]
             before = count
         torch.index_select(words, 0, at, out=rows)
-        add_product(r_z_o, h, on)
+        _add_product(r_z_o, h, on)
         r_z.sigmoid_()
         h = torch.lerp(n.addcmul_(r, o).tanh_(), h, z, out=after)
     last[..., :before, :] = h
@@ -360,7 +359,6 @@ class GRUPass(torch.autograd.Function):
         d_on = torch.zeros_like(on)
         d_h = _matrices(plan.back)
         transposed = _matrices(on.transpose(1, 2).contiguous())
-        add_product = _add_product(on)
         d_words = ctx.words.zero_().view(-1, 4 * width)  # reuses the memory of the inputs
         for piece in plan.pieces(GRU_PIECE):
             (h,), (gates,) = ctx.memory.select(piece)  # [R, N, H], [R, N, 4 H]
@@ -369,7 +367,7 @@ class GRUPass(torch.autograd.Function):
             z = gates[..., width : 2 * width]
             by_gate = d_gates.view(*h.shape[:-1], 4, width)
             _gru_steps_back(d_h, transposed, piece.counts, (by_gate, d_r_z_o, z))
-            add_product(_matrices(d_on), h.transpose(-1, -2), d_r_z_o)
+            _add_product(_matrices(d_on), h.transpose(-1, -2), d_r_z_o)
             d_words.index_add_(0, piece.words, d_gates.view(-1, 4 * width))
         ctx.memory.release()
         d_vectors, d_w, d_b, d_b_n = _gru_inputs_back(ctx.words[:, :-1], vectors, w)
@@ -400,7 +398,6 @@ def _gru_steps_back(
 
     The values are the factors by gate, the same of r, z and o side by side, and z.
     """
-    add_product = Tensor.addmm_ if d_h.dim() == 2 else Tensor.baddbmm_
     dim = d_h.dim() - 2
     parts = (reversed(torch.split_with_sizes(value, counts, dim=dim)) for value in values)
     count = -1
@@ -412,7 +409,7 @@ def _gru_steps_back(
             d_state = d_h[..., :number, :]
             spread = d_state.unsqueeze(-2)
         d.mul_(spread)
-        add_product(d_state.mul_(z), d_product, transposed)
+        _add_product(d_state.mul_(z), d_product, transposed)
 
 
 def _gru_inputs_back(
@@ -436,9 +433,12 @@ def _matrices(stack: Tensor) -> Tensor:
     return stack[0] if len(stack) == 1 else stack
 
 
-def _add_product(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the operation that adds a product of matrices, or of stacks of several, to a third."""
-    return Tensor.addmm_ if len(like) == 1 else Tensor.baddbmm_
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add a product of matrices, or of stacks of them, to a third."""
+    if total.dim() == 2:
+        total.addmm_(left, right)
+    else:
+        total.baddbmm_(left, right)
 
 
 # --- LSTM
@@ -454,21 +454,16 @@ class LSTMEncoder(RecurrentEncoder):
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and its output is 0: the mean is unchanged
 
     def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
-        words = self.project(model, vectors)
-        on = model.weights[f"{self.name} on"]
+        w, bias, on = (model.weights[f"{self.name} {part}"] for part in ("in", "in b", "on"))
+        inputs = torch.baddbmm(bias, vectors, w)
+        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
+        words = torch.cat([inputs, idle], dim=1)  # [R, W + 1, 4 H]
         lengths = torch.from_numpy(steps.lengths).to(words.device)
         if torch.is_grad_enabled():
             total: Tensor = LSTMPass.apply(words, on, steps)  # type: ignore[no-untyped-call]
         else:
             total = lstm_sum_of_states(words, on, steps, _lstm_memory(steps, on, keep=False))
         return model.shape.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
-
-    def project(self, model: Weights, vectors: Tensor) -> Tensor:
-        """Return the inputs of distinct words [R, W, E] and of the idle word: [R, W + 1, 4 H]."""
-        bias = model.weights[f"{self.name} in b"]
-        inputs = torch.baddbmm(bias, vectors, model.weights[f"{self.name} in"])
-        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
-        return torch.cat([inputs, idle], dim=1)
 
 
 def _lstm_memory(steps: WordSteps, on: Tensor, *, keep: bool) -> PassMemory:

@@ -17,7 +17,6 @@ from drrn.models.word_table import bag_sums
 from drrn.text import Ids, Lexicon, Vocabulary
 from drrn.vectors import SentenceVectors, WordVectors
 
-MOST_TEXTS = 16_384  # a lexicon of more texts is not cached whole: each batch is computed
 MOST_SENTENCES = 50_000  # cached vectors of sentences, in addition to those of lexicons in use
 ENOUGH_WORDS = 10  # if a file has none of this many words, it is of another language
 
@@ -26,6 +25,7 @@ class GivenVectors:
     """Fixed vectors of texts, cached while their lexicon exists; subclasses define `compute`."""
 
     takes_noise = False  # vectors of noisy texts are blurred
+    most_texts = 16_384  # a lexicon of more texts is not cached whole: each batch is computed
 
     def __init__(self, dimensions: int, scale: float) -> None:
         """Every text's vector has `dimensions` numbers and the length `scale`."""
@@ -62,10 +62,6 @@ class GivenVectors:
         some = unique[unique >= 0]
         padded = torch.cat([torch.zeros(1, self.dimensions), self.compute(texts, some)])
         return padded, index.reshape(ids.shape) + (len(some) == len(unique))
-
-    @property
-    def most_texts(self) -> int:
-        return MOST_TEXTS
 
     def _table(self, texts: Lexicon) -> Tensor:
         generation, count, table = self._tables.get(texts, (-1, 0, torch.empty(0)))
@@ -136,14 +132,12 @@ class TextVectors(GivenVectors):
 class SentenceTexts(GivenVectors):
     """What a function returns for whole texts; it is called once for each text."""
 
+    most_texts = 2**62  # to call the function again would cost more than memory
+
     def __init__(self, function: SentenceVectors, scale: float = 1.0) -> None:
         super().__init__(function.dimensions, scale)
         self.function = function
         self._recent: dict[str, Tensor] = {}  # for questions, whose lexicons do not live long
-
-    @property
-    def most_texts(self) -> int:
-        return 2**62  # to call the function again would cost more than memory
 
     def compute(self, texts: Lexicon, ids: Ids) -> Tensor:
         if len(texts.spoken) != len(texts):

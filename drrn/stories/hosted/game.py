@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,26 +14,24 @@ from drrn.game.contract import Observation
 from drrn.stories.authored import (
     EXPLORE_LIMIT,
     HOSTED,
-    AuthoredGame,
+    Explorable,
     Exploration,
     Position,
+    Progress,
     fingerprint_of_story,
 )
 from drrn.stories.hosted.identity import RepeatedLinks
 from drrn.stories.hosted.stage import LostError, Moment, OutOfTimeError, Stage, UnlistedError
 from drrn.stories.hosted.variables import is_shared
-from drrn.stories.twine.layout import RestartLinks, verdict
+from drrn.stories.twine.layout import verdict
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.story import Story
 from drrn.stories.twine.values import Value
 
 # Depth of the depth-first search; engines that cannot save replay the whole path to a state.
 MAX_DEPTH = 15
 SAMPLES = 3  # outcomes to try of a step whose outcomes cannot be listed
-
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ class Scene:
     paid: frozenset[str]  # events that have paid, including those of this page
 
 
-class HostedGame(AuthoredGame):
+class HostedGame(Explorable):
     """Plays a story by its own engine, under the rules of its TOML file."""
 
     engine = HOSTED
@@ -66,25 +63,13 @@ class HostedGame(AuthoredGame):
         self, name: str, stage: Stage, script: Script, rules: Rules, *, page: str, **options: Any
     ) -> None:
         """`page` is the text of the published file; `options` are those of AuthoredGame."""
-        super().__init__(name, rules, **options)
+        super().__init__(name, script, rules, **options)
         self.stage = stage
-        self.script = script
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._repeated = RepeatedLinks(script.story)
-        self._beginnings = RestartLinks(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
         self.start = HostedState(stage.start)  # before the first page; its only action opens it
-        self.state: HostedState | None = None
         stage.users += 1
-
-    @property
-    def story(self) -> Story:
-        return self.script.story
-
-    @property
-    def ending(self) -> str | None:
-        ending = self.face_at(self.state).ending if self.state else None
-        return ending.passage if ending else None
 
     @property
     def fingerprint(self) -> str:
@@ -107,14 +92,11 @@ class HostedGame(AuthoredGame):
             problems.append(Problem(passage.line if passage else 1, name, message))
         return problems
 
-    @property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        return self._beginnings.left_out
-
-    def _forget_episode(self) -> None:
-        self.state = None
-        self.stopped = False
-        self.stage.users += 1
+    def another(self) -> HostedGame:
+        twin = super().another()
+        twin.stopped = False
+        twin.stage.users += 1
+        return twin
 
     def close(self) -> None:
         """Close the engines, unless another copy of the game still plays."""
@@ -124,22 +106,15 @@ class HostedGame(AuthoredGame):
 
     def _open(self) -> Observation:
         self.stopped = False
-        return self._arrive(self.after(self.start, 0, self._random.getrandbits(32)))
+        return self._show(self.after(self.start, 0, self._random.getrandbits(32)))
 
     def _take(self, option: int) -> Observation:
-        assert self.state is not None
         try:
-            return self._arrive(self.after(self.state, option, self._random.getrandbits(32)))
+            return self._show(self.after(self._state, option, self._random.getrandbits(32)))
         except LostError:  # the page stays as it is, and the episode is truncated
             self.stopped = True
-            face = self.face_at(self.state)
+            face = self.face_at(self._state)
             return Observation(face.text, tuple(face.actions[i] for i in self._options))
-
-    def _arrive(self, state: HostedState) -> Observation:
-        self.state = state
-        face = self.face_at(state)
-        self._options = self._random_order(len(face.actions))
-        return Observation(face.text, tuple(face.actions[i] for i in self._options), face.reward)
 
     def opening(self) -> Iterator[tuple[float, HostedState]]:
         return self.outcomes(self.start, 0)
@@ -155,21 +130,9 @@ class HostedGame(AuthoredGame):
         moment = self.stage.follow(state.moment, scene.links[index], key)
         return HostedState(moment, scene.paid, opening=state is self.start)
 
-    def look(self, state: HostedState) -> Observation:
-        face = self.face_at(state)
-        return Observation(face.text, face.actions, face.reward)
-
     def face_at(self, state: HostedState) -> Face:
         """Return what a state shows and pays, with its passage and the rule of its ending."""
         return self._scene(state).face
-
-    def ending_at(self, state: HostedState) -> str:
-        ending = self.face_at(state).ending
-        return ending.passage if ending else ""
-
-    @property
-    def position(self) -> Position:
-        return self.position_at(self.state) if self.state else Position()
 
     def position_at(self, state: HostedState) -> Position:
         page = state.moment.page
@@ -194,7 +157,7 @@ class HostedGame(AuthoredGame):
         page = Page(passage, {}, self.script.tags, cells, lambda chances: 0)
         page.pieces = list(hosted.pieces)
         page.passages = [passage] if passage in self.script.tags else []
-        judged = verdict(self.rules, self._beginnings, page, opening=state.opening)
+        judged = verdict(self.rules, self.restarts, page, opening=state.opening)
         ending = None
         if not judged.links:
             ending = EndingId(self._ending_name(judged.rule, passage), judged.rule)
@@ -261,36 +224,20 @@ class HostedGame(AuthoredGame):
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit states within the limit and `search_seconds`, new pages first."""
-        result = Exploration(complete=True)
-        deadline = time.monotonic() + self.search_seconds
-        states = {self.start}
-        pages: set[Hashable] = set()
-        on_new_pages = deque(states)
-        on_old_pages: deque[HostedState] = deque()
-        while len(states) <= limit and time.monotonic() < deadline:
-            waiting = on_new_pages or on_old_pages
-            if not waiting:
-                break
-            for state in self._sampled_successors(waiting.popleft(), result):
-                if state in states:
-                    continue
-                states.add(state)
-                face = self.face_at(state)
-                result.shown.add(face.passage)
-                page = (face.text, face.actions, face.ending)
-                if page in pages:
-                    on_old_pages.append(state)
-                else:
-                    on_new_pages.append(state)
-                    pages.add(page)
-                    result.faces.append(face)
-                if len(states) > limit:
-                    break
-            if progress:
-                progress(len(states) - 1)
-        result.states = len(states) - 1
-        result.complete &= not (on_new_pages or on_old_pages)
-        return result
+        result = Exploration()
+
+        def successors(state: HostedState) -> Iterator[HostedState]:
+            for successor in self._sampled_successors(state, result):
+                result.shown.add(self.face_at(successor).passage)
+                yield successor
+
+        opening = successors(self.start)
+        seconds = self.search_seconds
+        return result.visit(opening, successors, self._keys, self.face_at, limit, progress, seconds)
+
+    def _keys(self, state: HostedState) -> tuple[Hashable, Hashable]:
+        face = self.face_at(state)
+        return state, (face.text, face.actions, face.ending)
 
     def _sampled_successors(self, state: HostedState, result: Exploration) -> Iterator[HostedState]:
         """Yield the states after each action, or some of them if they cannot be listed."""

@@ -16,7 +16,7 @@ import numpy as np
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled, Floats, Ints
 from drrn.compiled.search import EndingId, first_words
-from drrn.game.optional import THE_END
+from drrn.game.contract import THE_END
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges

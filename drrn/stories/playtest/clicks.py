@@ -10,9 +10,7 @@ from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.files import read_text
-from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable, Outcomes
-from drrn.game.optional import is_stopped
+from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
 from drrn.stories.hosted.stage import LostError, UnlistedError
 
 MAX_SEEDS = 300  # tried for a path that needs luck and has no seed

@@ -9,8 +9,7 @@ from functools import cached_property
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.optional import THE_END, ending_of
+from drrn.game.contract import THE_END, Game, Observation, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of

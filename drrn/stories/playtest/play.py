@@ -15,10 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable
+from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
-from drrn.game.optional import is_stopped, step_limit_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath

@@ -14,8 +14,7 @@ from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
-from drrn.game.contract import Game
-from drrn.game.optional import step_limit_of, title_of
+from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable, TimedSearch
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage

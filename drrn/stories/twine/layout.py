@@ -34,7 +34,7 @@ class Verdict:
 
 
 def verdict(rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool) -> Verdict:
-    """Apply the rules to a page; the opening pays no step reward and no events."""
+    """Apply the rules to a page."""
     text, all_links, hypertext = lay_out(page.pieces)
     links = [pair for pair in all_links if rules.is_action(pair[0])]
     if rules.restart is None and not opening:
@@ -47,13 +47,7 @@ def verdict(rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool) 
         for label, link in links:
             restarts.note(page, label, link, ENDS_THERE)
         links = []
-    rule = None if links else rules.ending(page, text)
-    if links:
-        reward = 0.0 if opening else rules.step_reward
-    else:
-        reward = rules.default_reward if rule is None else rules.endings[rule].reward
-    if not opening:
-        reward += rules.event_reward(page, text)
+    rule, reward = rules.judge(page, text, ended=not links, opening=opening)
     return Verdict(text, tuple(links), hypertext, rule, reward)
 
 

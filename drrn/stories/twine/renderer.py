@@ -74,11 +74,11 @@ def key_of(value: Value) -> Value:
 class Renderer:
     """Renders the pages of a script under its rules."""
 
-    def __init__(self, script: Script, rules: Rules) -> None:
+    def __init__(self, script: Script, rules: Rules, restarts: RestartLinks) -> None:
         self.script = script
         self.rules = rules
         self.opening = Move(script.story.start, opening=True)
-        self.restarts = RestartLinks(script.story)
+        self.restarts = restarts
         self.cached = 0
         self._moves: dict[Hashable, Move] = {}
 

@@ -152,19 +152,25 @@ class Rules:
     def stops(self, page: Page, text: str) -> bool:
         return any(condition.holds(page, text) for condition in self.ends)
 
-    def ending(self, page: Page, text: str) -> int | None:
-        """Return the index of the first ending rule that holds."""
-        indices = (i for i, rule in enumerate(self.endings) if rule.condition.holds(page, text))
-        return next(indices, None)
+    def judge(
+        self, page: Page, text: str, *, ended: bool, opening: bool
+    ) -> tuple[int | None, float]:
+        """Return the index of the first ending rule that holds, and the reward of a page.
 
-    def event_reward(self, page: Page, text: str) -> float:
-        """Return the reward of the page's events; each event pays once in an episode."""
-        total = 0.0
-        for i, rule in enumerate(self.events):
-            if rule.condition.holds(page, text) and not page.read(f"paid {i}"):
+        The opening pays no step reward and no events; each event pays once in an episode.
+        """
+        rule = None
+        reward = 0.0 if opening else self.step_reward
+        if ended:
+            indices = (i for i, one in enumerate(self.endings) if one.condition.holds(page, text))
+            rule = next(indices, None)
+            reward = self.default_reward if rule is None else self.endings[rule].reward
+        events = 0.0
+        for i, event in enumerate(() if opening else self.events):
+            if event.condition.holds(page, text) and not page.read(f"paid {i}"):
                 page.write(f"paid {i}", True)
-                total += rule.reward
-        return total
+                events += event.reward
+        return rule, reward + events
 
 
 # --- reading

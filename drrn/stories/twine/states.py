@@ -1,15 +1,14 @@
-"""Searches of a story's states.
+"""A search of a story's states.
 
-`explore` visits pages with all their variables. `reachable_states` merges states that differ only
-in cells that no longer matter: a cell matters on a page if some path may read it before writing it.
-Which paths exist is known only after they were rendered, so the search starts with nothing that
-matters, learns, and starts again when it has learned more. When it ends without having learned
-anything, no two different states were merged.
+It merges states that differ only in cells that no longer matter: a cell matters on a page if some
+path may read it before writing it. Which paths exist is known only after they were rendered, so the
+search starts with nothing that matters, learns, and starts again when it has learned more. When it
+ends without having learned anything, no two different states were merged.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -23,62 +22,14 @@ from drrn.compiled.search import (
     States,
     TooLargeError,
 )
-from drrn.stories.authored import Exploration
+from drrn.stories.authored import Progress
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, key_of
 from drrn.stories.twine.values import Value
 
 FIRST_STATES = 500  # to search at least before starting again
 
-Progress = Callable[[int], None]
 FaceOf = Callable[[Scene], Face]  # what a scene displays and pays
 Values = tuple[int, ...]  # ids of the values of the cells that matter
-
-
-# --- exploration
-
-
-def explore(
-    renderer: Renderer, face_of: FaceOf, limit: int, progress: Progress | None = None
-) -> Exploration:
-    """Visit states, those with new pages first, until all are visited or the limit is reached."""
-    result = Exploration(complete=True)
-    tracked = renderer.script.facts.tracked
-    states: set[Hashable] = set()
-    pages: set[Hashable] = set()
-    fresh: deque[tuple[Scene, Journey]] = deque()  # with new pages
-    stale: deque[tuple[Scene, Journey]] = deque()
-
-    def arrive(move: Move, journey: Journey) -> None:
-        """Add every outcome of a move."""
-        if tracked or move.mark:
-            journey = journey.copy()
-            move = journey.follow(move, tracked)
-        for number, (probability, scene) in enumerate(renderer.outcomes(move, journey.cells)):
-            result.stochastic |= probability < 1
-            if number >= limit or len(states) >= limit:
-                result.complete = False
-                break
-            result.shown.update(scene.passages)
-            after = journey.after(scene)
-            state = (scene.text, scene.moves, scene.rule, after.key)
-            page = (scene.text, scene.actions, scene.rule)
-            if state not in states:
-                (stale if page in pages else fresh).append((scene, after))
-                if page not in pages:
-                    result.faces.append(face_of(scene))
-            states.add(state)
-            pages.add(page)
-
-    arrive(renderer.opening, Journey())
-    while (fresh or stale) and len(states) < limit:
-        scene, journey = (fresh or stale).popleft()
-        for move in scene.moves:
-            arrive(move, journey)
-        if progress:
-            progress(len(states))
-    result.states = len(states)
-    result.complete &= not fresh and not stale
-    return result
 
 
 # --- cells that matter

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from drrn.compiled.search import EndingId, Face, States, refusal
@@ -12,16 +13,16 @@ from drrn.game.contract import Observation
 from drrn.stories.authored import (
     EXPLORE_LIMIT,
     NATIVE,
-    AuthoredGame,
+    Explorable,
     Exploration,
     Position,
+    Progress,
     fingerprint_of_story,
 )
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.states import explore, reachable_states
-from drrn.stories.twine.story import Story
+from drrn.stories.twine.states import reachable_states
 
 # All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
@@ -29,19 +30,19 @@ MOST_VIEWS = 200_000  # cached; a story whose pages never repeat makes more and 
 MOST_OPENINGS = 100  # random openings that are checked for text and actions
 RAW_LIMIT = 50_000  # of states with all their variables
 
-Progress = Callable[[int], None]
 View = tuple[Observation, tuple[Move, ...]]
 
 
 class StoryState:
     """A scene and every variable; equal states are indistinguishable to players."""
 
-    __slots__ = ("journey", "key", "scene")
-
     def __init__(self, scene: Scene, journey: Journey) -> None:
         self.scene = scene
         self.journey = journey
-        self.key = (scene.key, journey.whole_key)
+
+    @cached_property
+    def key(self) -> Hashable:
+        return self.scene.key, self.journey.whole_key
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoryState) and self.key == other.key
@@ -50,7 +51,7 @@ class StoryState:
         return hash(self.key)
 
 
-class StoryGame(AuthoredGame):
+class StoryGame(Explorable):
     """Plays a script under its rules. Agents see only `name` and the observations."""
 
     engine = NATIVE
@@ -67,29 +68,27 @@ class StoryGame(AuthoredGame):
         sources: Mapping[str, Any] | None = None,
     ) -> None:
         """`sources` say what the game was made from, if it comes from its authors' files."""
-        super().__init__(name, rules, shuffle=shuffle, paraphrases=paraphrases)
-        self.script = script
-        self.renderer = Renderer(script, rules)
+        super().__init__(name, script, rules, shuffle=shuffle, paraphrases=paraphrases)
+        self.renderer = Renderer(script, rules, self.restarts)
         self.sources = dict(sources or {})
+        self.scene: Scene | None = None
+        self._journey = Journey()
         self._tracked = script.facts.tracked
         self._views: dict[tuple[Scene, int], View] = {}
-        self._forget_episode()
 
-    def _forget_episode(self) -> None:
-        self._journey = Journey()
-        self.scene: Scene | None = None
+    def another(self) -> StoryGame:
+        twin = super().another()
+        twin.scene = None
+        twin._journey = Journey()
+        return twin
 
     @property
-    def story(self) -> Story:
-        return self.script.story
+    def state(self) -> StoryState | None:
+        return StoryState(self.scene, self._journey.copy()) if self.scene is not None else None
 
     @property
     def links(self) -> Mapping[str, Collection[str]]:
         return self.script.links
-
-    @property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        return self.renderer.restarts.left_out
 
     @property
     def problems(self) -> Sequence[Problem]:
@@ -98,10 +97,6 @@ class StoryGame(AuthoredGame):
     @property
     def asked(self) -> Collection[str]:
         return self.script.facts.prompts
-
-    @property
-    def ending(self) -> str | None:
-        return self._ending(self.scene) if self.scene is not None and self.scene.ended else None
 
     @property
     def fingerprint(self) -> str:
@@ -149,13 +144,26 @@ class StoryGame(AuthoredGame):
         observation = Observation(scene.text, tuple(words[i] for i in order), scene.reward)
         return observation, tuple(scene.moves[i] for i in order)
 
-    def _ending(self, scene: Scene) -> str:
-        return self._ending_name(scene.rule, scene.passage)
-
     # --- for authors, and for compiling
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
-        return explore(self.renderer, self._face, limit, progress)
+        result = Exploration()
+
+        def arrive(move: Move, journey: Journey) -> Iterator[StoryState]:
+            for number, (probability, state) in enumerate(self._outcomes(move, journey)):
+                result.stochastic |= probability < 1
+                if number >= limit:
+                    result.complete = False
+                    break
+                result.shown.update(state.scene.passages)
+                yield state
+
+        def successors(state: StoryState) -> Iterator[StoryState]:
+            for move in state.scene.moves:
+                yield from arrive(move, state.journey)
+
+        opening = arrive(self.renderer.opening, Journey())
+        return result.visit(opening, successors, _keys, self.face_at, limit, progress)
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
         """Return the states of the story, and their number if every variable counted."""
@@ -168,9 +176,14 @@ class StoryGame(AuthoredGame):
         return states
 
     def _face(self, scene: Scene) -> Face:
-        ending = EndingId(self._ending(scene), scene.rule) if scene.ended else None
+        ending = None
+        if scene.ended:
+            ending = EndingId(self._ending_name(scene.rule, scene.passage), scene.rule)
         actions = self._reworded(scene.actions)
         return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
+
+    def face_at(self, state: StoryState) -> Face:
+        return self._face(state.scene)
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
         return self._outcomes(self.renderer.opening, Journey())
@@ -179,23 +192,17 @@ class StoryGame(AuthoredGame):
         return self._outcomes(state.scene.moves[index], state.journey)
 
     def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
-        journey = before.copy()
-        move = journey.follow(move, self._tracked)
+        journey = before
+        if self._tracked or move.mark:
+            journey = before.copy()
+            move = journey.follow(move, self._tracked)
         for probability, scene in self.renderer.outcomes(move, journey.cells):
             yield probability, StoryState(scene, journey.after(scene))
 
-    def look(self, state: StoryState) -> Observation:
-        return self._view(state.scene, range(len(state.scene.moves)))[0]
-
-    def ending_at(self, state: StoryState) -> str:
-        return self._ending(state.scene)
-
-    @property
-    def position(self) -> Position:
-        return _position(self.scene, self._journey) if self.scene else Position()
-
     def position_at(self, state: StoryState) -> Position:
-        return _position(state.scene, state.journey)
+        scene = state.scene
+        rule = scene.rule if scene.ended else None
+        return Position(scene.passage, scene.passages, state.journey.cells, rule)
 
     def note_empty_opening(self) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
@@ -215,6 +222,8 @@ class StoryGame(AuthoredGame):
             self.script.problems.append(Problem(start.line, start.name, what))
 
 
-def _position(scene: Scene, journey: Journey) -> Position:
-    rule = scene.rule if scene.ended else None
-    return Position(scene.passage, scene.passages, dict(journey.cells), rule)
+def _keys(state: StoryState) -> tuple[Hashable, Hashable]:
+    """Return the keys of a state, without what <<back>> may return to, and of its page."""
+    scene = state.scene
+    key = (scene.text, scene.moves, scene.rule, state.journey.key)
+    return key, (scene.text, scene.actions, scene.rule)
