@@ -94,10 +94,7 @@ def _show_episodes(
     game: Game, policy: episodes.Policy, count: int, seed: int
 ) -> Iterator[episodes.Episode]:
     """Play episodes like `play_episodes`, and print their pages."""
-    begin = getattr(policy, "begin", None)
     for number in range(count):
-        if begin is not None:
-            begin()
         steps = list(episodes.episode(game, policy, seed if number == 0 else None))
         for step, following in itertools.pairwise(steps):
             _print_page(step.page, following.index)

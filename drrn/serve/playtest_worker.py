@@ -232,12 +232,9 @@ def _games_from(
 ) -> Iterator[list[Observation]]:
     """Play games from where a path leads, and yield the pages of each."""
     until = time.monotonic() + seconds
-    begin = getattr(policy, "begin", None)  # of a policy with memory
     for seed in range(MAX_GAMES):
         if time.monotonic() > until:
             return
         clicks = list(follow(game, path, seed))
         if len(clicks) > len(path):
-            if begin is not None:
-                begin()
             yield [step.page for step in episode(game, policy, opening=clicks[-1][0])]

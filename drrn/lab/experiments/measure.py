@@ -130,20 +130,20 @@ def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
     seeds = trainer.settings.run.seeds
     counts = _step_counts(run)
 
-    def row(replica: int, number: int, policy: str, final: bool) -> Row:
+    def row(replica: int, number: int, policy: str, done: float, *, final: bool = False) -> Row:
         steps = counts.get(str(number))
         key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
-        unknown = {"exact_done": None, "exact_return": None}
-        return {**key, "played": steps[replica] if steps else None, **unknown}
+        played = steps[replica] if steps else None
+        return {**key, "played": played, "done": done, "exact_done": None, "exact_return": None}
 
     rows = []
     for each in run.rows():
-        replica = seeds.index(int(each["seed"]))
-        rows.append(row(replica, int(each["round"]), "softmax", False))
-        rows[-1]["done"] = good_share(json.loads(each["endings"]))
+        done = good_share(json.loads(each["endings"]))
+        rows.append(row(seeds.index(int(each["seed"])), int(each["round"]), "softmax", done))
     for sampled, score in scores:
-        rows.append(row(sampled.replica, trainer.settings.run.rounds, sampled.policy, True))
-        rows[-1]["done"] = good_share(sampled.summary.endings) / sampled.summary.episodes
+        done = good_share(sampled.summary.endings) / sampled.summary.episodes
+        last = trainer.settings.run.rounds
+        rows.append(row(sampled.replica, last, sampled.policy, done, final=True))
         if score and trainer.compiled:
             rows[-1]["exact_done"] = exact_good_share(trainer.compiled, score)
         if score:

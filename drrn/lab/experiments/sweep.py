@@ -25,7 +25,7 @@ from drrn.errors import InputError, did_you_mean
 from drrn.game.contract import Game
 from drrn.game.episodes import mean_and_sd
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import Variant, seeds_text
+from drrn.lab.experiments.plan import OWN_OPTIONS, Variant, seeds_text
 from drrn.lab.experiments.results import SWEEP, Row, to_csv, write, write_json
 from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
@@ -36,7 +36,6 @@ Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
 
 # --- The grid
 
-OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the command
 MAX_VALUES = 10_000  # of one setting
 MAX_JOBS = 10_000
 MAX_TRIED = 100_000  # combinations; some are impossible
@@ -298,6 +297,9 @@ class Scored(NamedTuple):
     mean: float
     deviation: float
     seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.deviation:.2f}"
 
 
 def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
