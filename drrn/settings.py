@@ -338,9 +338,10 @@ def recipe(
 def _unsuitable(chosen: Flat) -> set[str]:
     """Return the strong recipe's settings that do not suit a run's model, learner or form."""
     names = set[str]()
-    if chosen["learner"] == "q-learning":
+    learner = chosen["learner"]
+    if learner in LEARNERS and learner != STRONG_CHANGES["learner"]:
         names |= {"optimiser", "learning_rate", "batch_size"}
-        names |= {n for n in STRONG_CHANGES if "learner=returns" in all_settings()[n].needs}
+        names |= {n for n in STRONG_CHANGES if not _suits_learner(all_settings()[n], learner)}
     if chosen["form"] == "online":
         names |= {"exploration", "keep", "batch_size"}
     if chosen["model"] == "table":
@@ -350,6 +351,16 @@ def _unsuitable(chosen: Flat) -> set[str]:
     if chosen["optimiser"] != "adam":  # would diverge, since gradients are summed
         names |= {"learning_rate", "batch_size"}
     return names
+
+
+def _suits_learner(each: Setting, learner: str) -> bool:
+    """Return whether a setting may have an effect with a built-in learner."""
+    for condition in each.needs.split("; "):
+        name, _, names = condition.partition("=")
+        is_alternative = " | " in condition  # then something else may hold instead
+        if name == "learner" and not is_alternative and learner not in names.split(","):
+            return False
+    return True
 
 
 def settings_for(base: Flat, given: Flat) -> Settings:

@@ -182,7 +182,17 @@ class Trainer:
             self._play(number, play)
             self.is_torn = True
             transitions = self.learner.learn(learn)
+            self._check_count(transitions)
         return self._finish(number, transitions, time.perf_counter() - start)
+
+    def _check_count(self, transitions: Any) -> None:
+        """Refuse what is no number, such as None from a user's learner that returns nothing."""
+        if not isinstance(transitions, (int, np.integer)):
+            name = self.settings.learner.name
+            raise InputError(
+                f"learner {name}: learn returned {transitions!r}; it must return the number of "
+                "transitions learned from"
+            )
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
