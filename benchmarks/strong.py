@@ -21,7 +21,6 @@ from learner import matrix_speed
 
 import drrn
 from drrn.learning.return_learning import Fits
-from drrn.playing.evaluation import mean_and_deviation
 from drrn.runs.trainer import Trainer
 from drrn.text import Lexicon
 
@@ -90,9 +89,7 @@ def measure(game: str, *, paper: bool, seeds: int, rounds: int, limit: float) ->
         if paper
         else f", {operations(trainer, batches[-1]) * learned / learning / limit:.1%} of the limit"
     )
-    scores = ", ".join(
-        f"{p} {mean_and_deviation(finished.evaluations, p)[0]:.2f}" for p in ("softmax", "best")
-    )
+    scores = ", ".join(f"{p} {finished.mean(f'{p}_final_reward'):.2f}" for p in ("softmax", "best"))
     print(
         f"{'paper ' if paper else 'strong'}: playing {playing:5.1f} s, returns {valuing:5.1f} s, "
         f"learning {learning:5.1f} s, together {playing + valuing + learning:5.1f} s; "

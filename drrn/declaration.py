@@ -34,7 +34,7 @@ class Setting:
     help: str = ""
     choices: tuple[str, ...] = ()
     own: bool = False  # a user's module:name or a registered name is accepted as well
-    registered: str | None = None  # the registry's kind, if it differs from the name
+    registered: str | None = None  # another setting that has the choices, and the registry's kind
     least: float | None = None
     most: float | None = None
     above: float | None = None
@@ -104,7 +104,8 @@ def declare(group: str, kind: type, table: Mapping[str, Any]) -> Iterator[Settin
     for f in dataclasses.fields(kind):
         kinds = typing.get_args(hints[f.name]) or (hints[f.name],)
         values = {"name": f.name, **table[f.name]}
-        values["choices"] = tuple(values.get("choices", ()))
+        choices = table[values.get("registered", f.name)].get("choices", ())
+        values["choices"] = tuple(choices)
         yield Setting(
             group=group,
             field=f.name,

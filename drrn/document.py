@@ -310,16 +310,15 @@ def _all_blocks(document: Document) -> Iterator[Block]:
 
 def _groups(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Any]]]:
     """Yield runs of blocks of one kind: notes form a list, figures a row."""
-    for kind, group in itertools.groupby(blocks, _kind):
-        yield kind, [Paragraph(block) if isinstance(block, str) else block for block in group]
+    typed = (Paragraph(block) if isinstance(block, str) else block for block in blocks)
+    for kind, group in itertools.groupby(typed, _kind):
+        yield kind, list(group)
 
 
 def _kind(block: Block) -> str:
     for kind in (Paragraph, Bullets, Table, Figure, Code, Facts, Note):
         if isinstance(block, kind):
             return kind.__name__
-    if isinstance(block, str):
-        return Paragraph.__name__
     raise TypeError(f"{type(block).__name__} is not a block of a document")
 
 

@@ -19,14 +19,10 @@ else:
     import tomli as tomllib
 
 LARGEST = 64 * 2**20  # bytes
-MARKS = [
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-]
-NO_TEXT = frozenset(
-    "idna punycode undefined unicode-escape raw-unicode-escape".split()
-)  # codecs, but of no story
+MARKS = [(codecs.BOM_UTF8, "utf-8-sig")]
+MARKS += [(mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)]
+# Codecs, but of no story.
+NO_TEXT = frozenset("idna punycode undefined unicode-escape raw-unicode-escape".split())
 DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.I)
 
 
@@ -55,9 +51,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):  # on a read-only disk
             temporary.unlink()
-        raise InputError(
-            f"{path}: cannot be written: {error.strerror}; the old file is unchanged"
-        ) from error
+        cause = f"cannot be written: {error.strerror}"
+        raise InputError(f"{path}: {cause}; the old file is unchanged") from error
 
 
 def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
@@ -68,9 +63,9 @@ def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def slug(name: str, default: str = "game") -> str:
+def slug(name: str) -> str:
     """Return a name that is safe as a file name."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or default
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "game"
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
@@ -88,14 +83,12 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{source}, line {line}: byte 0x{data[error.start]:02x} is not {encoding}: "
-            "save the file as UTF-8, or name its encoding (for many old stories: cp1252)"
-        ) from error
+        cause = f"byte 0x{data[error.start]:02x} is not {encoding}"
+        cure = "save the file as UTF-8, or name its encoding (for many old stories: cp1252)"
+        raise InputError(f"{source}, line {line}: {cause}: {cure}") from error
     except (LookupError, ValueError) as error:
-        raise InputError(
-            f'{source}: the encoding "{encoding}" is not known: try utf-8 or cp1252'
-        ) from error
+        cause = f'the encoding "{encoding}" is not known'
+        raise InputError(f"{source}: {cause}: try utf-8 or cp1252") from error
     if "\0" in text:
         raise InputError(f"{source}: it holds NUL characters: this is no text file")
     return text.replace("\r\n", "\n").replace("\r", "\n")

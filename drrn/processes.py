@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import multiprocessing
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from drrn.errors import InputError
@@ -65,7 +65,7 @@ class Reply(NamedTuple):
         return self.value
 
 
-class Service:
+class Service(contextlib.AbstractContextManager["Service"]):
     """An object in a process of its own, whose methods are called by `ask`.
 
     The process has its own session, so Ctrl-C does not reach it and `kill` also ends whatever it
@@ -115,9 +115,6 @@ class Service:
         with contextlib.suppress(OSError):  # the process died; `receive` reports it
             ours.send((create, arguments))
 
-    def __enter__(self) -> Service:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -146,24 +143,17 @@ class Service:
             self.connection.send((method, arguments))
         return self.questions
 
-    def answer(
-        self,
-        question: int,
-        timeout: float | None = None,
-        on_report: Callable[[Any], None] | None = None,
-    ) -> Any:
+    def answer(self, question: int, timeout: float | None = None) -> Any:
         """Return the answer to a question, see `ask`. Question 0 is the creation of the object.
 
-        Answers to earlier questions are dropped; `on_report` is called with each report.
+        Answers to earlier questions, and reports, are dropped.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
             reply = self.receive(seconds)
-            if reply.kind == "report":
-                if reply.question == question and on_report is not None:
-                    on_report(reply.value)
-            elif reply.question == question or (reply.question == 0 and reply.kind != "answer"):
+            is_own = reply.question == question and reply.kind != "report"
+            if is_own or (reply.question == 0 and reply.kind != "answer"):
                 return reply.result()
 
     def receive(self, timeout: float | None = None) -> Reply:
@@ -257,7 +247,7 @@ def _serve() -> None:
 
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
         connection.send_bytes(_reply(create, connection.recv_bytes()))
-        while target is not None and _memory() < memory:
+        while target is not None and getrusage(RUSAGE_SELF).ru_maxrss * MEMORY_UNIT < memory:
             question = connection.recv_bytes()
             _Child.question += 1
             connection.send_bytes(_reply(answer, question))
@@ -282,10 +272,6 @@ def _interrupt(*_: object) -> None:
     if _Child.interruptible:
         _Child.interruptible = False
         raise KeyboardInterrupt
-
-
-def _memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MEMORY_UNIT
 
 
 def _exit_with_parent(parent: int) -> None:
@@ -361,9 +347,6 @@ def temporary_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
             if time.time() > leftover.stat().st_mtime + LOCK_SECONDS:
                 with locked(leftover / LOCK, "in use"):
                     shutil.rmtree(leftover)
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-    try:
-        with locked(folder / LOCK, f"{folder}: locked by another process"):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    folder = tempfile.TemporaryDirectory("", prefix, parent, ignore_cleanup_errors=True)
+    with folder as name, locked(Path(name, LOCK), f"{name}: locked by another process"):
+        yield Path(name)

@@ -47,10 +47,8 @@ def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
     """Refuse an unknown name; of `module:attribute`, only the form is checked."""
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
     if name not in names and not is_object(name):
-        raise InputError(
-            f'{kind} is "{name}"; choose from {", ".join(names)}, or give your own as module:name.'
-            f"{did_you_mean(name, names)}"
-        )
+        cure = f"choose from {', '.join(names)}, or give your own as module:name"
+        raise InputError(f'{kind} is "{name}"; {cure}.{did_you_mean(name, names)}')
 
 
 def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | None = None) -> Any:
@@ -104,10 +102,8 @@ def _check_origin(module: Any, name: str, folder: Path, source: str) -> None:
     file = getattr(module, "__file__", None)
     for path in (expected.with_suffix(".py"), expected / "__init__.py"):
         if file and path.is_file() and not path.samefile(file):
-            raise InputError(
-                f"{source}: {name} was imported from {file}, not from {folder.resolve()}; "
-                "rename one of them"
-            )
+            cause = f"{name} was imported from {file}, not from {folder.resolve()}"
+            raise InputError(f"{source}: {cause}; rename one of them")
 
 
 def _attribute(module: Any, attribute: str, source: str) -> Any:

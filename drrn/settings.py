@@ -28,6 +28,8 @@ OPTIMISERS = tuple(TABLE["learner"]["optimiser"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
 
+Flat = Mapping[str, Any]  # settings by flat name
+
 # Settings that no longer exist, with the only value that results and runs were recorded with.
 RETIRED: dict[str, Any] = {"loss": "squared", "clip": None, "epsilon": 0.1}
 RETIRED |= {"target_every": None, "double": False, "prioritised": False, "vectors_trained": False}
@@ -180,13 +182,11 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.run.form == "online" and self.exploration.name == "optimism":
-            raise InputError(
-                "exploration optimism needs whole episodes, but form online has none: choose "
-                "another exploration or form"
-            )
+            cause = "exploration optimism needs whole episodes, but form online has none"
+            raise InputError(f"{cause}: choose another exploration or form")
 
     @staticmethod
-    def from_flat(settings: Mapping[str, Any] | None = None, /, **more: Any) -> Settings:
+    def from_flat(settings: Flat | None = None, /, **more: Any) -> Settings:
         """Return settings by their flat names; the others have the paper's values.
 
         Raises:
@@ -298,10 +298,7 @@ SGD_RATE = 0.0003  # for the learner returns without Adam: returns are large tar
 
 
 def recipe(
-    *,
-    paper: bool,
-    recommended: Mapping[str, Any] | None = None,
-    given: Mapping[str, Any] | None = None,
+    *, paper: bool, recommended: Flat | None = None, given: Flat | None = None
 ) -> dict[str, Any]:
     """Return the settings of a recipe that differ from the paper's, by flat name.
 
@@ -323,10 +320,9 @@ def recipe(
         return base
     chosen = {**PAPER.flat(), **base, **STRONG_CHANGES, **given}
     if chosen["form"] == "online" and chosen["learner"] == "returns" and "learner" not in given:
-        raise InputError(
-            "the strong recipe learns from whole episodes, but form online has none: add --paper "
-            "(in Python: paper=True), or choose the learner q-learning"
-        )
+        cause = "the strong recipe learns from whole episodes, but form online has none"
+        cure = "add --paper (in Python: paper=True), or choose the learner q-learning"
+        raise InputError(f"{cause}: {cure}")
     unsuitable = _unsuitable(chosen)
     base |= {name: value for name, value in STRONG_CHANGES.items() if name not in unsuitable}
     by_sgd = chosen["learner"] == "returns" and chosen["optimiser"] == "sgd"
@@ -339,12 +335,13 @@ def recipe(
     return base
 
 
-def _unsuitable(chosen: Mapping[str, Any]) -> set[str]:
+def _unsuitable(chosen: Flat) -> set[str]:
     """Return the strong recipe's settings that do not suit a run's model, learner or form."""
     names = set[str]()
-    if chosen["learner"] == "q-learning":
+    learner = chosen["learner"]
+    if learner in LEARNERS and learner != STRONG_CHANGES["learner"]:
         names |= {"optimiser", "learning_rate", "batch_size"}
-        names |= {n for n in STRONG_CHANGES if "learner=returns" in all_settings()[n].needs}
+        names |= {n for n in STRONG_CHANGES if not _suits_learner(all_settings()[n], learner)}
     if chosen["form"] == "online":
         names |= {"exploration", "keep", "batch_size"}
     if chosen["model"] == "table":
@@ -356,25 +353,31 @@ def _unsuitable(chosen: Mapping[str, Any]) -> set[str]:
     return names
 
 
-def settings_for(base: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+def _suits_learner(each: Setting, learner: str) -> bool:
+    """Return whether a setting may have an effect with a built-in learner."""
+    for condition in each.needs.split("; "):
+        name, _, names = condition.partition("=")
+        is_alternative = " | " in condition  # then something else may hold instead
+        if name == "learner" and not is_alternative and learner not in names.split(","):
+            return False
+    return True
+
+
+def settings_for(base: Flat, given: Flat) -> Settings:
     """Return the given settings on top of the base, on top of the paper's; all by flat name.
 
     Raises:
         InputError: A setting is invalid, or a given setting would have no effect.
     """
     if given.get("vectors") and given.get("encoder") == "bag" and "action_encoder" not in given:
-        raise InputError(
-            "encoder bag does not use vectors: leave out one of them, or give an action_encoder"
-        )
+        cure = "leave out one of them, or give an action_encoder"
+        raise InputError(f"encoder bag does not use vectors: {cure}")
     settings = Settings.from_flat({**base, **given})
     for name, value in given.items():
         # A setting that is turned off (none, false, 0) needs nothing.
         if value and name not in RETIRED and not settings.uses(name):
-            needs = _needs_text(all_settings()[name].needs)
-            raise InputError(
-                f"{name} is given, but it has an effect only with {needs}: leave it out, or set "
-                "that as well"
-            )
+            cause = f"it has an effect only with {_needs_text(all_settings()[name].needs)}"
+            raise InputError(f"{name} is given, but {cause}: leave it out, or set that as well")
     return settings
 
 

@@ -27,8 +27,7 @@ from drrn import InputError
 from drrn.cli import main
 from drrn.game.contract import fingerprint_of
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Page
-from drrn.stories.twine.script import ExpressionError, Facts
+from drrn.stories.twine.script import ExpressionError, Facts, Page
 from drrn.stories.twine.twine1.expressions import parse
 from tests.fuzz_corpus import (
     GOOD_HTML,

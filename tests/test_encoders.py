@@ -13,7 +13,7 @@ from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Encoder, Pages, Shape, TextVectors, build_model, encoder_of
 from drrn.runs.agent import Agent
-from drrn.settings import Settings
+from drrn.settings import ENCODERS, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
 from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches
@@ -142,6 +142,21 @@ def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
     assert np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
 
 
+class SumOverUnits(Encoder):
+    """Sums over the wrong axis."""
+
+    def encode(self, model, words, mask):
+        return words.sum(3)
+
+
+def test_vectors_of_a_wrong_shape_are_refused_with_both_shapes(fork):
+    trainer = drrn.trainer(
+        fork, paper=True, **{**SMALL, "hidden": 7}, encoder=f"{__name__}:SumOverUnits"
+    )
+    with pytest.raises(drrn.InputError, match=r"SumOverUnits.*\[replicas, texts, width\].*, 7\]"):
+        next(trainer.train())
+
+
 def test_what_is_no_encoder_is_refused_in_a_sentence(fork):
     with pytest.raises(drrn.InputError, match="must be a subclass of drrn"):
         drrn.trainer(fork, paper=True, encoder="tests.test_encoders:gated")
@@ -161,7 +176,7 @@ def after_reading(encoder, vectors, read, **shape):
 
 
 @pytest.mark.parametrize("name", ["drrn", "verb-object", "max-action"])
-@pytest.mark.parametrize("encoder", ["bag", "lstm", "gru", "attention", "bag+vectors"])
+@pytest.mark.parametrize("encoder", sorted(set(ENCODERS) - {"vectors", "sentence"}))
 def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, encoder, name):
     """So a replica reads as it would if it had learned alone."""
     vectors = TextVectors(open_vectors(vector_file(tmp_path)))

@@ -8,8 +8,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.cli.reproduce import experiment_games, suite_games
 from drrn.game.contract import training_of
-from drrn.lab.experiments.games import experiment_games, suite_games
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
 from drrn.lab.experiments.plan import (

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Page
-from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts
+from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts, Page
 from drrn.stories.twine.twine1.expressions import LONGEST, parse
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}

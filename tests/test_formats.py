@@ -7,16 +7,17 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.stories.formats import file as format_file
-from drrn.stories.formats import library
-from drrn.stories.formats.file import StoryFormat, format_in, read_format
-from drrn.stories.formats.library import (
+from drrn.stories import formats
+from drrn.stories.formats import (
+    StoryFormat,
     add_formats,
     format_for,
+    format_in,
     formats_folder,
     ifid,
     library_formats,
     publish,
+    read_format,
     story_data,
     wanted_format,
     with_engine,
@@ -105,7 +106,7 @@ def test_a_huge_or_binary_file_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="is not utf-8"):
         read_format(path)
     with path.open("wb") as file:
-        file.truncate(format_file.LARGEST_FORMAT + 1)
+        file.truncate(formats.LARGEST_FORMAT + 1)
     with pytest.raises(InputError, match="bytes; the most is"):
         read_format(path)
 
@@ -180,7 +181,7 @@ def test_a_folder_without_a_format_to_keep_is_an_error(tmp_path, capsys, proofin
 
 def test_a_folder_of_very_many_folders_is_not_searched_to_the_end(tmp_path, monkeypatch):
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    monkeypatch.setattr(library, "MAX_FOLDERS", 2)
+    monkeypatch.setattr(formats, "MAX_FOLDERS", 2)
     with pytest.raises(InputError, match="more than 2 folders"):
         add_formats(tmp_path)
 

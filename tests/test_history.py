@@ -10,7 +10,6 @@ from drrn.compiled.compile import compile_game
 from drrn.compiled.history import History, with_history
 from drrn.game.contract import Observation, check_game
 from drrn.game.make import spec_for
-from drrn.playing.evaluation import mean_and_deviation
 from tests.game_checks import check_outcomes
 from tests.sample_games import Dice, Doors, Walk
 
@@ -114,7 +113,7 @@ def test_only_with_history_can_a_page_be_told_from_another_that_looks_the_same(s
     scores = []
     for history in (0, 1):
         trainer = drrn.trainer(Echo(), history=history, **SMALL, **settings)
-        scores.append(mean_and_deviation(list(trainer.train())[-1].evaluations, "greedy")[0])
+        scores.append(list(trainer.train())[-1].mean("greedy_final_reward"))
     assert scores[0] < 5 and scores[1] == 10.0
 
 

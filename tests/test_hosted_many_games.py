@@ -20,7 +20,7 @@ from drrn.errors import InputError
 from drrn.stories.hosted import session, stage
 from drrn.stories.hosted.browser import OPEN_ISOLATES
 from drrn.stories.hosted.session import HostedPage
-from drrn.stories.twine.page import Link
+from drrn.stories.twine.script import Link
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}

@@ -8,7 +8,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.runs.limits import check_memory, memory_needed
+from drrn.runs import limits
+from drrn.runs.limits import memory_needed
 from drrn.settings import Settings
 from tests.trainings import SMALL
 
@@ -42,9 +43,10 @@ def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_asked_beyond_the_usual_is_named():
+def test_what_is_asked_beyond_the_usual_is_named(monkeypatch):
+    monkeypatch.setattr(limits, "_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"^hidden 300, replicas 7: needs about \d+ MB"):
-        check_memory(Settings.from_flat(hidden=300, replicas=7), available=1000)
+        limits.check_memory(Settings.from_flat(hidden=300, replicas=7))
 
 
 def test_a_wider_model_takes_more():

@@ -11,7 +11,7 @@ from drrn.stories.authored import NATIVE
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.twine.native import engine_differences, twine_2_format
 from drrn.stories.twine.story import Passage, Story
-from drrn.stories.twine.twine1.functions import FUNCTIONS
+from drrn.stories.twine.twine1.expressions import FUNCTIONS
 from tests.tiny_engine import tiny_story
 
 PLAIN = "You see a door.\n\n[[Open it.|End]]"

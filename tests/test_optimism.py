@@ -7,7 +7,6 @@ import drrn
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.exploration import Optimism, recurs
 from drrn.models import Pages
-from drrn.playing.evaluation import mean_and_deviation
 from drrn.settings import Settings
 from drrn.text import Store
 from tests.episodes import steps_of
@@ -129,8 +128,8 @@ def trained(game, exploration, **settings):
 def test_optimism_finds_the_far_prize_with_either_learner_and_softmax_does_not(learner):
     _, by_softmax = trained(Corridor(), "softmax", **learner)
     trainer, by_optimism = trained(Corridor(), "optimism", **learner)
-    assert mean_and_deviation(by_softmax.evaluations, "softmax") == (5.0, 0.0)
-    assert mean_and_deviation(by_optimism.evaluations, "greedy") == (20.0, 0.0)
+    assert set(by_softmax.values("softmax_final_reward")) == {5.0}
+    assert set(by_optimism.values("greedy_final_reward")) == {20.0}
     assert [len(memory) for memory in trainer.explorer.memories] == [
         0
     ] * 3  # exploring is over, nothing is kept for it

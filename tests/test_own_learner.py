@@ -1,6 +1,7 @@
 """A user's own learner: it writes `learn`; everything else is inherited."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,25 +9,28 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.learning.learner import Learner
+from drrn.learning.experience import Steps
+from drrn.learning.learner import Learner, StepBatch
+from tests.episodes import steps_of
 
 TOY = '''
-import numpy as np
-
-from drrn.learning.learner import Learner
-from drrn.models import Pages
+from drrn.learning.learner import Learner, StepBatch
 
 
 class RewardLearner(Learner):
     """Fits Q to the reward that followed each action."""
 
     def learn(self, generators):
-        (steps,) = self.memories[0].episodes
-        pages = Pages(steps.states[None, None], steps.actions.padded()[None, None])
-        targets = steps.rewards[None].astype(np.float32)
+        played = [memory.joined() for memory in self.memories]
+        batch = StepBatch.of(played)
         for _ in range(30):
-            self.fit_batch(pages, steps.taken[None], targets)
-        return len(steps)
+            self.fit_batch(batch.pages, batch.taken, batch.rewards, batch.weights)
+        return sum(map(len, played))
+
+
+class SilentLearner(RewardLearner):
+    def learn(self, generators):
+        super().learn(generators)
 
 
 def not_a_learner(model, settings):
@@ -77,6 +81,38 @@ def test_an_own_learner_is_saved_and_resumed(folder):
 def test_an_own_learner_needs_whole_episodes_unless_it_learns_online(folder):
     with pytest.raises(InputError, match="needs whole episodes"):
         drrn.trainer(folder / "doors.twee", paper=True, learner="toy:RewardLearner", form="online")
+
+
+def test_a_learner_that_returns_no_count_is_refused(folder):
+    trainer = drrn.trainer(folder / "doors.twee", paper=True, learner="toy:SilentLearner", rounds=1)
+    with pytest.raises(InputError, match=r"toy:SilentLearner.*None"):
+        next(trainer.train())
+
+
+def test_the_learner_of_the_docs_trains_several_replicas_by_the_default_recipe(folder):
+    text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
+    code = text.split("## Add a learner")[1].split("```python\n")[1].split("```")[0]
+    (folder / "documented.py").write_text(code, encoding="utf-8")
+    run = folder / "run"
+    command = ["train", str(folder / "doors.twee"), "--learner", "documented:RewardLearner"]
+    small = ["--rounds", "4", "--replicas", "3", "--hidden", "6", "--replan", "5"]
+    small += ["--episodes-per-round", "20", "--evaluation-episodes", "4", "--learning-rate", "0.01"]
+    assert main([*command, *small, "--out", str(run)]) == 0
+    for left, right in drrn.load(run).ask("Two doors.", ["Left", "Right"]):
+        assert left > 2 and left > right  # the last rounds hardly play the right door
+
+
+def test_steps_of_replicas_are_padded_with_weights_of_0():
+    first = steps_of(([(0, [4, 5], 1, 1.0), (1, [6], 0, 2.0)], (2, [])))
+    second = steps_of(([(3, [7, 8, 9], 2, 3.0)], (2, [])))
+    joined = Steps.join([first, second])
+    assert joined.last.tolist() == [False, True, True] and joined.returns == [3.0, 3.0]
+    batch = StepBatch.of([joined, second], [np.array([2, 0]), np.array([0])])
+    assert batch.pages.states.tolist() == [[[3, 0], [3, -1]]]
+    assert batch.pages.actions[0, 0].tolist() == [[7, 8, 9], [4, 5, -1]]
+    assert batch.taken.tolist() == [[2, 1], [2, 0]]
+    assert batch.rewards.tolist() == [[3, 1], [3, 0]]
+    assert batch.weights.tolist() == [[1, 1], [1, 0]]
 
 
 def test_what_is_no_learner_is_refused(folder):

@@ -12,6 +12,7 @@ import torch
 
 import drrn
 from drrn.cli import main, parser
+from drrn.declaration import Setting
 from drrn.errors import InputError
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.lab.experiments.results import Results, difference
@@ -19,6 +20,7 @@ from drrn.models import Shape, build_model
 from drrn.models.encoders.recurrent import GRUEncoder
 from drrn.runs.config import recommended_settings
 from drrn.settings import (
+    ENCODERS,
     GROUPS,
     LEARNERS,
     MODELS,
@@ -27,6 +29,7 @@ from drrn.settings import (
     STRONG,
     STRONG_CHANGES,
     Settings,
+    _suits_learner,
     all_settings,
     recipe,
     settings_for,
@@ -135,8 +138,9 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"learner": "q-lerning"}, 'Did you mean "q-learning"?'),
         (
             {"encoder": "bags"},
-            "choose from bag, lstm, gru, attention, vectors, bag+vectors, sentence, or give your own as module:name",
+            f"choose from {', '.join(ENCODERS)}, or give your own as module:name",
         ),
+        ({"action_encoder": "bags"}, f"choose from {', '.join(ENCODERS)}, or give your own"),
         ({"model": "my models:Own"}, "choose from drrn, linear"),
         ({"optimiser": "mine:Own"}, 'optimiser is "mine:Own"; choose from sgd, adam.'),
         ({"workers": 0}, "workers is 0; it must be at least 1"),
@@ -797,3 +801,16 @@ def test_a_part_that_is_off_already_need_not_count():
         settings_for(recipe(paper=False, recommended={}, given=given), given).learner.name
         == "q-learning"
     )
+
+
+def test_the_strong_recipe_leaves_out_what_a_built_in_learner_does_not_use():
+    def suits(needs):
+        return _suits_learner(Setting("x", int, needs=needs), "q-learning")
+
+    assert suits("") and suits("form=rounds") and suits("form=rounds; learner=returns,q-learning")
+    assert suits("learner=returns | exploration=optimism")
+    assert not suits("vectors; learner=returns")
+    base = recipe(paper=False, given={"learner": "q-learning"})
+    assert "updates" not in base and "batch_size" not in base and base["keep"]
+    own = recipe(paper=False, given={"learner": "mine:Own"})
+    assert own["updates"] == STRONG_CHANGES["updates"]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from drrn.learning.q_learning import ReplayBuffer
-from drrn.playing.evaluation import mean_and_deviation
 from drrn.playing.policies import policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
@@ -69,10 +68,10 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
     }
     rate = 0.2 if model == "table" else 0.01
     _, rounds = run_training(fork, model=model, learning_rate=rate, batch_size=8, **settings)
-    first, _ = mean_and_deviation(rounds[0].evaluations, "greedy")
-    last, _ = mean_and_deviation(rounds[-1].evaluations, "greedy")
+    first = rounds[0].mean("greedy_final_reward")
+    last = rounds[-1].mean("greedy_final_reward")
     assert last == 10 >= first
-    assert mean_and_deviation(rounds[-1].evaluations, "softmax")[0] > 8
+    assert rounds[-1].mean("softmax_final_reward") > 8
 
 
 @pytest.mark.parametrize(
@@ -88,14 +87,14 @@ def test_the_options_learn_too(fork, extra):
         "batch_size": 8,
     }
     _, rounds = run_training(fork, **{**settings, "learning_rate": 0.01, **extra})
-    assert mean_and_deviation(rounds[-1].evaluations, "greedy")[0] == 10
+    assert rounds[-1].mean("greedy_final_reward") == 10
 
 
 def test_a_learner_that_moves_the_wrong_way_is_found_out(fork, monkeypatch):
     monkeypatch.setattr(Settings, "learning_rate", -0.01)
     settings = {"hidden": 20, "rounds": 4, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5}
     _, rounds = run_training(fork, batch_size=8, **settings)
-    assert not mean_and_deviation(rounds[-1].evaluations, "softmax")[0] >= 5
+    assert not rounds[-1].mean("softmax_final_reward") >= 5
 
 
 def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
@@ -115,7 +114,8 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     q = trainer.agent.ask("There it is black.", ["Return."])
     assert q[0, 0] == pytest.approx(-2.0, abs=0.05)
     assert all(
-        e.stopped == 1.0 and e.summary.mean_final_reward == 0 for e in rounds[-1].evaluations
+        e.measures["stopped"] == 1.0 and e.summary.mean_final_reward == 0
+        for e in rounds[-1].evaluations
     )
 
 
@@ -134,8 +134,8 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
     slow, two = run_training(fork, **settings, no_compile=True)
     assert fast.compiled is not None and slow.compiled is None
     for a, b in zip(one[2:], two[2:], strict=True):
-        (x, dx), (y, dy) = (mean_and_deviation(r.evaluations, "softmax") for r in (a, b))
-        assert abs(x - y) < 1.0 + dx + dy
+        column = "softmax_final_reward"
+        assert abs(a.mean(column) - b.mean(column)) < 1.0 + a.sd(column) + b.sd(column)
 
 
 def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
@@ -143,9 +143,7 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
     for extra in ({}, {"no_compile": True}, {"form": "online"}, {"model": "max-action"}):
         _, rounds = run_training(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
-        assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(
-            2.5, abs=1.2
-        )
+        assert rounds[0].mean("softmax_final_reward") == pytest.approx(2.5, abs=1.2)
 
 
 evenly = policy_of("softmax", alpha=0.0)

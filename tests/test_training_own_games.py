@@ -131,7 +131,7 @@ def test_a_truncated_episode_is_stopped_and_bootstraps():
         Circles(limit=5), paper=True, replicas=1, evaluation_episodes=3, epochs=5, **settings
     )
     *_, last = trainer.train()
-    assert all(e.stopped == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
+    assert all(e.measures["stopped"] == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
     assert trainer.agent.ask("You are in the cellar.", ["go to the attic"]) == pytest.approx(
         -2.0, abs=0.05
     )

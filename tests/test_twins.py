@@ -7,7 +7,7 @@ import pytest
 import drrn
 from benchmarks.twins import compare
 from drrn.stories import twine as stories
-from drrn.stories.formats.library import add_formats
+from drrn.stories.formats import add_formats
 from tests.story_formats import SHARED_FORMATS
 from tests.twins import compare_twins
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from drrn.cli.terminal import print_json, table, warn
@@ -15,7 +15,7 @@ from drrn.game.contract import Game, Observation
 from drrn.game.episodes import episode, mean_and_sd
 from drrn.game.make import GameSpec
 from drrn.runs.agent import Agent
-from drrn.runs.importance import q_of_pages, word_importance, word_pages
+from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
 from drrn.stories.playtest.findings import last_words
@@ -83,14 +83,9 @@ def _ending_rows(figures: Figures) -> list[list[object]]:
 def _sampled(
     agent: Agent, game: Game, policy: str, options: argparse.Namespace, spec: GameSpec
 ) -> list[dict[str, Any]]:
-    entries = []
     choices = {"episodes": options.episodes, "workers": options.workers, "spec": spec}
-    for evaluation in agent.evaluate(game, policies=[policy], **choices):
-        summary = evaluation.summary
-        measures = dict(zip(MEASURES, evaluation.measures.values(), strict=True))
-        shares = {name: count / summary.episodes for name, count in summary.endings.items()}
-        entries.append({"replica": evaluation.replica, **measures, "endings": shares})
-    return entries
+    evaluations = agent.evaluate(game, policies=[policy], **choices)
+    return [_entry(e.replica, e.measures.values(), e.summary.shares) for e in evaluations]
 
 
 def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
@@ -102,9 +97,13 @@ def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
             shares[ending.passage] += share
         stopped = 1 - float(score.endings.sum())
         values = (score.final_reward, score.total, score.steps, stopped)
-        measures = dict(zip(MEASURES, values, strict=True))
-        entries.append({"replica": replica, **measures, "endings": dict(shares)})
+        entries.append(_entry(replica, values, shares))
     return entries
+
+
+def _entry(replica: int, values: Iterable[float], shares: Mapping[str, float]) -> dict[str, Any]:
+    measures = dict(zip(MEASURES, values, strict=True))
+    return {"replica": replica, **measures, "endings": dict(shares)}
 
 
 # --- drrn ask
@@ -143,8 +142,7 @@ def _important_words(
 ) -> dict[str, dict[str, list[tuple[str, float]]]]:
     """Return the words of the state and of each action, with what each adds to Q."""
     page = Observation(state, tuple(actions))
-    pages = [(each.text, each.actions) for each in word_pages(page)]
-    importance = word_importance(page, q_of_pages(agent, pages).mean(axis=0))
+    importance = word_importance(page, agent.q(word_pages(page)).mean(axis=0))
     result = {}
     for i, action in enumerate(actions):
         on_state = [(each["word"], each["importance"][i]) for each in importance["state"]]
@@ -186,10 +184,8 @@ def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observatio
 
 
 def _example_text(page: Observation, q_values: QValues) -> str:
-    text = f"… {one_line(last_words(page.text))}"
-    return (
-        f"{text}  (reward {page.reward:g})" if page.ended else f"{text}\n{table(_rows(q_values))}"
-    )
+    result = f"  (reward {page.reward:g})" if page.ended else f"\n{table(_rows(q_values))}"
+    return f"… {one_line(last_words(page.text))}{result}"
 
 
 def _warn_about_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:

@@ -10,8 +10,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, title_of
 from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.registry import GROUPS, registered
-from drrn.stories import added
-from drrn.stories.formats import library
+from drrn.stories import added, formats
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.survey import compiled_statistics
 from drrn.suites.catalogue import SUITES, has_java, install_command
@@ -77,7 +76,7 @@ def run_add(options: argparse.Namespace) -> None:
 
 def run_formats(options: argparse.Namespace) -> None:
     rows = []
-    for each in library.library_formats():
+    for each in formats.library_formats():
         name = each.key
         try:
             name = each.read().name
@@ -87,11 +86,11 @@ def run_formats(options: argparse.Namespace) -> None:
     if rows:
         print(table(rows, header=["name", "version", "file"]))
     else:
-        print(f"no story formats in {library.formats_folder()}; add some with {library.HOW}")
+        print(f"no story formats in {formats.formats_folder()}; add some with {formats.HOW}")
 
 
 def run_add_formats(options: argparse.Namespace) -> None:
-    additions = library.add_formats(options.path, replace=options.replace)
+    additions = formats.add_formats(options.path, replace=options.replace)
     for addition in additions:
         if addition.story_format is None:
             warn(f"skipped: {addition.what}")

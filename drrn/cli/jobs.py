@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from drrn.cli.terminal import clear_status, status_line, terminal_width, warn
 from drrn.errors import InputError
 from drrn.lab.experiments import workers
 from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.plan import OWN_OPTIONS
 from drrn.lab.experiments.workers import Event, Workers
 from drrn.settings import all_settings
 from drrn.writing import visible
@@ -23,9 +24,8 @@ def workers_for(options: argparse.Namespace) -> Workers:
     from drrn.lab.experiments.cluster import LOCAL, RayCluster
 
     if options.device != "cpu":
-        raise InputError(
-            f"--device {options.device} cannot be combined with --ray: clusters compute on CPUs"
-        )
+        cause = f"--device {options.device} cannot be combined with --ray"
+        raise InputError(f"{cause}: clusters compute on CPUs")
     address = options.ray or os.environ.get("RAY_ADDRESS") or LOCAL
     return RayCluster(address, options.jobs or (_cores() if address == LOCAL else None))
 
@@ -34,20 +34,16 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def read_settings(texts: Iterable[str], reserved: Iterable[str]) -> dict[str, Any]:
-    """Parse the values of --set; reserved settings are refused."""
+def read_settings(texts: Iterable[str], reserved: Sequence[str] = ()) -> dict[str, Any]:
+    """Parse the values of --set; reserved settings and those with their own option are refused."""
     settings = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or name not in all_settings():
-            raise InputError(
-                f'--set "{text}": write NAME=VALUE, with a name that `drrn train --help` lists'
-            )
-        if name in reserved:
-            raise InputError(
-                f'--set "{text}": {name} differs between the jobs, or has its own option'
-            )
         try:
+            if not equals or name not in all_settings():
+                raise InputError("write NAME=VALUE, with a name that `drrn train --help` lists")
+            if name in (*OWN_OPTIONS, *reserved):
+                raise InputError(f"{name} differs between the jobs, or has its own option")
             settings[name] = all_settings()[name].read(value)
         except InputError as error:
             raise InputError(f'--set "{text}": {error}') from error

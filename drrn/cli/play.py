@@ -94,10 +94,7 @@ def _show_episodes(
     game: Game, policy: episodes.Policy, count: int, seed: int
 ) -> Iterator[episodes.Episode]:
     """Play episodes like `play_episodes`, and print their pages."""
-    begin = getattr(policy, "begin", None)
     for number in range(count):
-        if begin is not None:
-            begin()
         steps = list(episodes.episode(game, policy, seed if number == 0 else None))
         for step, following in itertools.pairwise(steps):
             _print_page(step.page, following.index)
@@ -121,11 +118,11 @@ def _summary_text(summary: episodes.Summary) -> str:
         ["mean return", summary.mean_return],
         ["mean steps", summary.mean_steps],
     ]
-    counts = dict(summary.endings)
-    if truncated := summary.episodes - sum(counts.values()):
-        counts["(stopped by the step limit)"] = truncated
-    shares = [[f"{count / summary.episodes:.1%}", name] for name, count in counts.items()]
-    return f"{table(rows)}\n\nendings\n{table(shares)}"
+    shares = summary.shares
+    if truncated := summary.episodes - sum(summary.endings.values()):
+        shares["(stopped by the step limit)"] = truncated / summary.episodes
+    endings = [[f"{share:.1%}", name] for name, share in shares.items()]
+    return f"{table(rows)}\n\nendings\n{table(endings)}"
 
 
 # --- typed actions

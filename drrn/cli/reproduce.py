@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from drrn.cli.jobs import failure_error, read_settings, run_jobs, workers_for
 from drrn.cli.terminal import warn
 from drrn.errors import InputError
-from drrn.game.contract import close, title_of
-from drrn.lab.experiments.games import GameToRun, experiment_games
+from drrn.game.contract import Game, close, title_of
+from drrn.game.make import BUILT_IN, absolute_name, make
+from drrn.lab.experiments import plan
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import BEST, PAPER, SHAPE, Scale, settings_of, variants_of
+from drrn.lab.experiments.plan import PAPER, Scale, Variant
 from drrn.lab.experiments.results import Results, commit
 from drrn.lab.reports.report import write_report
 from drrn.runs.agent import torch_device
@@ -22,7 +23,10 @@ from drrn.runs.limits import check_memory
 from drrn.stories.authored import paraphrases_of
 from drrn.vectors import open_vectors
 
-PLANNED = {*SHAPE, "seed", "replicas"}
+Warn = Callable[[str], None]
+SuiteFiles = Mapping[str, Path | None]  # files of games that no suite includes, by suite
+
+STORIES = "stories"  # the games of the paper's experiments
 
 
 def run(options: argparse.Namespace) -> int:
@@ -45,7 +49,7 @@ def _scale(options: argparse.Namespace) -> Scale:
         first_seed=options.first_seed,
         quick=options.quick,
         vectors=str(options.vectors) if options.vectors else None,
-        overrides=read_settings(options.set, PLANNED),
+        overrides=read_settings(options.set, plan.SHAPE),
     )
 
 
@@ -57,57 +61,42 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
     files = {"textworld": options.textworld, "jericho": options.jericho}
     titles = {title: name for name, title in PAPER.items()}
     sources: dict[str, str] = {}
-    for game in experiment_games(options.games, options.only, files, warn):
-        name = titles.get(title_of(game.game), game.game.name)
-        if sources.get(name) == game.source:  # named twice
+    for opened in experiment_games(options.games, options.only, files, warn):
+        game = opened.game
+        name = titles.get(title_of(game), game.name)
+        if sources.get(name) == opened.source:  # named twice
             continue
         if name in sources:
-            raise InputError(
-                f'{game.source} and {sources[name]} are both named "{name}": run one of them, or '
-                "rename its file"
-            )
-        sources[name] = game.source
-        yield from _jobs_of(game, name, options, scale, digest, common)
-        close(game.game)
-
-
-def _jobs_of(
-    opened: GameToRun,
-    name: str,
-    options: argparse.Namespace,
-    scale: Scale,
-    digest: str | None,
-    common: dict[str, Any],
-) -> Iterator[Job]:
-    game = opened.game
-    common = {**common, "source": opened.source, "game": name}
-    settings = settings_of(name, BEST, game, scale)
-    final = scale.final(BEST, settings)
-    yield Job(variant=None, settings=settings, final=final, hashes=hashes_of(game), **common)
-    has_paraphrases = paraphrases_of(game) is not None
-    variants = variants_of(
-        options.only, paraphrases=has_paraphrases, game=name, vectors=digest is not None
-    )
-    for variant in variants:
-        if opened.runs(variant, name):
-            settings = settings_of(name, variant, game, scale)
-            if options.ray is None:
+            both = f'{opened.source} and {sources[name]} are both named "{name}"'
+            raise InputError(f"{both}: run one of them, or rename its file")
+        sources[name] = opened.source
+        paraphrases = paraphrases_of(game) is not None
+        vectors = digest is not None
+        variants = plan.variants_of(
+            options.only, paraphrases=paraphrases, game=name, vectors=vectors
+        )
+        for variant in (None, *(each for each in variants if opened.runs(each, name))):
+            settings = plan.settings_of(name, variant or plan.BEST, game, scale)
+            if variant and options.ray is None:
                 check_memory(settings)
             yield Job(
+                source=opened.source,
+                game=name,
                 variant=variant,
                 settings=settings,
-                final=scale.final(variant, settings),
+                final=scale.final(variant or plan.BEST, settings),
                 hashes=hashes_of(game, variant),
-                vectors=digest if settings.model.vectors else None,
+                vectors=digest if variant and settings.model.vectors else None,
                 **common,
             )
+        close(game)
 
 
 def _digest(options: argparse.Namespace) -> str | None:
     """Return the digest of the word vectors; without them, warn about jobs that need them."""
     if options.vectors:
         return open_vectors(options.vectors).digest
-    for variant in variants_of(options.only, paraphrases=True):
+    for variant in plan.variants_of(options.only, paraphrases=True):
         if variant.vectors:
             warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
     return None
@@ -133,3 +122,74 @@ def _write_report(results: Results) -> bool:
         warn(f"the rows are complete, but the report could not be written: {error}")
         return False
     return True
+
+
+# --- The games of the experiments
+
+
+@dataclass(frozen=True)
+class GameToRun:
+    """A game, and what opens it again."""
+
+    source: str
+    game: Game
+    requested: bool = False  # by name
+    extra: bool = False  # of an experiment with separate games
+
+    def runs(self, variant: Variant, name: str) -> bool:
+        """Return whether a variant is trained on it; on a requested game, all variants are."""
+        if self.requested:
+            return True
+        if self.extra:
+            return variant.group in plan.ADDED
+        return variant.group != "encoders" or name in plan.ENCODED
+
+
+def experiment_games(
+    names: Sequence[str], only: Collection[str], files: SuiteFiles, warn: Warn
+) -> Iterator[GameToRun]:
+    """Yield the named games; without names, the games that the experiments (`only`) need."""
+    for name in names:
+        sources = {"built-in": BUILT_IN, "paper": PAPER}.get(name, [absolute_name(name)])
+        yield from (GameToRun(each, make(each), requested=True) for each in sources)
+    if names:
+        return
+    kinds = {_kind(name) for name in only} or {STORIES}
+    if STORIES in kinds:
+        yield from _opened(PAPER, "only the built-in stories are run", warn)
+        yield from _opened(BUILT_IN, "", warn)
+    elif "encoders" in kinds:
+        yield from _opened(plan.ENCODED, "encoders are left out", warn)
+    if "parser" in kinds:
+        yield from (GameToRun(name, make(name), extra=True) for name in plan.PARSED)
+    if "suites" in kinds:
+        yield from suite_games(files, warn)
+
+
+def _kind(name: str) -> str:
+    """Return the experiment with separate games that a name belongs to; else STORIES."""
+    for experiment, variants in plan.ADDED.items():
+        if name == experiment or any(name == variant.name for variant in variants):
+            return experiment
+    return STORIES
+
+
+def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[GameToRun]:
+    """Yield all games, or none if one of them is missing."""
+    try:
+        yield from [GameToRun(name, make(name)) for name in names]
+    except InputError as error:
+        warn(f"{consequence}: {error}")
+
+
+def suite_games(files: SuiteFiles, warn: Warn) -> Iterator[GameToRun]:
+    """Yield a game of each installed suite."""
+    for suite, source in plan.PLAN["suite_games"]:
+        if "{file}" in source and files.get(suite) is None:
+            warn(f"{suite} is left out: name the file of a game with --{suite} FILE")
+            continue
+        name = f"{suite}:{source.format(file=files.get(suite))}"
+        try:
+            yield GameToRun(absolute_name(name), make(name), extra=True)
+        except InputError as error:
+            warn(f"{name} is left out: {error}")

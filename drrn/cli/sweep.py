@@ -13,15 +13,7 @@ from drrn.game.make import make
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import seeds_text
 from drrn.lab.experiments.results import Results, commit
-from drrn.lab.experiments.sweep import (
-    OWN_OPTIONS,
-    Scored,
-    Sweep,
-    changes_text,
-    read_grid,
-    scored,
-    value_text,
-)
+from drrn.lab.experiments.sweep import Scored, Sweep, changes_text, read_grid, scored, value_text
 from drrn.runs.agent import torch_device
 from drrn.writing import counted
 
@@ -61,7 +53,7 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         source=options.game,
         game=game,
         grid=grid,
-        overrides=read_settings(options.set, OWN_OPTIONS),
+        overrides=read_settings(options.set),
         paper=options.paper,
         tuning=range(options.first_seed, options.first_seed + options.seeds),
         report=range(options.first_report_seed, options.first_report_seed + options.report_seeds),
@@ -93,12 +85,8 @@ def _print_table(sweep: Sweep, scores: list[Scored], options: argparse.Namespace
 
 def _print_best(sweep: Sweep, best: Scored, report: list[Scored]) -> None:
     print(f"\nbest: {changes_text(best.changes)}")
-    print(f"  {seeds_text(sweep.tuning)}, used for the choice: {_score(best)}")
+    print(f"  {seeds_text(sweep.tuning)}, used for the choice: {best}")
     for each in sorted(report, key=lambda each: each.changes == ()):
         which = "not used for the choice" if each.changes else "the unchanged recipe"
-        print(f"  {seeds_text(sweep.report)}, {which}: {_score(each)}")
+        print(f"  {seeds_text(sweep.report)}, {which}: {each}")
     print(f"settings of the best: {sweep.root / 'best.json'}")
-
-
-def _score(scores: Scored) -> str:
-    return f"{scores.mean:.2f} ± {scores.deviation:.2f}"

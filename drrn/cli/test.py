@@ -104,12 +104,10 @@ def _print_for_github(document: Document, findings: Findings) -> None:
 def _write_paths(findings: Findings, folder: Path) -> int:
     """Write a file for each path; return their number."""
     folder.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for name, why, path in _paths(findings):
-        if path is not None:
-            count += 1
-            write_path(path, folder / f"{count:02}-{slug(name)[:50]}.json", findings.name, why)
-    return count
+    paths = [(name, why, path) for name, why, path in _paths(findings) if path is not None]
+    for number, (name, why, path) in enumerate(paths, 1):
+        write_path(path, folder / f"{number:02}-{slug(name)[:50]}.json", findings.name, why)
+    return len(paths)
 
 
 def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:

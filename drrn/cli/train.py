@@ -19,7 +19,7 @@ from drrn.game.contract import Game, title_of
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
-from drrn.runs.scores import ReferenceScores, Round, RoundScores, Row, rounds_of
+from drrn.runs.scores import ReferenceScores, Round, Row
 from drrn.runs.storage import CONFIG, CURVE, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
@@ -119,14 +119,12 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
             print(_reference_text(settings.replicas, scores), flush=True)
             rounds = terminal.tracked(rounds, settings.rounds, "training", trainer.round)
         for finished in rounds:
-            rows = trainer.rows[-settings.replicas :]
-            (last,) = rounds_of(rows, settings.episodes_per_round)
             if options.json:
-                _print_json(run, finished, last)
+                _print_json(run, finished)
             else:
-                print(_round_text(finished, last, settings.rounds), flush=True)
+                print(_round_text(finished, settings.rounds), flush=True)
             if log:
-                log(rows)
+                log(finished.replicas)
         _finish(run, trainer, scores, output=sys.stderr if options.json else sys.stdout)
     except KeyboardInterrupt:
         command = f"drrn train --resume {shlex.quote(str(run.folder))}"
@@ -169,11 +167,11 @@ def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
 
     def log(rows: list[Row]) -> None:
         for row in rows:
-            for column, cell in row.items():
+            for column, value in row.items():
                 policy, _, measure = column.partition("_")
                 if measure in TENSORBOARD_TAGS:
                     tag = f"{TENSORBOARD_TAGS[measure]}/{policy}/replica {row['replica']}"
-                    writer.add_scalar(tag, float(cell), int(row["round"]))
+                    writer.add_scalar(tag, value, row["round"])
         writer.flush()
 
     if is_new:
@@ -196,9 +194,9 @@ def _score(name: str, final_reward: float, total: float | None) -> str:
     return text if total is None else f"{text} (return {total:.2f})"
 
 
-def _round_text(finished: Round, scores: RoundScores, rounds: int) -> str:
-    mean = scores.mean
-    sd = scores.sd("softmax_final_reward")
+def _round_text(finished: Round, rounds: int) -> str:
+    mean = finished.mean
+    sd = finished.sd("softmax_final_reward")
     speed = finished.transitions / max(finished.learning_seconds, 1e-9)
     text = (
         f"round {finished.number:>3}/{rounds}  "
@@ -206,14 +204,14 @@ def _round_text(finished: Round, scores: RoundScores, rounds: int) -> str:
         f"greedy {mean('greedy_final_reward'):6.2f}  "
         f"best {mean('best_final_reward'):6.2f}  {speed:>9,.0f} transitions/s"
     )
-    if scores.pays_on_the_way:
-        returns = f"softmax {mean('softmax_return'):.2f} ± {scores.sd('softmax_return'):.2f}"
+    if finished.pays_on_the_way:
+        returns = f"softmax {mean('softmax_return'):.2f} ± {finished.sd('softmax_return'):.2f}"
         text += f"  returns: {returns}  best {mean('best_return'):.2f}"
     return text
 
 
-def _print_json(run: Run, finished: Round, scores: RoundScores) -> None:
+def _print_json(run: Run, finished: Round) -> None:
     """Print a round as a line of JSON: its entry in metrics.jsonl, and what it took."""
     seconds = round(finished.learning_seconds, 3)
     cost = {"transitions": finished.transitions, "learning_seconds": seconds}
-    terminal.print_json({"run": str(run.folder), **scores.as_json(), **cost})
+    terminal.print_json({"run": str(run.folder), **finished.as_json(), **cost})

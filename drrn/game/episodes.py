@@ -12,7 +12,7 @@ from typing import Any
 from drrn.game.contract import Game, Observation, checked, ending_of, is_stopped, step_limit_of
 from drrn.game.make import as_game
 
-# Returns the index of an action. A policy with memory also has begin(), called before an episode.
+# Returns the index of an action. A policy with memory also has begin(), which `episode` calls.
 Policy = Callable[[Observation], int]
 
 
@@ -44,6 +44,11 @@ class Summary:
     mean_steps: float
     endings: dict[str, int]  # number of episodes for each ending, most frequent first
 
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of episodes with each ending."""
+        return {name: count / self.episodes for name, count in self.endings.items()}
+
 
 def random_policy(seed: int) -> Policy:
     """Return a policy that takes each action with the same probability."""
@@ -63,7 +68,8 @@ def episode(
 
     Args:
         game: The game to play.
-        policy: Maps an observation to the index of an action.
+        policy: Maps an observation to the index of an action. If it has a method `begin()`, that
+            is called first.
         seed: Passed to `game.reset`; None continues the game's random generator.
         opening: The page that the game already shows; if given, the game is not reset.
         max_steps: Truncates the episode (default: the game's step limit).
@@ -71,6 +77,9 @@ def episode(
     Yields:
         A `Step` for each page. The episode is truncated if the last page has actions.
     """
+    begin = getattr(policy, "begin", None)
+    if begin is not None:
+        begin()
     limit = step_limit_of(game) if max_steps is None else max_steps
     page = checked(game, game.reset(seed)) if opening is None else opening
     yield Step(page)
@@ -87,8 +96,7 @@ def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterat
 
     Args:
         game: A name, a path or a game.
-        policy: Maps an observation to the index of an action. If it has a method `begin()`, that
-            is called before each episode.
+        policy: Maps an observation to the index of an action.
         episodes: How many to play.
         seed: Determines all episodes.
 
@@ -97,10 +105,7 @@ def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterat
         ...     print(outcome.ending, outcome.total)
     """
     game = as_game(game)
-    begin = getattr(policy, "begin", None)
     for number in range(episodes):
-        if begin is not None:
-            begin()
         yield outcome_of(game, episode(game, policy, seed if number == 0 else None))
 
 

@@ -98,18 +98,16 @@ class GymnasiumGame:
     def _check_parts(self, answer: Any, parts: int, method: str) -> Any:
         if isinstance(answer, tuple) and len(answer) == parts:
             return answer
-        raise InputError(
-            f"{self.name}: {method} must return {parts} values, as in Gymnasium since 0.26"
-        )
+        rule = f"{method} must return {parts} values, as in Gymnasium since 0.26"
+        raise InputError(f"{self.name}: {rule}")
 
     def _observation(
         self, text: Any, info: Mapping[str, Any], reward: float, *, ended: bool
     ) -> Observation:
         if not isinstance(text, str):
-            raise InputError(
-                f"{self.name}: an observation is a {type(text).__name__}, not a str; wrap the "
-                "environment in a gymnasium.ObservationWrapper that returns text"
-            )
+            cause = f"an observation is a {type(text).__name__}, not a str"
+            cure = "wrap the environment in a gymnasium.ObservationWrapper that returns text"
+            raise InputError(f"{self.name}: {cause}; {cure}")
         actions, numbers = ((), ()) if ended else self._available(info)
         if actions or not self.stopped:  # a truncated episode has not ended: it keeps its actions
             self._actions = actions
@@ -122,10 +120,8 @@ class GymnasiumGame:
         fixed = self._fixed
         if not fixed:
             if COMMANDS not in info and not self.stopped:
-                raise InputError(
-                    f'{self.name}: the environment has no info["{COMMANDS}"]; pass its actions, '
-                    'GymnasiumGame(env, actions=["…", "…"])'
-                )
+                cure = 'pass its actions, GymnasiumGame(env, actions=["…", "…"])'
+                raise InputError(f'{self.name}: the environment has no info["{COMMANDS}"]; {cure}')
             return commands, range(len(commands))
         mask = info.get("action_mask")
         numbers: Sequence[int] = range(len(fixed))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,17 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @staticmethod
+    def join(parts: Sequence[Steps]) -> Steps:
+        """Return the episodes of one or more parts, one part after the other."""
+        columns = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("states", "taken", "probabilities", "rewards", "last", "end_states")
+        }
+        actions = reduce(Menus.joined, [part.actions for part in parts])
+        end_actions = reduce(Menus.joined, [part.end_actions for part in parts])
+        return Steps(actions=actions, end_actions=end_actions, **columns)
 
     @cached_property
     def best_return(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,10 @@ class Memory:
         """Add episodes."""
         self.episodes.append(steps)
 
+    def joined(self) -> Steps:
+        """Return all episodes of the round, as one `Steps`."""
+        return Steps.join(self.episodes)
+
     def clear(self) -> None:
         self.episodes.clear()
 
@@ -60,19 +65,50 @@ class Memory:
         self.clear()
 
 
+@dataclass(frozen=True)
+class StepBatch:
+    """Steps of all replicas as one batch, for `Learner.fit_batch`; padding has the weight 0."""
+
+    pages: Pages  # states [1, R, B] and actions [1, R, B, A]
+    taken: Ids  # [R, B]
+    rewards: NDArray[np.float32]  # [R, B]
+    weights: NDArray[np.float32]  # [R, B]
+
+    @staticmethod
+    def of(played: Sequence[Steps], rows: Sequence[Ids] | None = None) -> StepBatch:
+        """Return the steps of each replica, or those at some indices of each."""
+        if rows is None:
+            rows = [np.arange(len(steps)) for steps in played]
+        size = max(map(len, rows))
+        shape = (len(rows), size)
+        widest = max(steps.actions.widest for steps in played)
+        states = np.full(shape, -1, np.int64)
+        actions = np.full((*shape, widest), -1, np.int64)
+        taken = np.zeros(shape, np.int64)
+        rewards = np.zeros(shape, np.float32)
+        weights = np.zeros(shape, np.float32)
+        for replica, (steps, index) in enumerate(zip(played, rows, strict=True)):
+            filled = (replica, slice(len(index)))
+            states[filled] = steps.states[index]
+            actions[filled] = steps.actions[index].padded(widest)
+            taken[filled] = steps.taken[index]
+            rewards[filled] = steps.rewards[index]
+            weights[filled] = 1.0
+        return StepBatch(Pages(states[None], actions[None]), taken, rewards, weights)
+
+
 class Learner:
     """Updates the weights of a model. A subclass writes `learn`; everything else has a default.
 
     `drrn train GAME --learner module:Class` builds it as `Class(model, settings)`.
 
-    Example, for one replica:
+    Example:
         class RewardLearner(Learner):
             def learn(self, generators):
-                (steps,) = self.memories[0].episodes
-                pages = Pages(steps.states[None, None], steps.actions.padded()[None, None])
-                targets = steps.rewards[None].astype(np.float32)
-                self.fit_batch(pages, steps.taken[None], targets)
-                return len(steps)
+                played = [memory.joined() for memory in self.memories]
+                batch = StepBatch.of(played)
+                self.fit_batch(batch.pages, batch.taken, batch.rewards, batch.weights)
+                return sum(map(len, played))
     """
 
     learns_online = False  # whether `learn_once` exists
@@ -94,10 +130,9 @@ class Learner:
             trained: The model whose weights move, if not the one that plays.
         """
         if settings.run.form == "online" and not self.learns_online:
-            raise InputError(
-                f"learner {settings.learner.name} needs whole episodes, but form online has none: "
-                "leave out form online, or choose the learner q-learning"
-            )
+            cause = "needs whole episodes, but form online has none"
+            cure = "leave out form online, or choose the learner q-learning"
+            raise InputError(f"learner {settings.learner.name} {cause}: {cure}")
         self.model = model
         self.settings = settings
         self.memories = [memory() for _ in model.seeds]
@@ -110,7 +145,7 @@ class Learner:
         Args:
             generators: The random generator of each replica.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method learn(generators)")
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """Update the given replicas once, after a step (form online); return like `learn`."""

@@ -24,7 +24,6 @@ def build_learner(model: Model, settings: Settings) -> Learner:
     learner = build(model, settings)
     if not isinstance(learner, Learner):
         base = "drrn.learning.learner.Learner"
-        raise InputError(
-            f'learner "{name}" must be a subclass of {base}, or a function that returns one'
-        )
+        rule = f"must be a subclass of {base}, or a function that returns one"
+        raise InputError(f'learner "{name}" {rule}')
     return learner

@@ -81,10 +81,8 @@ class CompiledRollouts(Rollouts):
             InputError: The policy depends on the earlier pages of an episode.
         """
         if policy[1] is not None:
-            raise InputError(
-                "this policy depends on the earlier pages of an episode: its score can only be "
-                "estimated by playing"
-            )
+            cause = "this policy depends on the earlier pages of an episode"
+            raise InputError(f"{cause}: its score can only be estimated by playing")
         return [first for first, _ in self.tables(policy)]
 
     def tables(self, policy: Policy) -> list[tuple[Floats, Floats | None]]:

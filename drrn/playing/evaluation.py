@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.game.episodes import Summary, mean_and_sd, summarise
+from drrn.game.episodes import Summary, summarise
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.settings import POLICIES
 
@@ -25,18 +25,14 @@ class Evaluation:
 
     @property
     def measures(self) -> dict[str, float]:
-        """The means over the episodes, by name."""
+        """The means by name; `stopped` is the share of episodes that the step limit truncated."""
+        summary = self.summary
         return {
-            "final_reward": self.summary.mean_final_reward,
-            "return": self.summary.mean_return,
-            "steps": self.summary.mean_steps,
-            "stopped": self.stopped,
+            "final_reward": summary.mean_final_reward,
+            "return": summary.mean_return,
+            "steps": summary.mean_steps,
+            "stopped": 1 - sum(summary.endings.values()) / summary.episodes,
         }
-
-    @property
-    def stopped(self) -> float:
-        """The share of episodes that the step limit truncated."""
-        return 1 - sum(self.summary.endings.values()) / self.summary.episodes
 
 
 def evaluate(
@@ -65,16 +61,3 @@ def evaluate(
         for replica, played in enumerate(rollouts.play(episodes, policy, generators)):
             evaluations.append(Evaluation(replica, number, name, summarise(played)))
     return evaluations
-
-
-def mean_and_deviation(
-    evaluations: Sequence[Evaluation], policy: str, measure: str = "mean_final_reward"
-) -> tuple[float, float]:
-    """Return the mean and standard deviation of a measure of `Summary` over replicas."""
-    scores = [getattr(e.summary, measure) for e in evaluations if e.policy == policy]
-    return mean_and_sd(scores)
-
-
-def pays_on_the_way(evaluations: Sequence[Evaluation]) -> bool:
-    """Return whether returns differ from final rewards, so that both are worth showing."""
-    return any(abs(e.summary.mean_return - e.summary.mean_final_reward) > 1e-9 for e in evaluations)

@@ -79,10 +79,8 @@ class LocalLanes:
         """Check that a game is new: one that another lane plays would mix their episodes."""
         if game is self.game or any(game is each for each in self._opened):
             source = "another()" if self.copies_itself or not self.spec else self.spec.source
-            raise InputError(
-                f"{self.game.name}: {source} must give a new game each time, and gave the same one "
-                "twice"
-            )
+            cause = f"{source} must give a new game each time, and gave the same one twice"
+            raise InputError(f"{self.game.name}: {cause}")
         self._opened.append(game)
         return game
 
@@ -150,9 +148,8 @@ def _answer(service: Service, question: int) -> Any:
         if error.reason == "raised":
             raise RuntimeError(f"the game failed in a worker process:\n{error.details}") from error
         code = service.process.returncode
-        raise InputError(
-            f"a process that steps the game died (exit code {code}); does it have enough memory?"
-        ) from error
+        cause = f"a process that steps the game died (exit code {code})"
+        raise InputError(f"{cause}; does it have enough memory?") from error
 
 
 Lanes = LocalLanes | PooledLanes
@@ -163,9 +160,8 @@ def lanes_of(game: Game, spec: GameSpec | None, workers: int) -> Lanes:
     if workers == 1:
         return LocalLanes(game, spec)
     if spec is None:
-        raise InputError(
-            f"{game.name}: workers open the game by its name: give it as a name or module:factory"
-        )
+        cause = "workers open the game by its name"
+        raise InputError(f"{game.name}: {cause}: give it as a name or module:factory")
     if spec.source.startswith("__main__:"):
         raise InputError(f"{spec.source}: workers cannot import it: put the game into a module")
     return PooledLanes(spec, workers)

@@ -38,6 +38,7 @@ from drrn.text import Store
 from drrn.vectors import open_sentences, open_vectors
 
 Q = NDArray[np.float32]
+BATCH = 64  # pages that are rated at once
 
 
 class Agent:
@@ -85,9 +86,8 @@ class Agent:
         Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
-        model = build_model(
-            settings.model.name, shape, store, settings.run.seeds, torch_device(device)
-        )
+        seeds = settings.run.seeds
+        model = build_model(settings.model.name, shape, store, seeds, torch_device(device))
         path = folder / WEIGHTS
         arrays, metadata = storage.load_tensors(path)
         storage.check_finite(path, arrays)
@@ -104,20 +104,28 @@ class Agent:
         """
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the text "{actions[:60]}"')
-        store = self.model.store.scratch()
-        pages = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
-        q: Q = self.model.q(pages, store)[:, 0, : len(actions)].cpu().numpy()
-        return q / self.scales
+        q: Q = self.q([Observation(state, tuple(actions))])[:, 0]
+        return q
+
+    def q(self, pages: Sequence[Observation]) -> Q:
+        """Return Q of all replicas, [R, pages, A], for pages with the same number of actions."""
+        batches = []
+        for first in range(0, len(pages), BATCH):
+            store = self.model.store.scratch()
+            rows = [store.page(page.text, page.actions) for page in pages[first : first + BATCH]]
+            q = self.model.q(pages_of([rows] * len(self.model.seeds)), store)
+            batches.append(q[:, :, : len(pages[0].actions)].cpu().numpy())
+        values: NDArray[Any] = np.concatenate(batches, axis=1) / self.scales[:, :, None]
+        return values
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """Return the action that the agent chooses.
 
         Each call is independent; use `policy` for an agent that remembers the episode.
         """
-        if policy not in self._players:
-            self._players[policy] = self.policy(policy)
-        self._players[policy].begin()
-        return self._players[policy].act(text, actions)
+        player = self._players.setdefault(policy, self.policy(policy))
+        player.begin()
+        return player.act(text, actions)
 
     def save(self, folder: str | Path) -> None:
         """Save the agent to a new folder, from which `drrn.load` loads it.
@@ -126,7 +134,7 @@ class Agent:
         """
         if self.config is None:
             raise InputError("this agent has no run; save it by trainer.save(folder)")
-        config = json.dumps(self.config(), indent=2).encode()
+        config = storage.json_bytes(self.config())
         Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 
     def files(self) -> dict[str, bytes]:
@@ -142,10 +150,8 @@ class Agent:
         if self.settings.exploration.alpha_relative:
             vocabulary["reward_scales"] = self.scales[:, 0].tolist()
         game = {"game": self.config()["game"]["sha256"]}
-        return {
-            WORDS: json.dumps(vocabulary, ensure_ascii=False).encode(),
-            WEIGHTS: storage.tensor_bytes(self.model.state(), game),
-        }
+        words = json.dumps(vocabulary, ensure_ascii=False).encode()
+        return {WORDS: words, WEIGHTS: storage.tensor_bytes(self.model.state(), game)}
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """Return a policy for `drrn.play_episodes`.
@@ -163,7 +169,6 @@ class Agent:
         *,
         policies: Sequence[str] = POLICIES,
         episodes: int = 1000,
-        number: int = 0,
         workers: int = 1,
         spec: GameSpec | None = None,
     ) -> list[Evaluation]:
@@ -173,24 +178,20 @@ class Agent:
             game: A name, a path or an object, as for `drrn.trainer`.
             policies: Any of "softmax", "greedy" and "best".
             episodes: Episodes of each replica, by each policy.
-            number: Number of the round; selects the random draws.
             workers: Processes that step a game which cannot be compiled.
             spec: Opens the game in other processes, if `game` is an object.
         """
         opened, own_spec = open_game(game)
         spec = spec or own_spec
-        history = self.settings.run.history
-        opened = with_history(opened, history)
+        run = self.settings.run
+        opened = with_history(opened, run.history)
         rollouts: Rollouts
         if compiled := compiled_or_none(opened, self.settings):
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
-            lanes = lanes_of(opened, replace(spec, history=history) if spec else None, workers)
+            lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
             rollouts = SteppedRollouts(opened, self.model, lanes)
-        settings = self.settings
-        return evaluate(
-            rollouts, policies, settings.exploration.alpha, episodes, settings.run.seeds, number
-        )
+        return evaluate(rollouts, policies, self.settings.exploration.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
         """Return the compiled game and the exact expected score of each replica.
@@ -200,9 +201,8 @@ class Agent:
         """
         game = with_history(as_game(game), self.settings.run.history)
         if self.model.sees_menu:
-            raise InputError(
-                "this model depends on the order of the actions, so its score can only be sampled"
-            )
+            cause = "this model depends on the order of the actions"
+            raise InputError(f"{cause}, so its score can only be sampled")
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
         probabilities = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
         limit = step_limit_of(game)
@@ -246,34 +246,27 @@ class Player:
         """Return the action that it chooses; call `begin` before each episode."""
         menu = () if isinstance(actions, str) else tuple(actions)
         if not menu or not all(isinstance(each, str) for each in (text, *menu)):
-            raise InputError(
-                "act takes a text and a list of one or more actions, "
-                f"not {text!r:.40} and {actions!r:.60}"
-            )
+            given = f"{text!r:.40} and {actions!r:.60}"
+            raise InputError(f"act takes a text and a list of one or more actions, not {given}")
         return str(menu[self(Observation(text, menu))])
 
-    def thinks(
-        self, observation: Observation, *, seen: bool | None = None
-    ) -> tuple[Q, Probabilities]:
-        """Return Q and the probability of each action.
-
-        `seen`: whether the episode has shown the page before (default: as this player played).
-        """
+    def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:
+        """Return Q and the probability of each action."""
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
-        is_repeated = self.has_seen(observation) if seen is None else seen
-        mean = q.mean(axis=0) if self.replica is None else q[self.replica]
-        return mean, self.probabilities(q, is_repeated)
+        return self._of_replicas(q), self.probabilities(q, self.has_seen(observation))
 
     def probabilities(self, q: Q, is_repeated: bool) -> Probabilities:
         """Return the probability of each action, from Q of all replicas, [R, A]."""
-        scaled = q * self.agent.scales  # α belongs to the units of learning
-        scaled = scaled.mean(axis=0) if self.replica is None else scaled[self.replica]
+        scaled = self._of_replicas(q * self.agent.scales)  # α belongs to the units of learning
         page = Pages(np.zeros(1, np.int64), np.arange(len(scaled))[None])
         repeated = np.array([is_repeated])
-        policy = self.policy
-        row: Probabilities
-        row = probabilities_of(policy, self.replica or 0, scaled[None], page, repeated)[0]
+        rows = probabilities_of(self.policy, self.replica or 0, scaled[None], page, repeated)
+        row: Probabilities = rows[0]
         return row
+
+    def _of_replicas(self, q: Q) -> Q:
+        values: Q = q.mean(axis=0) if self.replica is None else q[self.replica]
+        return values
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
@@ -321,9 +314,8 @@ def _load_vocabulary(folder: Path, settings: Settings) -> tuple[Store, list[floa
     vocabulary = storage.read_json(path, f"{folder}: the run has not finished a round yet")
     scales = None
     try:
-        store = Store.of_words(
-            vocabulary["states"], vocabulary["actions"], shared=settings.model.shared
-        )
+        words = (vocabulary["states"], vocabulary["actions"])
+        store = Store.of_words(*words, shared=settings.model.shared)
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():
                 texts.restore_keys(vocabulary["text_keys"][side])

@@ -22,25 +22,19 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
-from drrn.settings import Settings, recipe, settings_for
+from drrn.settings import Flat, Settings, recipe, settings_for
 from drrn.vectors import open_vectors
 from drrn.version import __version__
 
 MODULE_SETTINGS = (*registry.GROUPS, "action_encoder", "sentences")  # may be `module:name`
 GAME_SOURCE = "game"  # so may the game
 # The types of the values in config.json.
-TEXT = (str,)
 NAME = (str, type(None))
-RUN_TYPES = {
-    "folder": NAME,
-    "recipe": NAME,
-    "most_actions": (int,),
-    "vectors": (dict, type(None)),
-    "versions": (dict,),
-}
+RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
+RUN_TYPES |= {"vectors": (dict, type(None)), "versions": (dict,)}
 GAME_TYPES = {
     **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
-    **dict.fromkeys(("title", "sha256"), TEXT),
+    **dict.fromkeys(("title", "sha256"), (str,)),
     **dict.fromkeys(("lenient", "shuffle", "outside", "by_name"), (bool,)),
     "paraphrased": (bool, str),
     "history": (int,),
@@ -67,11 +61,7 @@ def recommended_settings(game: Game) -> dict[str, Any]:
 
 
 def settings_for_game(
-    game: Game,
-    given: Mapping[str, Any],
-    *,
-    paper: bool = False,
-    base: Mapping[str, Any] | None = None,
+    game: Game, given: Flat, *, paper: bool = False, base: Flat | None = None
 ) -> Settings:
     """Return the settings of a new run.
 
@@ -89,25 +79,17 @@ def settings_for_game(
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that affect results."""
-    return {
-        "drrn": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": metadata.version("torch"),
-    }
+    packages = {"numpy": np.__version__, "torch": metadata.version("torch")}
+    return {"drrn": __version__, "python": platform.python_version(), **packages}
 
 
 def game_entry(game: Game, spec: GameSpec | None) -> dict[str, Any]:
     """Return the game's entry in config.json; a game given as an object has no source."""
     opened_by = spec or spec_of(game)
     missing = {"source": None, "lenient": False, "encoding": None}
-    return {
-        **(asdict(opened_by) if opened_by else missing),
-        "by_name": spec is not None,
-        "title": title_of(game),
-        "sha256": fingerprint_of(game),
-        **sources_of(game),
-    }
+    entry = asdict(opened_by) if opened_by else missing
+    entry |= {"by_name": spec is not None, "title": title_of(game), "sha256": fingerprint_of(game)}
+    return {**entry, **sources_of(game)}
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -136,10 +118,9 @@ def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
     """Return the spec that opens the game of a run again."""
     entry = config["game"]
     if entry["source"] is None:
-        raise InputError(
-            f'{folder}: its game "{entry["title"]}" was given as an object, and no name opens it; '
-            "resume it in Python by drrn.resume(run, game), or evaluate it with another --game"
-        )
+        cause = f'its game "{entry["title"]}" was given as an object, and no name opens it'
+        cure = "resume it in Python by drrn.resume(run, game), or evaluate it with another --game"
+        raise InputError(f"{folder}: {cause}; {cure}")
     return GameSpec(**{f.name: entry[f.name] for f in fields(GameSpec) if f.name in entry})
 
 
@@ -150,15 +131,12 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     if not entry or not path:
         return
     if not Path(path).exists():
-        raise InputError(
-            f"{path}: the run {folder} needs this file of word vectors, and it does not exist; "
-            f'restore it, or correct "vectors" in {folder / CONFIG}'
-        )
+        cause = f"the run {folder} needs this file of word vectors, and it does not exist"
+        cure = f'restore it, or correct "vectors" in {folder / CONFIG}'
+        raise InputError(f"{path}: {cause}; {cure}")
     if open_vectors(path).digest != entry.get("sha256"):
-        raise InputError(
-            f"{path}: not the word vectors that the run {folder} was started with; "
-            "restore that file, or start a new run"
-        )
+        cause = f"not the word vectors that the run {folder} was started with"
+        raise InputError(f"{path}: {cause}; restore that file, or start a new run")
 
 
 def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
@@ -179,17 +157,13 @@ def modules_in(config: Mapping[str, Any]) -> dict[str, str]:
     return {kind: str(names[kind]) for kind in kinds if registry.is_object(str(names.get(kind)))}
 
 
-def _refuse_modules_inside(
-    folder: Path, modules: Mapping[str, str], started_in: str | None
-) -> None:
-    path = [*sys.path, str(Path.cwd()), *([started_in] if isinstance(started_in, str) else [])]
+def _refuse_modules_inside(folder: Path, modules: Flat, started_in: str | None) -> None:
+    path = [*sys.path, str(Path.cwd()), *([started_in] if started_in else [])]
     for kind, name in modules.items():
         if any(_is_module_inside(folder, name.split(":")[0], entry) for entry in path):
-            raise InputError(
-                f"{folder}: its {kind}, {name}, is a module in the run's own folder, whose code is "
-                "never executed; if you trust it, move it to another folder and add that to "
-                "PYTHONPATH"
-            )
+            cause = "is a module in the run's own folder, whose code is never executed"
+            cure = "if you trust it, move it to another folder and add that to PYTHONPATH"
+            raise InputError(f"{folder}: its {kind}, {name}, {cause}; {cure}")
 
 
 def _is_module_inside(folder: Path, module: str, entry: str) -> bool:

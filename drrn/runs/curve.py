@@ -25,16 +25,11 @@ def draw_run(
     measures = {"final_reward": "", "return": ", return"}
     if not any(each.pays_on_the_way for each in rounds):
         measures.pop("return")
-    curves = [
-        (f"policy {policy}{measures[measure]}", rounds, f"{policy}_{measure}")
-        for measure, policy in itertools.product(measures, ("softmax", "best"))
-    ]
-    references = {
-        "random play": scores.random,
-        "best possible": scores.best,
-        "random play, return": scores.random_return,
-        "best return": scores.best_return,
-    }
+    curves = []
+    for measure, policy in itertools.product(measures, ("softmax", "best")):
+        curves.append((f"policy {policy}{measures[measure]}", rounds, f"{policy}_{measure}"))
+    references = {"random play": scores.random, "best possible": scores.best}
+    references |= {"random play, return": scores.random_return, "best return": scores.best_return}
     draw_curves(curves, references, "mean final reward", title, [path])
 
 

@@ -6,7 +6,6 @@ Only the files of a run are uploaded and downloaded, and none of them is execute
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -63,7 +62,7 @@ def _stage(run: Run, staged: Path, *, checkpoint: bool) -> None:
         names.append(CHECKPOINT)
     run.check(CONFIG, *names)
     _remove_folders(config)
-    files = {CONFIG: json.dumps(config, indent=2).encode()}
+    files = {CONFIG: storage.json_bytes(config)}
     files |= {name: storage.read_bytes(run.folder / name) for name in names}
     storage.replace_files(staged, files)
     card = storage.read_bytes(run.folder / CARD) if run.has(CARD) else run.card()
@@ -122,12 +121,11 @@ def _check_download(repository: str, folder: Path, *, modules: bool) -> None:
         raise InputError(str(error).replace(str(folder), repository)) from error
     names = modules_in(config)
     if names and not modules:
-        raise InputError(
-            f"{repository}: the run names Python modules ({', '.join(names.values())}), which "
-            "loading it imports from your machine; if you trust them, add --modules"
-        )
+        cause = f"the run names Python modules ({', '.join(names.values())})"
+        where = "which loading it imports from your machine"
+        raise InputError(f"{repository}: {cause}, {where}; if you trust them, add --modules")
     _remove_folders(config)
-    storage.replace_files(folder, {CONFIG: json.dumps(config, indent=2).encode()})
+    storage.replace_files(folder, {CONFIG: storage.json_bytes(config)})
 
 
 def _remove_folders(config: dict[str, Any]) -> None:

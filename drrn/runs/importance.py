@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from drrn.game.contract import Observation
-from drrn.playing.stepped_rollouts import pages_of
-from drrn.runs.agent import Agent
 from drrn.writing import UNSPACED, visible
 
 # A character of a script without spaces, or a run of letters and digits, like `text.words`.
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:['’](?:(?![{UNSPACED}])[^\W_])+)*")
 MAX_WORDS = 400  # of a text
-BATCH = 64  # pages that the agent rates at once
 
 Span = tuple[int, int]
-
-
-def q_of_pages(agent: Agent, pages: Sequence[tuple[str, tuple[str, ...]]]) -> NDArray[Any]:
-    """Return Q of all replicas, [R, pages, A], for pages with the same number of actions."""
-    batches = []
-    for first in range(0, len(pages), BATCH):
-        store = agent.model.store.scratch()
-        rows = [store.page(text, actions) for text, actions in pages[first : first + BATCH]]
-        q = agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)
-        batches.append(q[:, :, : len(pages[0][1])].cpu().numpy())
-    values: NDArray[Any] = np.concatenate(batches, axis=1) / agent.scales[:, :, None]
-    return values
 
 
 def word_pages(page: Observation) -> list[Observation]:

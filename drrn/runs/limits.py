@@ -27,26 +27,30 @@ SIZES = (
     "hidden layers action_hidden embedding most_actions replicas batch_size episodes_per_round "
     "evaluation_episodes workers"
 ).split()
+SATURATION = (
+    'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units are saturated and '
+    "do not learn; %s"
+)
+NO_WORDS = (
+    "%s: its %s have no letters or digits, so the model cannot distinguish them (the model table "
+    "can)"
+)
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
-def check_memory(
-    settings: Settings, store: Store | None = None, available: int | None = None
-) -> None:
+def check_memory(settings: Settings, store: Store | None = None) -> None:
     """Raise an `InputError` if weights, batches and episodes do not fit in memory."""
     words = sum(len(side.vocabulary) for side in store.sides.values()) if store else 0
     needed = memory_needed(settings, words)
-    memory = available or _memory()
+    memory = _memory()
     if needed <= memory:
         return
     sizes = settings.flat()
     usual = PAPER.flat()
     large = [name for name in SIZES if (sizes[name] or 0) > (usual[name] or 0)]
     causes = ", ".join(f"{name} {sizes[name]}" for name in large) or f"{words:,} words"
-    raise InputError(
-        f"{causes}: needs about {_size(needed)} of memory, and this machine has {_size(memory)}; "
-        "choose smaller sizes"
-    )
+    sizes_text = f"{_size(needed)} of memory, and this machine has {_size(memory)}"
+    raise InputError(f"{causes}: needs about {sizes_text}; choose smaller sizes")
 
 
 def memory_needed(settings: Settings, words: int) -> int:
@@ -78,23 +82,14 @@ class Divergence:
         """Raise an `InputError` for weights that are not finite; warn once of saturated units."""
         for name, array in weights.items():
             if not np.isfinite(array).all():
-                raise InputError(
-                    f'learning diverged in round {number}: weights "{name}" contain NaN or '
-                    f"infinity; {self.remedy}"
-                )
+                what = f'weights "{name}" contain NaN or infinity'
+                raise InputError(f"learning diverged in round {number}: {what}; {self.remedy}")
             if not self.warns or not name.startswith("weight ") or not array.size:
                 continue
             median = float(np.median(np.abs(array)))
             if median > SATURATED:
                 self.warns = False
-                log.warning(
-                    'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units '
-                    "are saturated and do not learn; %s",
-                    number,
-                    name.removeprefix("weight "),
-                    median,
-                    self.remedy,
-                )
+                log.warning(SATURATION, number, name[len("weight ") :], median, self.remedy)
 
 
 def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
@@ -102,12 +97,7 @@ def warn_about_missing_words(name: str, store: Store, settings: Settings) -> Non
     sides = (("pages", store.states), ("actions", store.actions))
     for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
         if not len(texts.vocabulary) and encoder != "sentence" and settings.model.name != "table":
-            log.warning(
-                "%s: its %s have no letters or digits, so the model cannot distinguish them "
-                "(the model table can)",
-                name,
-                side,
-            )
+            log.warning(NO_WORDS, name, side)
 
 
 def _memory() -> int:

@@ -101,7 +101,7 @@ class Run:
         """
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
-        files = {CONFIG: _json_bytes(trainer.config()), ROWS: scores.csv_bytes([])}
+        files = {CONFIG: storage.json_bytes(trainer.config()), ROWS: scores.csv_bytes([])}
         run.create_files(files, remedy)
         return run
 
@@ -121,9 +121,8 @@ class Run:
         """Return every run in a folder and its subfolders, the last written first."""
         folder = Path(folder)
         if not folder.is_dir():
-            raise InputError(
-                f"{folder}: no such folder; drrn train writes its runs to runs/, or to --out"
-            )
+            cure = "drrn train writes its runs to runs/, or to --out"
+            raise InputError(f"{folder}: no such folder; {cure}")
         runs = [Run(path) for path in _run_folders(folder)]
         return sorted(runs, key=lambda run: (run.when(), str(run.folder)), reverse=True)
 
@@ -211,15 +210,17 @@ class Run:
         if mine["sha256"] != game["sha256"]:
             is_version = mine["title"] == game["title"]
             what = "another version of it" if is_version else f'"{mine["title"]}"'
-            raise InputError(
-                f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}; '
-                "compare runs of one game"
-            )
+            both = f'{other.folder} learned "{game["title"]}", {self.folder} learned {what}'
+            raise InputError(f"{both}; compare runs of one game")
         return difference_of(other.round(number).values(column), self.round(number).values(column))
 
     def check(self, *names: str) -> None:
         """Raise an `InputError` if a file differs from what the run wrote."""
-        storage.check_files(self.folder, names)
+        known = storage.read_hashes(self.folder)
+        for path in (self.folder / name for name in names if name in known and self.has(name)):
+            if storage.hash_of(path.name, storage.read_bytes(path)) not in known[path.name]:
+                remedy = storage.remedy(path)
+                raise InputError(f"{path}: damaged or changed since it was written; {remedy}")
 
     def when(self) -> str:
         """Return when a file of the run was last written."""
@@ -292,13 +293,9 @@ class Run:
 
     def save(self, trainer: Trainable) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
-        files = {
-            **self._new_config(trainer),
-            ROWS: scores.csv_bytes(trainer.rows),
-            CHECKPOINT: storage.checkpoint_bytes(trainer.state()),
-            **_computed_files(trainer),
-        }
-        storage.replace_files(self.folder, files)
+        files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
+        files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
+        storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
     def save_settings(self, trainer: Trainable) -> None:
         """Save changed settings of a resumed run before its next round."""
@@ -311,7 +308,7 @@ class Run:
         if reference is None:
             episodes = trainer.settings.run.evaluation_episodes
             reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
-            storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(reference))})
+            storage.replace_files(self.folder, {SCORES: storage.json_bytes(asdict(reference))})
         return reference
 
     def write_card(self) -> None:
@@ -362,7 +359,7 @@ class Run:
             done = int(trainer.round)
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
-        trainer.rows = [row for row in rows if int(row["round"]) <= done]
+        trainer.rows = [row for row in rows if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
         # the process may have been killed between the checkpoint and what is computed from it
         storage.replace_files(self.folder, _computed_files(trainer))
@@ -377,19 +374,17 @@ class Run:
             return
         if not self.has(ROWS):
             raise InputError(f"{self.folder}: an agent without its run; it can play, not resume")
-        done = max((int(row["round"]) for row in self.rows()), default=0)
+        done = max((row["round"] for row in self.rows()), default=0)
         if done > 1 or self.has(WORDS):
-            raise InputError(
-                f"{checkpoint}: missing, so the run cannot be resumed after round {done}; "
-                "start a new run"
-            )
+            cause = f"missing, so the run cannot be resumed after round {done}"
+            raise InputError(f"{checkpoint}: {cause}; start a new run")
 
     def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
         """Return config.json if the settings have changed, for example to more rounds."""
         config = trainer.config()
         if storage.read_json(self.folder / CONFIG).get("settings") == config["settings"]:
             return {}
-        return {CONFIG: _json_bytes(config)}
+        return {CONFIG: storage.json_bytes(config)}
 
 
 def difference_of(first: Sequence[float], other: Sequence[float], seed: int = 0) -> dict[str, Any]:
@@ -440,10 +435,6 @@ def _code(value: object) -> str:
 
 def _escape(text: object) -> str:
     return MARKDOWN.sub(r"\\\1", " ".join(visible(str(text)).split()))
-
-
-def _json_bytes(value: Any) -> bytes:
-    return json.dumps(value, indent=2).encode()
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import logging
 import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +33,7 @@ POLICY_COLUMNS = [f"{policy}_{measure}" for policy in POLICIES for measure in ME
 WHOLE = ("replica", "seed", "round", "episodes")  # columns of whole numbers
 COLUMNS = [*WHOLE, *POLICY_COLUMNS, "endings"]
 
-Row = dict[str, str]  # of evaluations.csv, by column
-
-
-@dataclass(frozen=True)
-class Round:
-    """A finished round of training."""
-
-    number: int  # from 1
-    evaluations: list[Evaluation]  # of each replica, by each policy
-    transitions: int  # learned from, over all replicas
-    learning_seconds: float  # playing and learning, without the evaluation
+Row = dict[str, Any]  # of evaluations.csv: values by column
 
 
 @dataclass(frozen=True)
@@ -52,9 +43,9 @@ class RoundScores:
     Columns are those of the file, such as "softmax_final_reward" or "best_return".
     """
 
-    number: int
+    number: int  # from 1
     episodes_played: int  # by each replica, since the start of the run
-    replicas: list[dict[str, Any]]  # the cells of each replica's row, by column
+    replicas: list[Row]
 
     def values(self, column: str) -> list[float]:
         """Return the value of each replica."""
@@ -81,20 +72,25 @@ class RoundScores:
         for column in POLICY_COLUMNS:
             entry[column] = round(self.mean(column), 6)
             entry[f"{column}_sd"] = round(self.sd(column), 6)
-        entry["replicas"] = [
-            {name: value for name, value in replica.items() if name != "round"}
-            for replica in self.replicas
-        ]
-        return entry
+        replicas = [dict(replica) for replica in self.replicas]
+        for replica in replicas:
+            del replica["round"]
+        return {**entry, "replicas": replicas}
+
+
+@dataclass(frozen=True)
+class Round(RoundScores):
+    """A finished round of training."""
+
+    evaluations: list[Evaluation]  # of each replica, by each policy
+    transitions: int  # learned from, over all replicas
+    learning_seconds: float  # playing and learning, without the evaluation
 
 
 def rounds_of(rows: Sequence[Row], episodes_per_round: int) -> list[RoundScores]:
     """Group the rows of evaluations.csv by round."""
-    rounds = []
-    for number, group in groupby(rows, key=lambda row: int(row["round"])):
-        replicas = [{name: _value(name, cell) for name, cell in row.items()} for row in group]
-        rounds.append(RoundScores(number, number * episodes_per_round, replicas))
-    return rounds
+    groups = itertools.groupby(rows, key=itemgetter("round"))
+    return [RoundScores(n, n * episodes_per_round, list(group)) for n, group in groups]
 
 
 def _value(column: str, cell: str) -> Any:
@@ -126,21 +122,15 @@ def is_number(value: Any) -> bool:
 
 def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[Row]:
     """Return one row for each replica: every policy's scores, and the share of each ending."""
-    rows = []
-    for replica, seed in enumerate(settings.run.seeds):
-        row: dict[str, Any] = {"replica": replica, "seed": seed}
-        for evaluation in evaluations:
-            if evaluation.replica != replica:
-                continue
-            summary = evaluation.summary
-            row |= {"round": evaluation.round, "episodes": summary.episodes}
-            for measure, value in evaluation.measures.items():
-                row[f"{evaluation.policy}_{measure}"] = round(value, 6)
-            if evaluation.policy == "softmax":
-                counts = summary.endings.items()
-                shares = {name: count / summary.episodes for name, count in counts}
-        row["endings"] = json.dumps(shares, ensure_ascii=False)
-        rows.append({name: str(value) for name, value in row.items()})
+    rows: list[Row] = [{"replica": r, "seed": seed} for r, seed in enumerate(settings.run.seeds)]
+    for each in evaluations:
+        row = rows[each.replica]
+        row |= {"round": each.round, "episodes": each.summary.episodes}
+        for measure, value in each.measures.items():
+            row[f"{each.policy}_{measure}"] = round(value, 6)
+    for each in evaluations:
+        if each.policy == "softmax":
+            rows[each.replica]["endings"] = each.summary.shares
     return rows
 
 
@@ -149,7 +139,8 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({**row, "endings": json.dumps(row["endings"], ensure_ascii=False)})
     return text.getvalue().encode()
 
 
@@ -159,32 +150,31 @@ def read_rows(path: Path) -> list[Row]:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, None)
-            rows = [(reader.line_num, row) for row in reader]
+            lines = [(reader.line_num, cells) for cells in reader]
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
     if header != COLUMNS:
         raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
-    for number, row in rows:
+    rows = []
+    for number, cells in lines:
         try:
-            if len(row) != len(COLUMNS):
-                raise ValueError(f"{len(row)} cells, but the header has {len(COLUMNS)}")
-            for name, cell in zip(COLUMNS, row, strict=True):
-                _value(name, cell)
+            if len(cells) != len(COLUMNS):
+                raise ValueError(f"{len(cells)} cells, but the header has {len(COLUMNS)}")
+            rows.append({name: _value(name, c) for name, c in zip(COLUMNS, cells, strict=True)})
         except ValueError as error:
             raise InputError(f"{path}, line {number}: {error}") from error
-    return [dict(zip(COLUMNS, row, strict=True)) for _, row in rows]
+    return rows
 
 
 def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) -> None:
     """Check that there is one row for each replica of each finished round."""
-    expected = [(str(r), str(number)) for number in range(1, rounds + 1) for r in range(replicas)]
-    if [(row["replica"], row["round"]) for row in rows] != expected:
-        raise InputError(
-            f"{path}: it has {len(rows)} rows, but checkpoint.safetensors has {rounds} rounds "
-            f"of {replicas} replicas; restore both files from a copy, or start a new run"
-        )
+    expected = list(itertools.product(range(1, rounds + 1), range(replicas)))
+    if [(row["round"], row["replica"]) for row in rows] != expected:
+        counts = f"{len(rows)} rows, but checkpoint.safetensors has {rounds} rounds"
+        cure = "restore both files from a copy, or start a new run"
+        raise InputError(f"{path}: it has {counts} of {replicas} replicas; {cure}")
 
 
 # --- reference scores

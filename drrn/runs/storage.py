@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,11 @@ def read_json(path: Path, missing: str = "") -> Any:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
 
 
+def json_bytes(value: Any) -> bytes:
+    """Return the contents of a JSON file."""
+    return json.dumps(value, indent=2).encode()
+
+
 # --- hashes
 
 
@@ -70,15 +75,6 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     for name, data in contents.items():
         write_atomically(folder / name, data)
     _write_hashes(folder, {**known, **new})
-
-
-def check_files(folder: Path, names: Iterable[str]) -> None:
-    """Raise an `InputError` if a file differs from what the run wrote."""
-    known = read_hashes(folder)
-    for name in names:
-        path = folder / name
-        if name in known and path.exists() and hash_of(name, read_bytes(path)) not in known[name]:
-            raise InputError(f"{path}: damaged or changed since it was written; {remedy(path)}")
 
 
 def remedy(path: Path) -> str:
@@ -139,11 +135,6 @@ def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> b
     return data
 
 
-def save_tensors(path: Path, arrays: Arrays, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a safetensors file atomically."""
-    write_atomically(path, tensor_bytes(arrays, metadata))
-
-
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """Read the arrays and the metadata of a safetensors file; one that is cut short is refused."""
     library = require("safetensors", "torch")
@@ -186,10 +177,9 @@ def load_checkpoint(path: Path) -> State:
     except DAMAGE as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
     if edition != EDITION:
-        raise InputError(
-            f"{path}: written by another version of drrn, so the run cannot be resumed; "
-            "start a new run (its agent can still be asked and evaluated)"
-        )
+        cause = "written by another version of drrn, so the run cannot be resumed"
+        cure = "start a new run (its agent can still be asked and evaluated)"
+        raise InputError(f"{path}: {cause}; {cure}")
     return state
 
 

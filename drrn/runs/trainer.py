@@ -182,7 +182,17 @@ class Trainer:
             self._play(number, play)
             self.is_torn = True
             transitions = self.learner.learn(learn)
+            self._check_count(transitions)
         return self._finish(number, transitions, time.perf_counter() - start)
+
+    def _check_count(self, transitions: Any) -> None:
+        """Refuse what is no number, such as None from a user's learner that returns nothing."""
+        if not isinstance(transitions, (int, np.integer)):
+            name = self.settings.learner.name
+            raise InputError(
+                f"learner {name}: learn returned {transitions!r}; it must return the number of "
+                "transitions learned from"
+            )
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
@@ -225,8 +235,10 @@ class Trainer:
         self._drop_texts()
         self.round = number
         self.is_torn = False
-        self.rows += evaluation_rows(evaluations, settings)
-        return Round(number, evaluations, transitions, seconds)
+        rows = evaluation_rows(evaluations, settings)
+        self.rows += rows
+        played = number * settings.run.episodes_per_round
+        return Round(number, played, rows, evaluations, transitions, seconds)
 
     def _drop_texts(self) -> None:
         """Drop texts that the learner no longer needs, so that memory stays bounded.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class AdviceWorker:
             each action Q of each replica, their mean, its share under softmax and its chance under
             the policy; and the words.
         """
-        from drrn.runs.importance import q_of_pages, word_importance, word_pages
+        from drrn.runs.importance import word_importance, word_pages
 
         agent = agent_of(folder)
         player = agent.policy(policy)
@@ -71,9 +72,8 @@ class AdviceWorker:
             player.take(*choice)
         is_repeated = player.has_seen(page)
         texts = word_pages(page) if words else [page]
-        q = q_of_pages(
-            agent, [(player.history.prepend_to(each.text), each.actions) for each in texts]
-        )
+        texts = [replace(each, text=player.history.prepend_to(each.text)) for each in texts]
+        q = agent.q(texts)
         replicas = q[:, 0]
         shares = agent.policy("softmax").probabilities(replicas, False).tolist()
         chances = player.probabilities(replicas, is_repeated).tolist()

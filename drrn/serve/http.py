@@ -211,9 +211,8 @@ class Guard:
         if not has_cookie and not _equal(link_token or "", token):
             if is_front_page:
                 return _locked_page()
-            raise HTTPException(
-                403, "A token is needed: open the whole link that drrn serve printed."
-            )
+            sentence = "A token is needed: open the whole link that drrn serve printed."
+            raise HTTPException(403, sentence)
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
         return response

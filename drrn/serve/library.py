@@ -198,9 +198,8 @@ def _story_name(files: dict[str, bytes]) -> str:
     stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORY_TYPES]
     if len(stories) != 1:
         count = "no story" if not stories else "more than one story"
-        raise HTTPException(
-            400, f"There is {count} among the files: drop one story, with its TOML if it has one."
-        )
+        cure = "drop one story, with its TOML if it has one"
+        raise HTTPException(400, f"There is {count} among the files: {cure}.")
     return stories[0]
 
 

@@ -167,9 +167,8 @@ class PlayTestWorker:
         agent = agent_of(run)
         if self._agent is None or self._agent[0] is not agent:
             if agent.settings.run.history or agent.model.sees_menu:
-                raise InputError(
-                    "This agent's choices depend on more than the page, so its odds are unknown."
-                )
+                cause = "This agent's choices depend on more than the page"
+                raise InputError(f"{cause}, so its odds are unknown.")
             store = agent.model.store.scratch()
             rollouts = CompiledRollouts(self.compiled, agent.model, store)
             policy = policy_of("softmax", agent.settings.exploration.alpha)
@@ -232,12 +231,9 @@ def _games_from(
 ) -> Iterator[list[Observation]]:
     """Play games from where a path leads, and yield the pages of each."""
     until = time.monotonic() + seconds
-    begin = getattr(policy, "begin", None)  # of a policy with memory
     for seed in range(MAX_GAMES):
         if time.monotonic() > until:
             return
         clicks = list(follow(game, path, seed))
         if len(clicks) > len(path):
-            if begin is not None:
-                begin()
             yield [step.page for step in episode(game, policy, opening=clicks[-1][0])]

@@ -159,6 +159,22 @@ class AuthoredGame(SeededGame):
         return self.rules.training
 
     @property
+    def fingerprint(self) -> str:
+        """A hash of the passages and rules, without the paths and tests in the rules."""
+        rules = self.rules
+        values = asdict(rules) | {"story": "", "paraphrases": ""}
+        del values["expectations"], values["forbidden"]  # not part of play
+        values["restart"] = () if rules.restart is None else rules.restart or "none"
+        payments = (payment["condition"] for payment in (*values["endings"], *values["events"]))
+        for condition in (*values["ends"], *payments):
+            condition["_where"] = None  # a closure that differs per process; `where` has its source
+        digest = hashlib.sha256()
+        for passage in self.story.passages.values():
+            digest.update(repr((passage.name, passage.text, passage.tags)).encode())
+        digest.update(repr((self.story.start, values)).encode())
+        return digest.hexdigest()
+
+    @property
     def links(self) -> Mapping[str, Collection[str]]:
         """Passages that each passage leads to; empty if only the engine can tell."""
         return {}
@@ -236,18 +252,3 @@ def paraphrases_of(game: Game, name: str = DEFAULT_SET) -> Mapping[str, str] | N
     """Return a set of paraphrases, original → paraphrase; None if the game has no such set."""
     path = game.rules.paraphrases.get(name) if isinstance(game, Explorable) else None
     return read_paraphrases(path) if path is not None else None
-
-
-def fingerprint_of_story(story: Story, rules: Rules) -> str:
-    """Return a hash of the passages and rules, without the paths and tests in the rules."""
-    values = asdict(rules) | {"story": "", "paraphrases": ""}
-    del values["expectations"], values["forbidden"]  # not part of play
-    values["restart"] = () if rules.restart is None else rules.restart or "none"
-    payments = (payment["condition"] for payment in (*values["endings"], *values["events"]))
-    for condition in (*values["ends"], *payments):
-        condition["_where"] = None  # a closure that differs per process; `where` has its source
-    digest = hashlib.sha256()
-    for passage in story.passages.values():
-        digest.update(repr((passage.name, passage.text, passage.tags)).encode())
-    digest.update(repr((story.start, values)).encode())
-    return digest.hexdigest()

@@ -20,11 +20,10 @@ from drrn.compiled.search import EndingId, Face
 from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
-from drrn.stories.authored import INK, AuthoredGame, Position, fingerprint_of_story
+from drrn.stories.authored import INK, AuthoredGame, Position
 from drrn.stories.twine.layout import tidy
-from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules, check_rules
-from drrn.stories.twine.script import Facts, Script
+from drrn.stories.twine.script import Facts, Page, Script
 from drrn.stories.twine.story import Passage, Story, unescape_html
 from drrn.stories.twine.values import Value
 
@@ -286,7 +285,7 @@ class InkGame(AuthoredGame):
     @property
     def fingerprint(self) -> str:
         """A hash of the story and its rewards."""
-        text = f"{self.ink.text}\n{fingerprint_of_story(self.ink.story, self.rules)}"
+        text = f"{self.ink.text}\n{super().fingerprint}"
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

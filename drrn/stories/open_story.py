@@ -6,7 +6,6 @@ import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 
 from drrn.errors import InputError
@@ -15,7 +14,7 @@ from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, GameSpec, check_path
 from drrn.stories import added
 from drrn.stories.authored import HOSTED, NATIVE
-from drrn.stories.formats.library import SCRIPT, format_for, publish, with_engine
+from drrn.stories.formats import SCRIPT, format_for, publish, with_engine
 from drrn.stories.hosted.browser import check_size, without_media
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity
@@ -58,7 +57,7 @@ def open_story_of(spec: GameSpec) -> Game:
 
 def _story_path(name: str) -> Path:
     if name in BUILT_IN:
-        return Path(str(resources.files("drrn.stories.twine") / "built_in" / f"{name}.toml"))
+        return Path(__file__).parent / "twine" / "built_in" / f"{name}.toml"
     if name in added.NAMES:
         return added.toml_of(name)
     return check_path(name)

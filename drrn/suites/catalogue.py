@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -108,7 +107,7 @@ class Suite:
 
 
 def _read_suites() -> dict[str, Suite]:
-    table = read_toml(Path(str(resources.files("drrn.suites") / "catalogue.toml")))
+    table = read_toml(Path(__file__).with_name("catalogue.toml"))
     suites = {}
     for name, fields in table["suites"].items():
         options = fields.pop("options") | table["options"]

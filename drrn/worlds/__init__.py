@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 from drrn.files import read_toml
@@ -15,6 +14,6 @@ from drrn.worlds.parser_world import ParserWorld
 def open_world_of(spec: GameSpec) -> ParserWorld:
     """Open the built-in world that a spec names; called by `make`."""
     name = spec.source
-    table = read_toml(Path(str(resources.files("drrn.worlds") / f"{name}.toml")))
+    table = read_toml(Path(__file__).with_name(f"{name}.toml"))
     world = ErrandWorld if "errand" in table else HomeWorld
     return world(name, table, shuffle=spec.shuffle)

@@ -59,16 +59,8 @@ class ErrandWorld(ParserWorld):
         self.errands: dict[str, Table] = table["errand"]
         self.commands = all_commands(table["verbs"], table["objects"])
         self._effects = cache(self._effects_in)
-        rules = (
-            self.table,
-            ERRAND_PAYS,
-            LAST_PAYS,
-            IN_VAIN,
-            SENSELESS,
-            WRONG_PAYS,
-            WIND,
-            MAX_STEPS,
-        )
+        rewards = (ERRAND_PAYS, LAST_PAYS, IN_VAIN, SENSELESS, WRONG_PAYS)
+        rules = (self.table, *rewards, WIND, MAX_STEPS)
         self.fingerprint = hashlib.sha256(repr(rules).encode()).hexdigest()
 
     def opening(self) -> Outcomes:

@@ -13,7 +13,7 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 from drrn.game.contract import Observation
-from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands, with_tuples
+from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands
 
 DIRECTIONS = ("north", "south", "east", "west")
 MOST_COMMANDS = 20  # then the episode ends
@@ -77,7 +77,8 @@ class HomeWorld(ParserWorld):
 
     def __init__(self, name: str, table: Mapping[str, Any], *, shuffle: bool = True) -> None:
         super().__init__(name, table, shuffle=shuffle)
-        rooms = tuple(HomeRoom(**with_tuples(room)) for room in table["room"])
+        rows = ({**room, "descriptions": tuple(room["descriptions"])} for room in table["room"])
+        rooms = tuple(HomeRoom(**row) for row in rows)
         self.home = home = Home(table["title"], table["quest"], table["out_of_time"], rooms)
         self.number = {room.name: number for number, room in enumerate(rooms)}
         verbs = [*sorted(room.verb for room in rooms), "go"]

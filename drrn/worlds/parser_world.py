@@ -89,8 +89,3 @@ class _EffectSearch(BreadthFirst):
 def all_commands(verbs: Iterable[str], objects: Sequence[str]) -> tuple[str, ...]:
     """Return every verb with every object."""
     return tuple(f"{verb} {thing}" for verb in verbs for thing in objects)
-
-
-def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table with its lists as tuples."""
-    return {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}

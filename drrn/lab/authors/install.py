@@ -14,28 +14,11 @@ from pathlib import Path
 from drrn.errors import InputError
 from drrn.files import read_bytes, write_atomically
 from drrn.game.make import make
+from drrn.lab.authors import stories
 from drrn.lab.authors.pickled import read_pickle
-from drrn.lab.authors.stories import (
-    SIMULATOR,
-    Story,
-    dotted_name,
-    form_error,
-    literal,
-    member,
-    paraphrases,
-    parse_python2,
-    read_machine_of_death,
-    read_saving_john,
-)
-from drrn.stories.added import (
-    HOW,
-    NAMES,
-    REPOSITORY,
-    Origin,
-    games_folder,
-    origin_if_sound,
-    record_path,
-)
+from drrn.lab.authors.stories import SIMULATOR, Story, form_error, literal
+from drrn.stories import added
+from drrn.stories.added import HOW, REPOSITORY, Origin, games_folder
 from drrn.stories.twine.story import unescape_html
 
 TITLES = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}
@@ -67,7 +50,7 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
     hashes = {name: _sha256(data) for name, data in sources.items()}
     sums = "\n".join(f"{sha256}  {name}" for name, sha256 in hashes.items())
     origin = Origin(folder, _sha256(sums.encode()), hashes, as_published)
-    before = origin_if_sound()
+    before = added.origin_if_sound()
     if before == origin and _has_files(origin.path, files):
         return origin, False
     try:
@@ -106,19 +89,19 @@ def _sha256(data: bytes) -> str:
 
 def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str]:
     """Return the files of both games, by name."""
-    tree = parse_python2(sources[SIMULATOR])
+    tree = stories.parse_python2(sources[SIMULATOR])
     pickled = "simulators/savingjohn.pickle"
-    machine_of_death, labels = read_machine_of_death(tree)
-    stories = {
-        "saving-john": read_saving_john(sources[pickled], tree, pickled),
+    machine_of_death, labels = stories.read_machine_of_death(tree)
+    twee = {
+        "saving-john": stories.read_saving_john(sources[pickled], tree, pickled),
         "machine-of-death": machine_of_death,
     }
     originals = sources["simulators/machineofdeath_originalActions.txt"]
     others = sources["simulators/machineofdeath_paraphrasedActions.txt"]
-    pairs = {"original": "paraphrase", **paraphrases(originals, others, labels)}
+    pairs = {"original": "paraphrase", **stories.paraphrases(originals, others, labels)}
     lines = [f"{original}\t{paraphrase}\n" for original, paraphrase in pairs.items()]
     files = {"machine-of-death.paraphrases.tsv": "".join(lines)}
-    for name, story in stories.items():
+    for name, story in twee.items():
         prefix = f"simulators/{name.replace('-', '')}"
         vocabulary = {
             "states": _vocabulary(sources, f"{prefix}_wordId.pickle"),
@@ -146,12 +129,12 @@ def _write(files: dict[str, str], origin: Origin) -> None:
         folder.mkdir()
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
-        for name in NAMES:
+        for name in added.NAMES:
             make(folder / f"{name}.toml")  # it can be played
         if not _has_files(origin.path, files):  # else killed between the folder and its record
             shutil.rmtree(origin.path, ignore_errors=True)
             folder.rename(origin.path)
-        write_atomically(record_path(), origin.to_json().encode())
+        write_atomically(added.record_path(), origin.to_json().encode())
 
 
 def _has_files(folder: Path, files: dict[str, str]) -> bool:
@@ -170,7 +153,7 @@ def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) 
     A rule is written once for each passage that contains its words, so that endings are identified
     by their passages.
     """
-    *cases, last = member(tree, "AssignReward").body
+    *cases, last = stories.member(tree, "AssignReward").body
     assert isinstance(last, ast.Return) and last.value
     otherwise = literal(last.value)
     step = 0.0
@@ -225,7 +208,7 @@ def _cases_of(cases: list[ast.stmt], story: str) -> list[ast.stmt]:
 def _words(test: ast.expr) -> tuple[str, str]:
     """Return how and what: `ending.startswith("…")`, or `"…" in ending`."""
     match test:
-        case ast.Call(method, [words], []) if dotted_name(method) == "ending.startswith":
+        case ast.Call(method, [words], []) if stories.dotted_name(method) == "ending.startswith":
             return "starts_with", literal(words)
         case ast.Compare(words, [ast.In()], [_]):
             return "contains", literal(words)

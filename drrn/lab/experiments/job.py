@@ -111,7 +111,9 @@ class Job:
             raise InputError(f"{self.source}: the game has changed: run the command again")
         try:
             if self.variant is None:
-                self._store_facts(game, start)
+                facts = measure.facts(game, self.settings, self.source)
+                rows = [{"measure": name, "value": value} for name, value in facts.items()]
+                self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
             else:
                 yield from self._train(self.variant, game, start)
         finally:
@@ -172,11 +174,6 @@ class Job:
         if variant.group in WITH_QUESTS:
             files[".quests"] = measure.quest_rows(run, trainer, scores)
         return files
-
-    def _store_facts(self, game: Game, start: float) -> None:
-        facts = measure.facts(game, self.settings, self.source)
-        rows = [{"measure": name, "value": value} for name, value in facts.items()]
-        self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
 
     def _store(self, game: Game, files: Mapping[str, str], clock: _Clock) -> None:
         record = {

@@ -48,14 +48,14 @@ Files = dict[str, list[Row]]  # by the end of the file's name
 # --- Scores
 
 
-def round_rows(rows: list[dict[str, str]], common: Row, policies: Sequence[str]) -> list[Row]:
+def round_rows(rows: list[Row], common: Row, policies: Sequence[str]) -> list[Row]:
     """Return a row for each seed, round and policy, from the rows of a training run."""
     result = []
     for row in rows:
-        numbers = {name: int(row[name]) for name in ("seed", "round", "episodes")}
+        numbers = {name: row[name] for name in ("seed", "round", "episodes")}
         for policy in policies:
             key = {"final": False, "policy": policy, "paraphrased": False}
-            values = {name: float(row[f"{policy}_{name}"]) for name in MEASURES}
+            values = {name: row[f"{policy}_{name}"] for name in MEASURES}
             result.append({**common, **numbers, **key, **values, "exact": None})
     return result
 
@@ -130,20 +130,20 @@ def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
     seeds = trainer.settings.run.seeds
     counts = _step_counts(run)
 
-    def row(replica: int, number: int, policy: str, final: bool) -> Row:
+    def row(replica: int, number: int, policy: str, done: float, *, final: bool = False) -> Row:
         steps = counts.get(str(number))
         key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
-        unknown = {"exact_done": None, "exact_return": None}
-        return {**key, "played": steps[replica] if steps else None, **unknown}
+        played = steps[replica] if steps else None
+        return {**key, "played": played, "done": done, "exact_done": None, "exact_return": None}
 
     rows = []
     for each in run.rows():
-        replica = seeds.index(int(each["seed"]))
-        rows.append(row(replica, int(each["round"]), "softmax", False))
-        rows[-1]["done"] = good_share(json.loads(each["endings"]))
+        done = good_share(each["endings"])
+        rows.append(row(seeds.index(each["seed"]), each["round"], "softmax", done))
     for sampled, score in scores:
-        rows.append(row(sampled.replica, trainer.settings.run.rounds, sampled.policy, True))
-        rows[-1]["done"] = good_share(sampled.summary.endings) / sampled.summary.episodes
+        done = good_share(sampled.summary.endings) / sampled.summary.episodes
+        last = trainer.settings.run.rounds
+        rows.append(row(sampled.replica, last, sampled.policy, done, final=True))
         if score and trainer.compiled:
             rows[-1]["exact_done"] = exact_good_share(trainer.compiled, score)
         if score:
@@ -281,7 +281,8 @@ class Trace:
             s, a = model.embeddings(reading)
             vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
             q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
-        storage.save_tensors(self._path(episodes), {"vectors": vectors, "q": q})
+        data = storage.tensor_bytes({"vectors": vectors, "q": q})
+        write_atomically(self._path(episodes), data)
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
         """Return where the three embeddings were, for each seed and each time they were saved."""

@@ -198,6 +198,7 @@ def game_order(games: Iterable[str]) -> list[str]:
 # --- Settings
 
 SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
+OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
 SUITE_FINAL = 4  # the same, relative to the episodes after each round
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}

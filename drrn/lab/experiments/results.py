@@ -254,8 +254,7 @@ class Results:
         make_folder(self.root / "work")
         busy = f"{self.root}: another `drrn {command}` is running here: wait, or give another --out"
         with locked(self.root / "work" / ".lock", busy):
-            hidden = [*self.root.glob(".*"), *(self.root / "rows").rglob(".*")]
-            for path in [*hidden, *(self.root / "work").rglob(".*")]:
+            for path in list(self.root.rglob(".*")):
                 if LEFTOVER.fullmatch(path.name):
                     path.unlink(missing_ok=True)
             yield

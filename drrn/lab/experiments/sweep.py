@@ -25,18 +25,17 @@ from drrn.errors import InputError, did_you_mean
 from drrn.game.contract import Game
 from drrn.game.episodes import mean_and_sd
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import Variant, seeds_text
+from drrn.lab.experiments.plan import OWN_OPTIONS, Variant, seeds_text
 from drrn.lab.experiments.results import SWEEP, Row, to_csv, write, write_json
-from drrn.runs.config import recommended_settings
+from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
-from drrn.settings import POLICIES, Settings, all_settings, recipe, recipe_name, settings_for
+from drrn.settings import POLICIES, Settings, all_settings, recipe_name
 from drrn.vectors import open_vectors
 
 Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
 
 # --- The grid
 
-OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the command
 MAX_VALUES = 10_000  # of one setting
 MAX_JOBS = 10_000
 MAX_TRIED = 100_000  # combinations; some are impossible
@@ -207,9 +206,8 @@ class Sweep:
     def settings(self, changes: Changes, seeds: range) -> Settings:
         """Return the settings of a combination, as `drrn train` has them."""
         explicit = {**self.overrides, **dict(changes)}
-        recommended = recommended_settings(self.game)
-        base = recipe(paper=self.paper, recommended=recommended, given=explicit)
-        return settings_for({**base, "seed": seeds[0], "replicas": len(seeds)}, explicit)
+        base = {"seed": seeds[0], "replicas": len(seeds)}
+        return settings_for_game(self.game, explicit, paper=self.paper, base=base)
 
     def job(self, changes: Changes, part: str = "tuning") -> Job:
         """Return the job of a combination: part "tuning" to choose by, "report" to report."""
@@ -298,6 +296,9 @@ class Scored(NamedTuple):
     mean: float
     deviation: float
     seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ± {self.deviation:.2f}"
 
 
 def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:

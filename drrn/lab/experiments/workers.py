@@ -17,7 +17,6 @@ import torch
 from drrn.errors import InputError
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import SEEDS, cost
-from drrn.playing.evaluation import mean_and_deviation
 from drrn.processes import Service, ServiceError, report
 from drrn.settings import PAPER
 
@@ -94,7 +93,7 @@ def events_of(job: Job) -> Iterator[Event]:
     event = Event(job, "started")
     try:
         for finished in job.run():
-            score = mean_and_deviation(finished.evaluations, "softmax")[0]
+            score = finished.mean("softmax_final_reward")
             event = Event(job, "round", finished.number, score, time.perf_counter() - start)
             yield event
         event = replace(event, kind="done")

@@ -181,10 +181,10 @@ def predictive_r2(pairs: Sequence[tuple[float, float]]) -> float:
 
 def squared_correlation(pairs: Sequence[tuple[float, float]]) -> float:
     """Pearson's r², which ignores a slope and a shift; 0 if one side is constant."""
-    q_mean, p_mean = (statistics.fmean(side) for side in zip(*pairs, strict=True))
-    covariance = sum((q - q_mean) * (p - p_mean) for q, p in pairs)
-    variances = sum((q - q_mean) ** 2 for q, _ in pairs) * sum((p - p_mean) ** 2 for _, p in pairs)
-    return covariance**2 / variances if variances else 0.0
+    try:
+        return statistics.correlation(*zip(*pairs, strict=True)) ** 2
+    except statistics.StatisticsError:
+        return 0.0
 
 
 def decimal(value: float | None, digits: int = 1) -> str:

@@ -11,22 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from drrn.document import Block, Bullets, Cell, Code, Document, Section, Table
-from drrn.lab.experiments.plan import (
-    ABLATIONS,
-    ENCODERS,
-    PAPER,
-    SHAPE,
-    Variant,
-    game_order,
-    seeds_text,
-    variants_of,
-)
+from drrn.lab.experiments import plan
+from drrn.lab.experiments.plan import Variant
 from drrn.lab.reports import beyond, paper
 from drrn.lab.reports.claims import headline_blocks
 from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
-from drrn.settings import PAPER as PAPER_SETTINGS
-from drrn.settings import Settings
+from drrn.settings import PAPER, Settings
 
 
 def _each_story(table: Callable[[ResultSet, str], Table]) -> Callable[[ResultSet], list[Block]]:
@@ -50,7 +41,7 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
 }
 FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
 # Settings that are not listed: the tables show them, or other words do.
-HIDDEN_SETTINGS = {*SHAPE, "seed", "replicas", "evaluation_episodes"}
+HIDDEN_SETTINGS = {*plan.SHAPE, "seed", "replicas", "evaluation_episodes"}
 
 
 def document(results: ResultSet) -> Document:
@@ -59,7 +50,7 @@ def document(results: ResultSet) -> Document:
     records = [job.record for job in results.jobs.values()]
     if records and all(record["wanted"]["replicas"] == 1 for record in records):
         notes.append(PROSE["one_seed"])
-    if absent := [title for game, title in PAPER.items() if game not in results.games]:
+    if absent := [title for game, title in plan.PAPER.items() if game not in results.games]:
         notes.append(PROSE["no_games"].format(titles=" and ".join(absent)))
     for game in results.games:
         if game not in results.known:
@@ -79,7 +70,7 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
         if len(results.jobs_of(game, variants)) < len(variants):
             missing.append(game)
         if name == "beyond":  # the tables describe what each ablation removes
-            variants = [variant for variant in variants if variant not in ABLATIONS]
+            variants = [variant for variant in variants if variant not in plan.ABLATIONS]
         if line := settings_line(results, game, variants):
             lines.append(line)
     if missing:
@@ -93,9 +84,9 @@ def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
     """Return the jobs of a section; those that need word vectors only if they have rows."""
     if name == "paraphrases" and not results.has_paraphrases(game):
         return ()
-    if name == "encoders" and not results.jobs_of(game, ENCODERS):
+    if name == "encoders" and not results.jobs_of(game, plan.ENCODERS):
         return ()  # encoders are compared on some games only
-    variants = variants_of([name], paraphrases=True, game=game)
+    variants = plan.variants_of([name], paraphrases=True, game=game)
     present = results.jobs_of(game, variants)
     return [variant for variant in variants if variant in present or not variant.vectors]
 
@@ -120,7 +111,7 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
     seeds = {}
     for variant, settings in wanted.items():
         end = settings["seed"] + settings["replicas"]
-        seeds[variant] = seeds_text(range(settings["seed"], end))
+        seeds[variant] = plan.seeds_text(range(settings["seed"], end))
     commits = {commit for record in records.values() for commit in record["commit"].split(", ")}
     short = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in commits)
     devices = {v: str(record.get("device", "cpu")) for v, record in records.items()}
@@ -133,8 +124,8 @@ def _other_settings(records: dict[Variant, dict[str, Any]]) -> list[str]:
     """Describe the settings that differ from the paper's, in the order of the records."""
     hidden = {*SETTINGS, *HIDDEN_SETTINGS}
     if all(variant.job for variant in records):
-        hidden -= set(SHAPE)
-    defaults = PAPER_SETTINGS.flat()
+        hidden -= set(plan.SHAPE)
+    defaults = PAPER.flat()
     longest = max((record["wanted"] for record in records.values()), key=len)
     parts = []
     for name in dict.fromkeys([*longest, *defaults]):
@@ -181,7 +172,7 @@ def _time_section(results: ResultSet) -> Section:
         families.setdefault((game, family), []).append(job.record["seconds"])
     rows: list[list[Cell | str]] = []
     whole = 0.0
-    order = game_order(game for game, _ in families)
+    order = plan.game_order(game for game, _ in families)
     for game, family in sorted(families, key=lambda key: (order.index(key[0]), key[1])):
         times = families[game, family]
         total = sum(seconds["whole"] for seconds in times)

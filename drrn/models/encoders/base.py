@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.errors import InputError
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.models.word_table import SCALE, WordTable, small_random
 from drrn.text import Ids, Lexicon, Store
@@ -108,7 +109,9 @@ class Encoder:
     In `mine.py`, it is trained by `drrn train long-watch --encoder mine:GatedMean`.
     """
 
-    linear = True  # its vectors are a learned matrix's product, so they may serve as Q-values
+    # A text's vector is a product with a learned matrix, so it may serve as Q-values. If False, the
+    # model `linear` adds an output layer.
+    linear = True
     reads_unknown = False  # it also reads words that are not in the vocabulary
     reads_at_once = False  # it is faster to read pages and next pages in one pass
     reads_pairs = False  # a text's vector depends on another text: see `attention`
@@ -140,7 +143,7 @@ class Encoder:
             words: word vectors in the order of the texts, padded with zeros, [R, U, L, E].
             mask: true where there is a word, [R, U, L].
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no method encode(model, words, mask)")
 
     @property
     def summary_width(self) -> int:
@@ -173,7 +176,16 @@ class Encoder:
 
     def compose(self, model: Weights, vectors: Tensor, layout: Any) -> Tensor:
         """Return the vectors of texts from those of their distinct words [W, E]."""
-        return self.encode(model, *in_sequence(vectors, layout))
+        words, mask = in_sequence(vectors, layout)
+        encoded = self.encode(model, words, mask)
+        expected = (*mask.shape[:2], self.width)
+        if encoded.shape != expected:
+            name = type(self).__name__
+            raise InputError(
+                f"encoder {name}: encode returned a tensor of shape {list(encoded.shape)}; it must "
+                f"be [replicas, texts, width] = {list(expected)}"
+            )
+        return encoded
 
 
 @dataclass(frozen=True)

@@ -11,22 +11,13 @@ from typing import Any
 
 from drrn.compiled.search import BreadthFirst, EndingId, Face, States, refusal
 from drrn.game.contract import Observation
-from drrn.stories.authored import (
-    EXPLORE_LIMIT,
-    HOSTED,
-    Explorable,
-    Exploration,
-    Position,
-    Progress,
-    fingerprint_of_story,
-)
+from drrn.stories.authored import EXPLORE_LIMIT, HOSTED, Explorable, Exploration, Position, Progress
 from drrn.stories.hosted.identity import RepeatedLinks
 from drrn.stories.hosted.stage import LostError, Moment, OutOfTimeError, Stage, UnlistedError
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.twine.layout import verdict
-from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Problem, Script
+from drrn.stories.twine.script import Page, Problem, Script
 from drrn.stories.twine.values import Value
 
 # Depth of the depth-first search; engines that cannot save replay the whole path to a state.
@@ -74,7 +65,7 @@ class HostedGame(Explorable):
     @property
     def fingerprint(self) -> str:
         """A hash of the story, its engine, its rewards and its answers."""
-        text = fingerprint_of_story(self.story, self.rules) + self._digest
+        text = super().fingerprint + self._digest
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

@@ -17,7 +17,7 @@ from typing import Any
 from drrn.stories.hosted import patterns
 from drrn.stories.hosted.session import HostedPage
 from drrn.stories.hosted.variables import Lookahead, settings_in
-from drrn.stories.twine.page import Link
+from drrn.stories.twine.script import Link
 from drrn.stories.twine.story import Passage, Story, letters_of, split_link
 
 # Formats whose variables start with a dollar sign wherever they are named.

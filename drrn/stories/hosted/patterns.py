@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> re.Pattern[str]: ...
 
 
-_TABLE = read_toml(Path(str(resources.files("drrn.stories.hosted") / "patterns.toml")))
+_TABLE = read_toml(Path(__file__).with_name("patterns.toml"))
 _PARTS: dict[str, str] = _TABLE.pop("parts")
 REWRITES: dict[str, str] = _TABLE.pop("rewrites")  # name of a pattern → what replaces it
 ALL: dict[str, re.Pattern[str]] = {}

@@ -11,19 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.stories.hosted.browser import (
-    MEGABYTES,
-    Isolate,
-    IsolateError,
-    OutOfMemoryError,
-    TimedOutError,
-    add_browser,
-    load,
-    outside_scripts,
-    prepare,
-)
+from drrn.stories.hosted import browser
+from drrn.stories.hosted.browser import Isolate, IsolateError
 from drrn.stories.twine.layout import lay_out
-from drrn.stories.twine.page import Link
+from drrn.stories.twine.script import Link
 
 PAGE_SECONDS = 10.0  # time limit for one page
 # Half of a character, left by scripts that cut texts; no file can store it.
@@ -121,10 +112,10 @@ class Session:
     def __init__(
         self, html: str, *, answers: Mapping[str, str], seconds: float = PAGE_SECONDS
     ) -> None:
-        self.html = prepare(html)
+        self.html = browser.prepare(html)
         self.answers = dict(answers)
         self.seconds = seconds
-        self.missing = outside_scripts(html)  # scripts that are not run
+        self.missing = browser.outside_scripts(html)  # scripts that are not run
         self.about = ("", "")  # name and version of the story format, once opened
         self.isolate: Isolate | None = None
         self._page: HostedPage | None = None
@@ -138,9 +129,9 @@ class Session:
         self.close()
         self.isolate = Isolate()
         with self._refused_on_error():
-            add_browser(self.isolate)
+            browser.add_browser(self.isolate)
             self.isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {chance})")
-            load(self.isolate, self.html, seconds=self.seconds)
+            browser.load(self.isolate, self.html, seconds=self.seconds)
             page = self._page_after(f"__drrn.opened({chance})")
             about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
             self.about = (str(about["name"]), str(about["version"]))
@@ -201,11 +192,12 @@ class Session:
             yield
         except IsolateError as error:
             reason = str(error)
-            if isinstance(error, TimedOutError):
+            if isinstance(error, browser.TimedOutError):
                 cause = f"it loops (no page after {self.seconds:g} seconds)"
                 reason = f"the story cannot be played: {cause}"
-            elif isinstance(error, OutOfMemoryError):
-                reason = f"the story cannot be played: it needs more than {MEGABYTES} MB of memory"
+            elif isinstance(error, browser.OutOfMemoryError):
+                cause = f"it needs more than {browser.MEGABYTES} MB of memory"
+                reason = f"the story cannot be played: {cause}"
             elif not isinstance(error, UnreadableError):
                 reason = f"the page cannot be played: {reason[:300]}"
             where = f'after passage "{self._page.passage}"' if self._page else "at its start"

@@ -17,7 +17,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
 from drrn.stories.hosted.session import HostedPage, Session
-from drrn.stories.twine.page import EveryDraw
+from drrn.stories.twine.script import EveryDraw
 
 MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 MB
 MAX_OUTCOMES = 2_000  # of one step, to be listed

@@ -200,15 +200,13 @@ def _steps_of_nodes(edges: Collection[Edge], nodes: int) -> list[int]:
 
 def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:
     """Return the actions of each node that were offered and taken on none of its pages."""
-    tried: set[tuple[int, str]] = set()
-    offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    offered: defaultdict[int, dict[str, bool]] = defaultdict(dict)  # and whether they were taken
     for key, page in evidence.pages.items():
+        actions = offered[node[key]]
         for index, action in enumerate(page.actions):
-            offered[node[key]][action] = None
-            if index in page.successors:
-                tried.add((node[key], action))
+            actions[action] = actions.get(action, False) or index in page.successors
     untried = {}
     for number, actions in offered.items():
-        if rest := [action for action in actions if (number, action) not in tried]:
+        if rest := [action for action, is_taken in actions.items() if not is_taken]:
             untried[number] = rest
     return untried

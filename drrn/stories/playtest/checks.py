@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from drrn.compiled.search import EndingId
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.evidence import EndingRecord, Evidence
 from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, UNSURE, Check, Findings, share_of
 from drrn.stories.playtest.solve import Solution, longer_than
 from drrn.stories.twine.rules import Bound, Expectation
@@ -42,39 +42,39 @@ class Checker:
         return Check(expected.text, status, result, expected.line, path, shows)
 
     def _verdict(self, expected: Expectation) -> _Verdict:
-        if expected.ending is not None and expected.odds is not None:
-            return self._odds(self._endings(expected.ending), expected.odds)
         if expected.ending is not None:
-            keys = self._endings(expected.ending)
-            path = self.evidence.endings[keys[0]].path if keys else None
-            return _passed_in(path) if keys else self._not_reached(expected.ending)
+            endings = self._endings(expected.ending)
+            if expected.odds is not None:
+                return self._odds(endings, expected.odds)
+            path = next((record.path or ClickPath() for record in endings.values()), None)
+            return self._reached(expected.ending, path)
         if expected.reachable is not None:
             path = self.evidence.passages.get(expected.reachable)
-            return self._not_reached(expected.reachable) if path is None else _passed_in(path)
+            return self._reached(expected.reachable, path)
         if expected.never is not None:
             return self._never(expected.never)
         if expected.at_most_steps is not None:
             return self._at_most(expected.at_most_steps)
         return self._best(expected.best) if expected.best is not None else self._always_ends()
 
-    def _endings(self, name: str) -> list[EndingId]:
+    def _endings(self, name: str) -> dict[EndingId, EndingRecord]:
         """Return the endings by a name, or with these words on their last page."""
         words = one_line(name).casefold()
-        return [
-            key
-            for key, ending in self.evidence.endings.items()
-            if key.passage == name or words in one_line(ending.text).casefold()
-        ]
+        return {
+            key: record
+            for key, record in self.evidence.endings.items()
+            if key.passage == name or words in one_line(record.text).casefold()
+        }
 
-    def _odds(self, keys: list[EndingId], bound: Bound) -> _Verdict:
-        paths = [path for key in keys if (path := self.evidence.endings[key].path) is not None]
+    def _odds(self, endings: dict[EndingId, EndingRecord], bound: Bound) -> _Verdict:
+        paths = [record.path for record in endings.values() if record.path is not None]
         path = min(paths, key=len, default=None)
         if self.solution is not None:
-            odds = math.fsum(self.solution.random.share(key).mean for key in keys)
+            odds = math.fsum(self.solution.random.share(key).mean for key in endings)
             result = f"it has {percent(odds)} in random play, exactly"
         else:
             tally = self.evidence.random
-            share = share_of(sum(len(tally.endings[key]) for key in keys), tally.games)
+            share = share_of(sum(len(tally.endings[key]) for key in endings), tally.games)
             if share is None:
                 return UNSURE, "no random game ended in the time", path, SHORTEST
             odds = share.mean
@@ -88,8 +88,10 @@ class Checker:
             result += f"; no play {'reaches' if self.findings.exact else 'reached'} it"
         return FAILED, result, path, SHORTEST
 
-    def _not_reached(self, name: str) -> _Verdict:
-        """Report why a passage is not reached, and the clicks to a page that names it."""
+    def _reached(self, name: str, path: ClickPath | None) -> _Verdict:
+        """Report whether a passage is reached; if not, the clicks to a page that names it."""
+        if path is not None:
+            return PASSED, f"reached in {_steps(path)}", None, CLICKS
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]
         why = "".join(f": {issue.what}" for issue in issues if issue.what)
         path = issues[0].path if issues else None
@@ -150,9 +152,5 @@ class Checker:
         return PASSED, result if is_sure else f"{result}; there may be better ones", None, CLICKS
 
 
-def _passed_in(path: ClickPath | None) -> _Verdict:
-    return PASSED, f"reached in {_steps(path)}", None, CLICKS
-
-
-def _steps(path: ClickPath | None) -> str:
-    return counted(len(path or ()), "step")
+def _steps(path: ClickPath) -> str:
+    return counted(len(path), "step")

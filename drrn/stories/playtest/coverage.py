@@ -299,15 +299,14 @@ def loops(evidence: Evidence) -> list[Issue]:
 
 def advice(source: Source, evidence: Evidence) -> list[str]:
     """Tell the author what to write into the TOML."""
-    lines = []
-    if source.engine and evidence.pages and not evidence.endings:
-        lines += [
-            'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
-            "names the pages that end it.",
-            'If a link of an ending leads back to the start, restart = ["^Play again$"] makes it '
-            "no action.",
-        ]
-    return lines
+    if not source.engine or not evidence.pages or evidence.endings:
+        return []
+    return [
+        'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
+        "names the pages that end it.",
+        'If a link of an ending leads back to the start, restart = ["^Play again$"] makes it '
+        "no action.",
+    ]
 
 
 def variable_values(evidence: Evidence) -> list[Values]:

@@ -13,8 +13,8 @@ from drrn.game.contract import THE_END, Game, Observation, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of
-from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Condition
+from drrn.stories.twine.script import Page
 from drrn.stories.twine.values import Value
 
 MAX_VALUES = 1_000  # recorded for one variable

@@ -11,6 +11,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,7 @@ SAMPLES = 3  # of an action's outcomes, if they cannot be listed
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
+Trial = tuple[Hashable, int]  # page or state, index of the action
 # Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
 # that starts an episode and returns its policy; None: there is no agent.
 TrainPlayer = Callable[[Game], Callable[[], Policy] | None]
@@ -46,17 +48,17 @@ class OutOfTime(Exception):  # noqa: N818 - not an error
     """The time of a watched game is over."""
 
 
+@dataclass
 class Trace:
     """The clicks and pages of one game, recorded as evidence while it is played."""
 
-    def __init__(self, game: Game, evidence: Evidence, seed: int | None) -> None:
-        self.game = game
-        self.evidence = evidence
-        self.seed = seed
-        self.arrivals: list[Arrival] = []
-        self.indices: list[int] = []  # of the actions between them
-        self.total = 0.0  # return
-        self.failed = False  # ended in an error
+    game: Game
+    evidence: Evidence
+    seed: int | None
+    arrivals: list[Arrival] = field(default_factory=list)
+    indices: list[int] = field(default_factory=list)  # of the actions between them
+    total: float = 0.0  # return
+    failed: bool = False  # ended in an error
 
     def arrive(self, page: Observation) -> bool:
         """Record the page that the last action led to; return whether it is new."""
@@ -80,17 +82,15 @@ class Trace:
         return ClickPath(actions, tuple(self.indices), self.seed, (), text)
 
 
+@dataclass
 class Games:
     """Plays a game repeatedly and records what it meets."""
 
-    def __init__(
-        self, game: Game, evidence: Evidence, pages: Pages | None = None, *, strict: bool = False
-    ) -> None:
-        self.game = game
-        self.evidence = evidence
-        self.pages = pages  # counts the pages
-        self.strict = strict  # raises errors of the game instead of recording them
-        self._trials: Counter[tuple[Hashable, int]] = Counter()  # actions of searching games
+    game: Game
+    evidence: Evidence
+    pages: Pages | None = None  # counts the pages
+    strict: bool = False  # raises errors of the game instead of recording them
+    _trials: Counter[Trial] = field(default_factory=Counter)  # of searching games
 
     def play_random(self, until: float) -> None:
         """Play one random game with the next seed."""
@@ -285,21 +285,21 @@ def search_states(
         evidence.states = max(evidence.states, len(search.origins))
 
 
+@dataclass
 class _Search:
     """A breadth-first search."""
 
-    def __init__(self, game: Any, evidence: Evidence, until: float) -> None:
-        self.game = game
-        self.evidence = evidence
-        self.until = until
-        self.origins: dict[Hashable, Origin | None] = {}  # how each state was first reached
-        self.arrivals: dict[Hashable, Arrival] = {}
-        # Successors with their probabilities, of actions with several outcomes.
-        self.outcomes: dict[tuple[Hashable, int], dict[Hashable, float]] = {}
-        self.new_pages: deque[Hashable] = deque()  # states to leave
-        self.old_pages: deque[Hashable] = deque()
-        self.is_listed = True  # whether all outcomes could be listed
-        self.last_news = 0  # number of states when something new was last seen
+    game: Any
+    evidence: Evidence
+    until: float
+    origins: dict[Hashable, Origin | None] = field(default_factory=dict)  # how each was reached
+    arrivals: dict[Hashable, Arrival] = field(default_factory=dict)
+    # Successors with their probabilities, of actions with several outcomes.
+    outcomes: dict[Trial, dict[Hashable, float]] = field(default_factory=dict)
+    new_pages: deque[Hashable] = field(default_factory=deque)  # states to leave
+    old_pages: deque[Hashable] = field(default_factory=deque)
+    is_listed: bool = True  # whether all outcomes could be listed
+    last_news: int = 0  # number of states when something new was last seen
 
     def run(self, progress: Callable[[int], None]) -> bool:
         """Return whether every state was visited."""

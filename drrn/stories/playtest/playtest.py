@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
@@ -22,7 +23,7 @@ from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Tally
-from drrn.stories.playtest.findings import Ending, Findings, Statistics, last_words, mean_of
+from drrn.stories.playtest.findings import Ending, Findings, last_words, mean_of
 from drrn.stories.playtest.play import (
     RANDOM_SECONDS,
     Games,
@@ -107,12 +108,9 @@ class StoryTest:
 
     def findings(self) -> Findings:
         """Return what is known so far."""
-        return replace(
-            gather(self.game, self.evidence, self.solution),
-            why_not=self.why_not,
-            seconds=time.monotonic() - self.start,
-            interrupted=self.interrupted,
-        )
+        seconds = time.monotonic() - self.start
+        known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
+        return gather(self.game, self.evidence, self.solution, **known)
 
     def story_map(self) -> StoryMap:
         """Return the map of all states if the test is exact, else of the pages that were seen."""
@@ -235,9 +233,8 @@ def inspect_game(
             if not pages:
                 raise
         statistics = page_statistics(game, pages)
-    findings = gather(game, evidence, solution, statistics)
-    time_spent = time.monotonic() - start
-    return replace(findings, why_not=why_not, seconds=time_spent, interrupted=interrupted)
+    known = {"why_not": why_not, "seconds": time.monotonic() - start, "interrupted": interrupted}
+    return gather(game, evidence, solution, statistics=statistics, **known)
 
 
 def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
@@ -245,16 +242,16 @@ def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
 
 
 def gather(
-    game: Game,
-    evidence: Evidence,
-    solution: Solution | None = None,
-    statistics: Statistics | None = None,
+    game: Game, evidence: Evidence, solution: Solution | None = None, **known: Any
 ) -> Findings:
-    """Build the findings from the evidence and, if the game was compiled, its solution."""
+    """Build the findings from the evidence and, if the game was compiled, its solution.
+
+    `known` are fields of the findings that do not follow from these.
+    """
     source = Source(game)
     if solution is not None:
         _add_solution(evidence, source, solution)
-    findings = replace(_observed(game, source, evidence), statistics=statistics)
+    findings = replace(_observed(game, source, evidence), **known)
     results: dict[str, Result] = {"random": evidence.random, "agent": evidence.agent}
     if solution is not None:
         findings = _with_exact_scores(findings, solution)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from drrn.stories.twine.page import Link, Page
 from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.script import Link, Page
 from drrn.stories.twine.story import Story, letters_of, patterns, split_link
 
 NUMBERED = re.compile(r"^\s*(?:\d{1,3}|[A-Za-z])[.):]\s")

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 from drrn.stories.twine.layout import RestartLinks, verdict
-from drrn.stories.twine.page import Draw, EveryDraw, Expression, Link, Page
 from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Script
+from drrn.stories.twine.script import Draw, EveryDraw, Expression, Link, Page, Script
 from drrn.stories.twine.values import GrowthError, Value
 
 MOST_CACHED = 200_000  # scenes and questions; beyond that, pages are rendered each time

@@ -12,9 +12,8 @@ from typing import Any
 
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_text, read_toml
-from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.patterns import Pattern
-from drrn.stories.twine.script import ExpressionError, Facts, Script
+from drrn.stories.twine.script import Expression, ExpressionError, Facts, Page, Script
 from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth

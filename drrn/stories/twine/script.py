@@ -1,16 +1,26 @@
-"""A parsed story, ready to be rendered, and what cannot be played of it."""
+"""A parsed story, what cannot be played of it, and a page during rendering."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from drrn.stories.twine.page import Expression, Node
-from drrn.stories.twine.story import Story
+from drrn.errors import InputError
+from drrn.stories.twine.story import LONGEST_PASSAGE, Story
+from drrn.stories.twine.values import Value
 
 DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
-
 FIRST_LOCATIONS = 3  # listed for problems of one cause
+DEEPEST = 60  # nested displays, <<if>>s and printed markup
+MOST_DISPLAYS = 2_000  # on one page
+
+Node = Callable[["Page"], object]  # prints, links or changes something; its value is not used
+Expression = Callable[["Page"], Value]
+Draw = Callable[[int], int]  # returns one of a number of equally likely outcomes
+
+
+# --- the story
 
 
 class ExpressionError(Exception):
@@ -78,3 +88,148 @@ class Script:
     facts: Facts = field(default_factory=Facts)
     problems: list[Problem] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)  # unsupported macros, in lower case
+
+
+# --- random draws
+
+
+class EveryDraw:
+    """A source of random draws that enumerates every sequence of outcomes, like an odometer.
+
+    draws = EveryDraw()
+    while draws.advance():
+        ...  # call draws.draw; then draws.probability is the probability of this sequence
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: list[int] = []
+        self.counts: list[int] = []
+        self.position = -1  # draws of the present sequence; -1 before the first
+
+    def advance(self) -> bool:
+        """Start the next sequence; return False if there is none."""
+        if self.position >= 0:
+            while self.outcomes and self.outcomes[-1] + 1 == self.counts[-1]:
+                self.outcomes.pop()
+                self.counts.pop()
+            if not self.outcomes:
+                return False
+            self.outcomes[-1] += 1
+        self.position = 0
+        return True
+
+    def draw(self, count: int) -> int:
+        if self.position == len(self.outcomes):  # a new draw of this sequence
+            self.outcomes.append(0)
+            self.counts.append(count)
+        self.position += 1
+        return self.outcomes[self.position - 1]
+
+    @property
+    def probability(self) -> float:
+        """Of the present sequence; it is rounded only once."""
+        return 1.0 / math.prod(self.counts)
+
+
+# --- links
+
+
+@dataclass(eq=False, slots=True)
+class Link:
+    """A link of a page."""
+
+    label: str
+    target: str
+    setter: tuple[str, Expression] | None = None  # its source, and its effect when taken
+    mark: str | None = None  # a cell that becomes true when taken
+    back: int | None = None  # the number of pages to go back, variables included
+
+
+# --- the page
+
+
+@dataclass(eq=False, slots=True)
+class Page:
+    """A page during rendering, and the state that it reads and writes.
+
+    State consists of cells: `$name` is a variable, other names belong to the engine (`visited …`,
+    `turns`, `clicked …`). `trail` records every cell read and every random draw: two renderings
+    with the same trail are the same page.
+    """
+
+    passage: str
+    script: Mapping[str, Node]
+    tags: Mapping[str, tuple[str, ...]]
+    cells: Mapping[str, Value]
+    draw_outcome: Draw  # the only source of randomness
+    trail: list[tuple[str | int, Value]] = field(default_factory=list)
+    writes: dict[str, Value] = field(default_factory=dict)
+    pieces: list[str | Link] = field(default_factory=list)
+    passages: list[str] = field(default_factory=list)  # on this page, displayed ones included
+    parameters: tuple[Value, ...] = ()
+    depth: int = 0
+    length: int = 0
+    _cache: dict[str, Value] = field(default_factory=dict)
+
+    def read(self, cell: str) -> Value:
+        """Return the cell's value; 0 if it was never written."""
+        if cell in self.writes:
+            return self.writes[cell]
+        if cell not in self._cache:
+            value = self._cache[cell] = self.cells.get(cell, 0)
+            self.trail.append((cell, value))
+        return self._cache[cell]
+
+    def write(self, cell: str, value: Value) -> None:
+        self.writes[cell] = value
+
+    def draw(self, count: int) -> int:
+        """Draw one of a number of equally likely outcomes, from 0 up."""
+        if count <= 1:
+            return 0
+        outcome = self.draw_outcome(count)
+        self.trail.append((count, outcome))
+        return outcome
+
+    def print(self, text: str) -> None:
+        self.length += len(text)
+        if self.length > LONGEST_PASSAGE:
+            raise InputError(
+                f'passage "{self.passage}" makes a page of more than {LONGEST_PASSAGE:,} '
+                "characters: look for a <<display>> or a variable that grows"
+            )
+        self.pieces.append(text)
+
+    def display(self, name: str, parameters: tuple[Value, ...] = ()) -> None:
+        """Render a passage here, as <<display>> does."""
+        if self.depth >= DEEPEST or len(self.passages) >= MOST_DISPLAYS:
+            chain = " → ".join(f'"{passage}"' for passage in (*self.passages[-3:], name))
+            raise InputError(
+                f'passage "{self.passage}" displays passages without end ({chain}): '
+                "a <<display>> that leads back to itself needs an <<if>> that stops it"
+            )
+        self.passages.append(name)
+        outer = self.parameters
+        self.parameters = parameters
+        self.run_nested(self.script[name])
+        self.parameters = outer
+
+    def run_nested(self, node: Node) -> None:
+        """Run a node inside another; limits the depth of Python's stack."""
+        if self.depth >= DEEPEST:
+            raise InputError(
+                f'passage "{self.passage}": more than {DEEPEST} nested passages and blocks: '
+                "look for markup that prints itself, or a <<display>> inside many <<if>>s"
+            )
+        self.depth += 1
+        node(self)
+        self.depth -= 1
+
+    def capture(self, node: Node) -> list[str | Link]:
+        """Return the text and links of a node without adding them to the page."""
+        pieces = self.pieces
+        self.pieces = []
+        node(self)
+        captured = self.pieces
+        self.pieces = pieces
+        return captured

@@ -13,15 +13,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from drrn.compiled.search import (
-    CELL_BYTES,
-    OUTCOME_BYTES,
-    ROW_BYTES,
-    STATE_BYTES,
-    Face,
-    States,
-    TooLargeError,
-)
+from drrn.compiled import search
+from drrn.compiled.search import Face, States, TooLargeError
 from drrn.stories.authored import Progress
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, key_of
 from drrn.stories.twine.values import Value
@@ -118,13 +111,13 @@ def reachable_states(
     Raises:
         TooLargeError: more than `limit` states, or about `memory` bytes.
     """
-    search = _StateSearch(renderer, limit, memory, progress)
-    while not search.complete():
-        search.live.learn()
-    search.states.faces = [face_of(scene) for scene in search.faces]
+    run = _StateSearch(renderer, limit, memory, progress)
+    while not run.complete():
+        run.live.learn()
+    run.states.faces = [face_of(scene) for scene in run.faces]
     pages = renderer.script.story.pages
-    search.states.unreached = tuple(name for name in pages if name not in search.passages)
-    return search.states
+    run.states.unreached = tuple(name for name in pages if name not in run.passages)
+    return run.states
 
 
 class _StateSearch:
@@ -225,7 +218,11 @@ class _StateSearch:
             reads = unknown.args
         self.live.add_leads(move, reads, leads)
         self.states.add_row(outcomes)
-        self.bytes += ROW_BYTES + CELL_BYTES * len(values) + OUTCOME_BYTES * len(outcomes)
+        self.bytes += (
+            search.ROW_BYTES
+            + search.CELL_BYTES * len(values)
+            + search.OUTCOME_BYTES * len(outcomes)
+        )
 
     def _state(self, face: int, cells: KnownCells) -> int:
         key = (face, tuple([self._id(cells.get(cell)) for cell in self.live.on_face[face]]))
@@ -233,7 +230,7 @@ class _StateSearch:
         if state is None:
             state = self.ids[key] = len(self.keys)
             self.keys.append(key)
-            self.bytes += STATE_BYTES + CELL_BYTES * len(key[1])
+            self.bytes += search.STATE_BYTES + search.CELL_BYTES * len(key[1])
         return state
 
     def _id(self, value: Value) -> int:

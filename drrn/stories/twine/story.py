@@ -6,14 +6,13 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import read_toml
 
-RECOGNITION = read_toml(Path(str(resources.files("drrn.stories.twine") / "recognition.toml")))
+RECOGNITION = read_toml(Path(__file__).with_name("recognition.toml"))
 LONGEST_PASSAGE = 1_500_000  # characters; also the limit of a rendered page
 LONGEST_NAME = 500
 

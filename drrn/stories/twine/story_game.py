@@ -10,15 +10,7 @@ from typing import Any
 from drrn.compiled.search import EndingId, Face, States, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.stories.authored import (
-    EXPLORE_LIMIT,
-    NATIVE,
-    Explorable,
-    Exploration,
-    Position,
-    Progress,
-    fingerprint_of_story,
-)
+from drrn.stories.authored import EXPLORE_LIMIT, NATIVE, Explorable, Exploration, Position, Progress
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
@@ -97,11 +89,6 @@ class StoryGame(Explorable):
     @property
     def asked(self) -> Collection[str]:
         return self.script.facts.prompts
-
-    @property
-    def fingerprint(self) -> str:
-        """A hash of the story, its rewards and its answers."""
-        return fingerprint_of_story(self.story, self.rules)
 
     @property
     def edition(self) -> str:

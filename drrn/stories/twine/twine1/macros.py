@@ -11,8 +11,16 @@ from dataclasses import dataclass, field
 
 from drrn.errors import InputError, did_you_mean
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Expression, Link, Node, Page
-from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Problem, Script
+from drrn.stories.twine.script import (
+    DEFAULT_ANSWER,
+    Expression,
+    ExpressionError,
+    Link,
+    Node,
+    Page,
+    Problem,
+    Script,
+)
 from drrn.stories.twine.story import Passage, split_link, unescape_html
 from drrn.stories.twine.twine1.expressions import parse, parse_parameters
 from drrn.stories.twine.twine1.markup import PLAIN, Piece, link_at, pieces

@@ -1,1 +1,0 @@
-"""Story formats of Twine 2: reads and installs them, and publishes stories with them."""
