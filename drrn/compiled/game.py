@@ -262,12 +262,8 @@ class Compiled:
         lanes = _Lanes(self, arrive, episodes, count, limit)
         steps: list[tuple[Ints | Flags, ...]] = [(*[np.zeros(0, int)] * 4, np.zeros(0, bool))]
         while lanes.start_and_finish():
-            if again is None:
-                repeated = np.zeros(lanes.state.size, bool)
-                slot = choose(lanes.state)
-            else:
-                repeated = lanes.mark_texts()
-                slot = choose(lanes.state + len(self) * repeated)
+            repeated = np.zeros(lanes.state.size, bool) if again is None else lanes.mark_texts()
+            slot = choose(lanes.state + len(self) * repeated)
             successor = arrive(self.row[slot])
             if record:  # copies, since lanes change these arrays in place
                 steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), repeated))
