@@ -260,7 +260,7 @@ class Compiled:
         arrive = arrivals(self, random)
         limit = self.max_steps if max_steps is None else max_steps
         lanes = _Lanes(self, arrive, episodes, count, limit)
-        steps: list[tuple[Ints | Flags, ...]] = [(*[np.zeros(0, int)] * 4, np.zeros(0, bool))]
+        steps: list[tuple[Ints | Flags, ...]] = []
         while lanes.start_and_finish():
             repeated = np.zeros(lanes.state.size, bool) if again is None else lanes.mark_texts()
             slot = choose(lanes.state + len(self) * repeated)
@@ -268,10 +268,7 @@ class Compiled:
             if record:  # copies, since lanes change these arrays in place
                 steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), repeated))
             lanes.move(successor)
-        if not record:
-            return lanes.played
-        columns = map(np.concatenate, zip(*steps, strict=True))
-        return replace(lanes.played, transitions=StepsTaken(*columns))
+        return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
 
 
 class _Lanes:
@@ -342,6 +339,11 @@ class _Lanes:
         if idle.size:  # no more episodes to start: remove the lanes
             for name in ("number", "episode", "state", "steps", "total"):
                 setattr(self, name, np.delete(getattr(self, name), idle))
+
+
+def _steps_taken(steps: list[tuple[Ints | Flags, ...]]) -> StepsTaken:
+    empty = (*[np.zeros(0, int)] * 4, np.zeros(0, bool))
+    return StepsTaken(*map(np.concatenate, zip(*(steps or [empty]), strict=True)))
 
 
 def _chooser(
