@@ -66,7 +66,7 @@ class Reply(NamedTuple):
 
 
 class Service(contextlib.AbstractContextManager["Service"]):
-    """An object in a process of its own, whose methods are called by `ask`.
+    """An object in a separate process, whose methods are called by `ask`.
 
     The process has its own session, so Ctrl-C does not reach it and `kill` also ends whatever it
     started. It exits when the service is closed or garbage-collected, and when its parent dies.
