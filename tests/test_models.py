@@ -16,7 +16,8 @@ from tests.models import ACTIONS, STATES, learner, model, pages, pages_of, rando
 
 
 def bag(texts, text):
-    vector, number = np.zeros(len(texts.vocabulary)), texts.id(text)
+    vector = np.zeros(len(texts.vocabulary))
+    number = texts.id(text)
     for word, count in bag_of(texts, number).items():
         vector[word] = count
     return vector
@@ -24,14 +25,13 @@ def bag(texts, text):
 
 def tower(built, side, text, layers):
     """h_1 = tanh(W_1 x + b_1), h_l = tanh(W_l h_{l-1} + b_l), each layer kept."""
-    table, texts = built.tables[side], getattr(built.store, built.encoders[side].side)
+    table = built.tables[side]
+    texts = getattr(built.store, built.encoders[side].side)
     w1 = table.weight[0, : len(table.vocabulary)].numpy()
     hidden = [np.tanh(bag(texts, text) @ w1 + built.weights[f"{side} b1"][0, 0].numpy())]
     for layer in range(2, layers + 1):
-        w, b = (
-            built.weights[f"{side} W{layer}"][0].numpy(),
-            built.weights[f"{side} b{layer}"][0, 0].numpy(),
-        )
+        w = built.weights[f"{side} W{layer}"][0].numpy()
+        b = built.weights[f"{side} b{layer}"][0, 0].numpy()
         hidden.append(np.tanh(hidden[-1] @ w + b))
     return hidden
 
@@ -50,13 +50,15 @@ def test_drrn_is_the_inner_product_of_two_towers(layers):
 
 def test_the_other_interactions_follow_their_formulas():
     built = model(interaction="bilinear", action_hidden=3)
-    s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
+    s = tower(built, "state", STATES[0], 2)[-1]
+    a = tower(built, "action", ACTIONS[1], 2)[-1]
     assert s.shape == (5,) and a.shape == (3,)
     expected = s @ built.weights["interaction"][0].numpy() @ a
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
     built = model(interaction="network")
     w = {name: weight[0].numpy() for name, weight in built.weights.items()}
-    s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
+    s = tower(built, "state", STATES[0], 2)[-1]
+    a = tower(built, "action", ACTIONS[1], 2)[-1]
     hidden = np.tanh(s @ w["interaction s"] + a @ w["interaction a"] + w["interaction b"][0])
     expected = (hidden @ w["interaction out"]).item()
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
@@ -70,7 +72,8 @@ def test_the_inner_product_refuses_sides_of_two_sizes():
 def test_a_shared_embedding_reads_both_sides_with_one_table():
     built = model(shared=True)
     assert list(built.tables) == ["text"]
-    s, a = tower(built, "text", STATES[0], 2)[-1], tower(built, "text", ACTIONS[1], 2)[-1]
+    s = tower(built, "text", STATES[0], 2)[-1]
+    a = tower(built, "text", ACTIONS[1], 2)[-1]
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(s @ a, abs=1e-5)
 
 
@@ -95,9 +98,12 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     built = model(hidden=4)
     before = state_of(built)
     state, action, rate = STATES[1], ACTIONS[3], 0.01  # page 1 takes action 3; y = 1 at an ending
-    x_s, x_a = bag(built.store.states, state), bag(built.store.actions, action)
-    h_s, h_a = tower(built, "state", state, 2), tower(built, "action", action, 2)
-    w_s, w_a = before["state W2"][0].numpy(), before["action W2"][0].numpy()
+    x_s = bag(built.store.states, state)
+    x_a = bag(built.store.actions, action)
+    h_s = tower(built, "state", state, 2)
+    h_a = tower(built, "action", action, 2)
+    w_s = before["state W2"][0].numpy()
+    w_a = before["action W2"][0].numpy()
     q = h_s[1] @ h_a[1]
     delta_q = q - 1.0
     d2_s = delta_q * h_a[1] * (1 - h_s[1]) * (1 + h_s[1])
@@ -133,7 +139,8 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
 )
 def test_every_models_update_agrees_with_finite_differences(name, interaction):
     built = model(name, interaction=interaction, hidden=3)
-    before, rate = state_of(built), 1e-2
+    before = state_of(built)
+    rate = 1e-2
     whole = batches(built)
 
     def loss():
@@ -199,7 +206,8 @@ def test_the_linear_model_is_linear_in_the_counts():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_replica_among_five_learns_the_same_as_alone(name):
-    together, alone = model(name, seeds=range(5)), model(name, seeds=[3])
+    together = model(name, seeds=range(5))
+    alone = model(name, seeds=[3])
     for built in (together, alone):
         learn = learner(built, 0.05)
         for _ in range(5):
@@ -365,7 +373,8 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
 ):
     from drrn.learning.fast.q_learning import Tower
 
-    interrupted, few = model(**WAYS[way]), model(**WAYS[way])
+    interrupted = model(**WAYS[way])
+    few = model(**WAYS[way])
     some = random_batches(interrupted, 8)
     learner(few, 0.05).update(
         dataclasses.replace(
@@ -375,10 +384,9 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
     place, name, times = (
         (Tower, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
     )
-    usual, calls = (
-        getattr(place, name),
-        [],
-    )  # forward: for the next page and for this one at each update
+    # forward: for the next page and for this one at each update
+    usual = getattr(place, name)
+    calls = []
 
     def interrupt(*arguments):
         calls.append(name)

@@ -63,7 +63,8 @@ def test_the_value_is_the_mean_with_a_few_returns_more_of_what_is_hoped_for():
 def test_a_way_that_leads_to_something_untried_is_worth_going():
     """0 -5-> 1, where 8 was taken and 9 never; 0 -6-> an end."""
     played = explorer()
-    on, off = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 1.0)], END), ([(0, [5, 6], 1, 2.0)], END)
+    on = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 1.0)], END)
+    off = ([(0, [5, 6], 1, 2.0)], END)
     played.tell(0, steps_of(*[on] * 20, *[off] * 20))
     assert (
         played.probabilities(0, NO_Q[:, :2], Pages(np.array([0]), np.array([[5, 6]])))[0, 0] > 0.9
@@ -80,7 +81,8 @@ def test_each_replica_explores_by_what_it_played_itself():
 
 
 def test_a_restored_explorer_chooses_as_the_one_it_was_taken_from_and_one_that_forgot_as_a_new_one():
-    played, other = explorer(), explorer()
+    played = explorer()
+    other = explorer()
     played.tell(0, taken(0, 4.0, times=6))
     other.restore(played.state())
     for each in (played, other):

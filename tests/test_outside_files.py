@@ -15,7 +15,8 @@ def test_a_toml_names_files_outside_its_folder_only_when_asked(key, tale, tmp_pa
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "tale.twee").write_text(tale.with_suffix(".twee").read_text())
-    story, said = "tale.twee", "said.tsv"
+    story = "tale.twee"
+    said = "said.tsv"
     if key == "story":
         story = "../tale.twee"
     elif key == "paraphrases":

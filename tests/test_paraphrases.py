@@ -162,7 +162,8 @@ def test_evaluate_plays_the_set_that_is_named(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
     evaluate = ["evaluate", str(tmp_path / "run"), "--exact", "--json"]
-    found, by_name = [], ["--paraphrased", "reworded"]
+    found = []
+    by_name = ["--paraphrased", "reworded"]
     for options in ([], ["--paraphrased"], by_name, [*by_name, "--game", str(tale)]):
         assert main([*evaluate, *options]) == 0
         found.append(

@@ -64,7 +64,8 @@ def recorded(rollouts, policy, episodes, seed=0):
 
 def seen_in(steps):
     """For each step, whether its episode had shown the state before."""
-    seen, shown = [], set()
+    seen = []
+    shown = set()
     for state, last in zip(steps.states.tolist(), steps.last.tolist(), strict=True):
         seen.append(state in shown)
         shown = set() if last else shown | {state}
@@ -116,7 +117,8 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_seed_plays_the_same_and_a_replica_does_not_see_another(fork, way):
-    rollouts, policy = rollouts_of(fork, way), policy_of("best", 1.0)
+    rollouts = rollouts_of(fork, way)
+    policy = policy_of("best", 1.0)
     one, two = (recorded(rollouts, policy, 40, seed=3)[1] for _ in range(2))
     for name in ("states", "taken", "probabilities", "rewards", "last", "end_states"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
@@ -142,7 +144,8 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
 
 def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, monkeypatch):
     rollouts = rollouts_of(fork, "compiled")
-    game, (first, again) = rollouts.game, rollouts.tables(policy_of("best", 1.0))[0]
+    game = rollouts.game
+    (first, again) = rollouts.tables(policy_of("best", 1.0))[0]
     monkeypatch.setattr(
         "drrn.compiled.game.MAX_SEEN_TABLE", 7 * len(game.texts)
     )  # no more than 7 at once
