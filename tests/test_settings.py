@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
@@ -53,7 +54,7 @@ def test_the_papers_games_are_learned_with_the_papers_settings():
     class Titled:
         name = "tale"
         title = "A tale"
-        training = {"alpha": 0.7}
+        training: ClassVar = {"alpha": 0.7}
 
     game = Titled()
     assert recommended_settings(game) == {"alpha": 0.7}
