@@ -13,7 +13,8 @@ from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
-from drrn.text import Store, words
+from drrn.text import Store
+from drrn.writing import words
 
 UPDATES = 400
 RATE = 0.005
@@ -144,7 +145,7 @@ def test_the_reference_needs_nothing_of_our_learner_and_is_short():
     assert {module for module in modules if module.startswith("drrn")} == {
         "drrn.game.contract",
         "drrn.game.make",
-        "drrn.text",
+        "drrn.writing",
     }
     documented = [
         node

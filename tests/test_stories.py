@@ -14,7 +14,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather
 from drrn.stories.playtest.survey import explore as add_explored
 from drrn.stories.twine.renderer import Journey
-from drrn.text import words
+from drrn.writing import words
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Lexicon, Store, Vocabulary, gathered, words
+from drrn.text import Lexicon, Store, Vocabulary, gathered
+from drrn.writing import words
 from tests.bags import bag_of
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)

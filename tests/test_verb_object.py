@@ -8,7 +8,8 @@ from torch import nn
 import drrn
 from drrn.learning.learner import differentiable
 from drrn.models import Encoder, Pages, Shape, build_model
-from drrn.text import Store, words
+from drrn.text import Store
+from drrn.writing import words
 
 CPU = torch.device("cpu")
 TEXTS = ["the sea is grey", "the wind and the sea", "a lamp"]

@@ -13,8 +13,8 @@ from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
 from drrn.game.make import WORLDS
 from drrn.lab.reports.beyond import BAG_REACHES
-from drrn.text import words
 from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
+from drrn.writing import words
 from tests.game_checks import check_outcomes
 
 
