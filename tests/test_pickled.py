@@ -15,7 +15,7 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize("data", HARMFUL.values(), ids=HARMFUL)
-def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(
+def test_a_pickle_that_names_anything_but_the_storys_class_is_rejected(
     data, working_folder, tmp_path
 ):
     with pytest.raises(InputError, match=r"names os\.system"):
@@ -23,7 +23,7 @@ def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(
     assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
 
 
-def test_plain_data_comes_out_as_it_went_in():
+def test_plain_data_is_read():
     data = (
         b"(dp1\nS'a'\np2\n(lp3\nI-7\nag2\nas"
         + pickled_string("it’s “x”\n")

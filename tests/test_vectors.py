@@ -43,7 +43,8 @@ SPELLED = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_
 def test_all_forms_are_equal_whatever_the_words_and_wherever_a_block_ends(
     tmp_path_factory, words, dimensions, block
 ):
-    folder, vectors = tmp_path_factory.mktemp("forms"), matrix(words, dimensions)
+    folder = tmp_path_factory.mktemp("forms")
+    vectors = matrix(words, dimensions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", block)
         for name in FORMS:
