@@ -192,10 +192,10 @@ class Document:
 
 
 def literal(text: str) -> str:
-    """Escape text so that its backticks and asterisks are no markup.
+    r"""Escape text so that its backticks and asterisks are no markup.
 
     >>> literal("2 * 3 ** 4")
-    '2 \\\\* 3 \\\\*\\\\* 4'
+    '2 \\* 3 \\*\\* 4'
     """
     return re.sub(r"([\\`*])", r"\\\1", text)
 
@@ -225,7 +225,7 @@ def to_text(
 def to_markdown(
     document: Document, *, level: int = 1, limit: int | None = None, contents: bool = False
 ) -> str:
-    """Write a document as Markdown (GitHub's flavour).
+    r"""Write a document as Markdown (GitHub's flavour).
 
     Args:
         document: the report.
@@ -236,7 +236,7 @@ def to_markdown(
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
     # Cellar
     <BLANKLINE>
-    A \\*star\\*, a `file`.
+    A \*star\*, a `file`.
     """
     return _MarkdownWriter(limit, level=level, contents=contents).document(document) + "\n"
 

@@ -69,9 +69,9 @@ def slug(name: str) -> str:
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
-    """Decode a text by the given encoding, its byte order mark, its HTML, or as UTF-8.
+    r"""Decode a text by the given encoding, its byte order mark, its HTML, or as UTF-8.
 
-    Line breaks become `\\n`.
+    Line breaks become `\n`.
     """
     encoding = encoding or next((name for mark, name in MARKS if data.startswith(mark)), None)
     if encoding is None:

@@ -114,8 +114,10 @@ class WordVectors:
 
     @cached_property
     def common(self) -> Vectors | None:
-        """The direction that texts have in common, of length 1: the first principal component of
-        the most frequent words, as they occur in texts. None if the file has few words."""
+        """The direction that texts have in common, of length 1; None if the file has few words.
+
+        It is the first principal component of the most frequent words, as they occur in texts.
+        """
         frequent = min(len(self), FREQUENT)
         if frequent < ENOUGH_WORDS:
             return None

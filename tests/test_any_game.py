@@ -52,24 +52,24 @@ GAMES = {
 }
 
 
-@pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
-def test_every_game_keeps_the_contract(opened):
-    check_game(opened(), episodes=4)
+@pytest.mark.parametrize("open_game", GAMES.values(), ids=GAMES)
+def test_every_game_keeps_the_contract(open_game):
+    check_game(open_game(), episodes=4)
 
 
-@pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
-def test_every_game_has_what_a_game_may_say(opened):
-    game = opened()
+@pytest.mark.parametrize("open_game", GAMES.values(), ids=GAMES)
+def test_every_game_has_its_optional_attributes_or_defaults(open_game):
+    game = open_game()
     assert title_of(game) and step_limit_of(game) >= 1 and len(fingerprint_of(game)) >= 10
     assert isinstance(dict(training_of(game)), dict) and isinstance(sources_of(game), dict)
     observation = game.reset(0)
     assert ending_of(game, observation) is None and not is_stopped(game)
-    assert fingerprint_of(opened()) == fingerprint_of(game)
+    assert fingerprint_of(open_game()) == fingerprint_of(game)
 
 
-@pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
-def test_another_copy_plays_the_same_and_on_its_own(opened):
-    game = opened()
+@pytest.mark.parametrize("open_game", GAMES.values(), ids=GAMES)
+def test_a_copy_of_a_game_plays_the_same_and_independently(open_game):
+    game = open_game()
     twin = another(game)
     if twin is None:
         assert isinstance(game, (Walk, Doors, GymnasiumGame))
@@ -77,18 +77,15 @@ def test_another_copy_plays_the_same_and_on_its_own(opened):
     first = game.reset(3)
     assert twin.reset(3) == first and twin.step(0) == game.step(0)
     twin.reset(4)
-    assert game.step(0) == another_after(opened(), 3)
+    third = open_game()
+    third.reset(3)
+    third.step(0)
+    assert game.step(0) == third.step(0)
 
 
-def another_after(game, seed):
-    game.reset(seed)
-    game.step(0)
-    return game.step(0)
-
-
-@pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
-def test_what_stepping_shows_is_among_the_outcomes_that_a_game_lists(opened):
-    game = opened()
+@pytest.mark.parametrize("open_game", GAMES.values(), ids=GAMES)
+def test_each_step_of_an_enumerable_game_is_a_listed_outcome(open_game):
+    game = open_game()
     if isinstance(game, Enumerable):
         check_outcomes(game)
     else:
@@ -99,21 +96,21 @@ def test_what_stepping_shows_is_among_the_outcomes_that_a_game_lists(opened):
 def test_a_game_that_plays_unlisted_outcomes_is_reported():
     class Lying(Doors):
         def outcomes(self, state, index):
-            return (
-                [(1.0, (3, 3))] if getattr(self, "lies", False) else super().outcomes(state, index)
-            )
+            if getattr(self, "lies", False):
+                return [(1.0, (3, 3))]
+            return super().outcomes(state, index)
 
         def step(self, index):
             self.lies = False
-            found = super().step(index)
+            page = super().step(index)
             self.lies = True
-            return found
+            return page
 
     with pytest.raises(ContractError, match="does not list the outcome"):
         check_outcomes(Lying())
 
 
-# --- what a game may say
+# Optional attributes
 
 
 def test_a_minimal_game_has_sensible_defaults():
@@ -134,26 +131,29 @@ def test_the_attributes_of_a_game_are_used():
         {"hidden": 8},
     )
     game.state = (3, 2)
-    assert (
-        ending_of(game, game.look(game.state)) == "rich"
-        and fingerprint_of(game) == "dice, first edition"
-    )
+    assert ending_of(game, game.look(game.state)) == "rich"
+    assert fingerprint_of(game) == "dice, first edition"
 
 
 @pytest.mark.parametrize(
-    ("attribute", "value", "ask"),
-    [("max_steps", "many", step_limit_of), ("max_steps", 0, step_limit_of), ("training", 3, training_of),
-     ("fingerprint", 3, fingerprint_of), ("another", lambda: 3, another)],
-)  # fmt: skip
-def test_invalid_attributes_of_a_game_are_one_error(attribute, value, ask):
+    ("attribute", "value", "read"),
+    [
+        ("max_steps", "many", step_limit_of),
+        ("max_steps", 0, step_limit_of),
+        ("training", 3, training_of),
+        ("fingerprint", 3, fingerprint_of),
+        ("another", lambda: 3, another),
+    ],
+)
+def test_an_invalid_attribute_of_a_game_is_an_input_error(attribute, value, read):
     game = Walk()
     setattr(game, attribute, value)
     with pytest.raises(drrn.InputError, match=rf"^walk: {attribute}") as error:
-        ask(game)
+        read(game)
     assert "\n" not in str(error.value)
 
 
-def test_a_storys_fingerprint_is_the_one_that_published_rows_carry():
+def test_the_fingerprint_of_a_story_equals_that_of_published_rows():
     assert fingerprint_of(make("long-watch")).startswith("67c67ae5016fd2a4")
     assert fingerprint_of(make("night-market", paraphrased=True)).startswith("6400cef299728cdf")
 
@@ -174,25 +174,27 @@ reward = 1
 @pytest.mark.slow
 def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, tmp_path):
     game = story(WHERE, RULES.format(reward=4))
-    code = f"import drrn, drrn.game.contract as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"
-    told = [
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-        for _ in range(2)
-    ]
-    assert {run.stdout.strip() for run in told} == {fingerprint_of(game)}
-    assert fingerprint_of(story(WHERE, RULES.format(reward=5))) != fingerprint_of(game)
-    assert fingerprint_of(
-        story(WHERE, RULES.format(reward=4).replace("gte 2", "gte 1"))
-    ) != fingerprint_of(game)
+    path = str(tmp_path / "tale.toml")
+    code = (
+        "import drrn; from drrn.game.contract import fingerprint_of;"
+        f"print(fingerprint_of(drrn.make({path!r})))"
+    )
+    outputs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(2)]
+    assert {output.strip() for output in outputs} == {fingerprint_of(game)}
+    other_reward = RULES.format(reward=5)
+    other_condition = RULES.format(reward=4).replace("gte 2", "gte 1")
+    assert fingerprint_of(story(WHERE, other_reward)) != fingerprint_of(game)
+    assert fingerprint_of(story(WHERE, other_condition)) != fingerprint_of(game)
 
 
 def test_a_compiled_game_is_identified_by_its_arrays():
-    one, other = compile_game(Doors()), compile_game(Dice(), cache=False)
-    assert fingerprint_of(one) == fingerprint_of(compile_game(Doors())) != fingerprint_of(other)
-    assert compile_game(one) is one
+    doors = compile_game(Doors())
+    dice = compile_game(Dice(), cache=False)
+    assert fingerprint_of(doors) == fingerprint_of(compile_game(Doors())) != fingerprint_of(dice)
+    assert compile_game(doors) is doors
 
 
-# --- compiling
+# Compilation
 
 
 def test_a_game_in_ten_lines_is_compiled():
@@ -203,11 +205,11 @@ def test_a_game_in_ten_lines_is_compiled():
     assert (game.title, game.max_steps, game.training) == ("doors", 500, {})
 
 
-def test_chances_are_those_that_the_game_lists():
+def test_probabilities_of_a_compiled_game_are_those_that_it_lists():
     game = compile_game(Dice(), cache=False)
     assert random_play(game).steps == pytest.approx(6) and game.max_steps == 40
     assert {ending.passage for ending in game.endings} == {"rich", "poor"}
-    shares = Counter()
+    shares: Counter[str] = Counter()
     for ending, share in zip(game.endings, random_play(game).endings, strict=True):
         shares[ending.passage] += share
     assert shares == pytest.approx({"rich": 0.5, "poor": 0.5})
@@ -215,14 +217,12 @@ def test_chances_are_those_that_the_game_lists():
 
 
 @pytest.mark.parametrize("name", ["tale", "long-watch"])
-def test_the_search_of_stories_leaves_out_nothing_that_a_plain_search_finds(name, story):
+def test_the_search_of_stories_reaches_the_same_pages_as_breadth_first_search(name, story):
     coin = ':: Start\n<<set $coin = either("heads", "tails")>>A coin.\n\n[[Heads!|Guess][$guess = "heads"]]\n'
     coin += '[[Tails!|Guess][$guess = "tails"]]\n\n:: Guess\n<<if $coin eq $guess>>Won.<<else>>Lost.<<endif>>\n'
     game = story(coin) if name == "tale" else make(name)
-    plain, own = (
-        assemble(game, BreadthFirst(game, 10**6, 10**9).run()),
-        compile_game(game, cache=False),
-    )
+    plain = assemble(game, BreadthFirst(game, 10**6, 10**9).run())
+    own = compile_game(game, cache=False)
     assert len(plain) == len(own) and sorted(plain.texts) == sorted(own.texts)
     assert random_play(plain).total == pytest.approx(random_play(own).total)
     assert random_play(plain).steps == pytest.approx(random_play(own).steps)
@@ -264,7 +264,7 @@ class Over(Doors):
 
 
 @pytest.mark.parametrize(
-    ("game", "why"),
+    ("game", "reason"),
     [
         (Endless, "more than 50 states; raise the limit, or play it uncompiled"),
         (Short, r'"Open the red door." on the page "Room 0: two doors." sum to 0.9'),
@@ -275,23 +275,20 @@ class Over(Doors):
         (lambda: GymnasiumGame(FixedEnv()), "GymnasiumGame lacks opening"),
     ],
 )
-def test_a_game_that_cannot_be_compiled_is_refused_in_one_sentence(game, why):
-    opened = game()
-    with pytest.raises(
-        drrn.InputError, match=rf"^{opened.name} cannot be compiled: .*{why}"
-    ) as error:
-        compile_game(opened, limit=50)
+def test_a_game_that_cannot_be_compiled_is_rejected_in_one_sentence(game, reason):
+    uncompilable = game()
+    message = rf"^{uncompilable.name} cannot be compiled: .*{reason}"
+    with pytest.raises(drrn.InputError, match=message) as error:
+        compile_game(uncompilable, limit=50)
     assert "\n" not in str(error.value)
 
 
 def test_a_page_that_pays_on_return_pays_nothing_at_first():
     class Back(Doors):
         def look(self, state):
-            return (
-                Observation("Out.", (), 1.0)
-                if state[0] == 3
-                else Observation("In.", ("Stay.", "Go."), -1.0)
-            )
+            if state[0] == 3:
+                return Observation("Out.", (), 1.0)
+            return Observation("In.", ("Stay.", "Go."), -1.0)
 
         def outcomes(self, state, index):
             return [(1.0, (3 * index, 0))]
@@ -305,46 +302,39 @@ def test_only_a_game_with_a_fingerprint_is_cached(home):
     assert not (home / "cache").exists()
     compile_game(Dice())
     (file,) = (home / "cache").iterdir()
-    assert file.name.startswith("dice-") and len(compile_game(Dice())) == len(
-        compile_game(Dice(), cache=False)
-    )
+    assert file.name.startswith("dice-")
+    assert len(compile_game(Dice())) == len(compile_game(Dice(), cache=False))
 
 
-# --- for authors
+# Commands
 
 
-def test_any_compiled_game_is_surveyed_play_tested_and_drawn():
+def test_findings_walkthrough_and_map_of_a_compiled_game():
     game = Doors()
     compiled = compile_game(game)
-    found = inspect_game(game, compiled)
-    assert (
-        found.statistics.pages,
-        found.statistics.actions,
-        found.statistics.passages,
-        found.statistics.transitions,
-    ) == (7, 2, 0, "deterministic")
-    assert [(e.reward, e.name) for e in found.endings] == [(r, THE_END) for r in (20, 10, 0, -10)]
-    assert sum(e.probability.mean for e in found.endings) == pytest.approx(1)
-    assert (found.problems, found.never_reached, found.notes, found.unused_rules) == (
-        [],
-        [],
-        [],
-        [],
-    )
+    findings = inspect_game(game, compiled)
+    statistics = findings.statistics
+    assert statistics is not None
+    assert (statistics.pages, statistics.actions, statistics.passages) == (7, 2, 0)
+    assert statistics.transitions == "deterministic"
+    assert [ending.reward for ending in findings.endings] == [20, 10, 0, -10]
+    assert {ending.name for ending in findings.endings} == {THE_END}
+    probabilities = [ending.probability for ending in findings.endings]
+    assert sum(each.mean for each in probabilities if each) == pytest.approx(1)
+    assert findings.problems == findings.never_reached == []
+    assert findings.notes == findings.unused_rules == []
     assert walkthrough(compiled)[-1].text == "You are out, with 3 coins."
-    drawn = story_map(compiled)
-    assert "Room 0: two doors." in drawn.labels and drawn.noun == "page"
-    assert sorted(drawn.labels)[-1] == "You are out, with 3 coins." and len(drawn.labels) == 3 + 4
+    page_map = story_map(compiled)
+    assert "Room 0: two doors." in page_map.labels and page_map.noun == "page"
+    assert sorted(page_map.labels)[-1] == "You are out, with 3 coins."
+    assert len(page_map.labels) == 3 + 4
 
 
-def test_inspect_works_on_a_game_in_ten_lines_and_annotate_refuses_it(capsys):
+def test_inspect_accepts_a_python_game_and_annotate_rejects_it(capsys):
     assert main(["inspect", "tests.sample_games:Doors"]) == 0
-    told = capsys.readouterr().out
-    assert (
-        "best without memory, at least" in told
-        and "7 distinct texts\n" in told
-        and "Endings (4)" in told
-    )
+    output = capsys.readouterr().out
+    for part in ("best without memory, at least", "7 distinct texts\n", "Endings (4)"):
+        assert part in output
     assert main(["inspect", "tests.sample_games:Doors", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["best"]["final_reward"]["mean"] == 20
     assert main(["annotate", "tests.sample_games:Doors"]) == 2
@@ -355,36 +345,10 @@ def test_inspect_works_on_a_game_in_ten_lines_and_annotate_refuses_it(capsys):
 
 @pytest.mark.parametrize("name", ["Doors", "Walk", "Dice", "fixed_env"])
 def test_a_random_policy_plays_any_game(name, capsys):
-    assert (
-        main(
-            [
-                "play",
-                f"tests.sample_games:{name}",
-                "--policy",
-                "random",
-                "--episodes",
-                "5",
-                "--seed",
-                "1",
-            ]
-        )
-        == 0
-    )
+    play = ["play", f"tests.sample_games:{name}", "--policy", "random", "--episodes"]
+    assert main([*play, "5", "--seed", "1"]) == 0
     assert "mean final reward" in capsys.readouterr().out
-    assert (
-        main(
-            [
-                "play",
-                f"tests.sample_games:{name}",
-                "--policy",
-                "random",
-                "--episodes",
-                "1",
-                "--show",
-            ]
-        )
-        == 0
-    )
+    assert main([*play, "1", "--show"]) == 0
     assert "\n  reward " in capsys.readouterr().out
 
 
@@ -393,9 +357,5 @@ def test_a_person_plays_any_game_and_the_score_is_saved(home, capsys, monkeypatc
     monkeypatch.setattr("rich.console.Console.input", lambda *_, **__: next(answers))
     assert main(["play", "tests.sample_games:Doors", "--player", "Ada", "--seed", "0"]) == 0
     assert "Final reward" in capsys.readouterr().out
-    assert (
-        (home / "scores.csv")
-        .read_text()
-        .splitlines()[1]
-        .endswith(f",doors,Ada,0,0,3,10.0,9.8,{THE_END}")
-    )
+    row = (home / "scores.csv").read_text().splitlines()[1]
+    assert row.endswith(f",doors,Ada,0,0,3,10.0,9.8,{THE_END}")

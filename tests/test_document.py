@@ -1,4 +1,4 @@
-"""Reports in no notation yet, and their writers: text, Markdown, HTML, GitHub."""
+"""Documents without a notation, and their writers: text, Markdown, HTML, GitHub."""
 
 import doctest
 import re
@@ -8,6 +8,7 @@ import pytest
 
 import drrn.document
 from drrn.document import (
+    Block,
     Bullets,
     Cell,
     Code,
@@ -66,8 +67,8 @@ class Tags(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.names = []
-        self.open = []
+        self.names: list[str] = []
+        self.open: list[str] = []
         self.text = ""
         self.feed(text)
         assert not self.open
@@ -255,21 +256,22 @@ def test_a_table_that_is_too_wide_loses_the_end_of_its_longest_words():
 
 def test_items_beyond_the_limit_are_counted():
     rows = [[str(i)] for i in range(5)]
-    blocks = [Bullets(list("abcde")), Table("", ["n"], rows), *[Note(i) for i in "abcde"]]
+    notes = [Note(letter) for letter in "abcde"]
+    blocks: list[Block] = [Bullets(list("abcde")), Table("", ["n"], rows), *notes]
     for write in (to_text, to_html):
         text = write(Document("", blocks), limit=3, hint="all: --format json")
         assert text.count("… and 2 more (all: --format json)") == 3, text
     assert to_markdown(Document("", blocks), limit=3).count("… and 2 more") == 3
 
 
-def test_the_alignment_of_columns_follows_their_content_or_the_given_letters():
+def test_columns_are_aligned_by_their_content_or_by_letters():
     rows = [["a", "1", "—", "yes"], ["b", "x 2", "", "3"], ["c", "", "4", "no"]]
     table = Table("", ["", "n", "m", "w"], rows)
     assert table.alignment == "lrrl"
     assert Table("", ["", "n"], [["a", "b"]], align="rr").alignment == "rr"
 
 
-def test_figures_are_inline_where_there_is_an_svg():
+def test_figures_with_an_svg_are_inline():
     document = Document("", [Figure("A", svg="<svg></svg>"), Figure("B", path="b.svg", wide=True)])
     text = to_html(document)
     assert text.count("<figure>") == 2 and '<div class="figures wide">' in text

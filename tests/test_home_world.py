@@ -10,8 +10,8 @@ from drrn.compiled.chain import uniform
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
-from drrn.text import words
 from drrn.worlds.home_world import DIRECTIONS, DONE, MOST_COMMANDS, OUT_OF_TIME, HomeState
+from drrn.writing import words
 from tests.game_checks import check_outcomes
 
 VERBS = ("eat", "sleep", "watch", "exercise", "go")

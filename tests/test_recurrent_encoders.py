@@ -28,7 +28,8 @@ def vectors(model, ids, leaves=None):
 
 def torchs_own(model, encoder, replica):
     """PyTorch's module with the replica's weights."""
-    w, width = {name: weight[replica].detach().clone() for name, weight in model.weights.items()}, 5
+    w = {name: weight[replica].detach().clone() for name, weight in model.weights.items()}
+    width = 5
     order = np.concatenate([np.arange(width) + gate * width for gate in OURS_IN_THEIRS[encoder]])
     module = (nn.GRU if encoder == "gru" else nn.LSTM)(
         w["state in"].shape[0], width, batch_first=True
@@ -59,7 +60,8 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
         monkeypatch.setattr("drrn.models.encoders.recurrent.GRU_PIECE", 3)
         monkeypatch.setattr("drrn.models.encoders.recurrent.LSTM_PIECE", 3)
     model = encoder_model(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
-    ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)], list(model.weights.values())
+    ids = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)]
+    weights = list(model.weights.values())
     direction = torch.randn(len(seeds), 4, 5, generator=torch.Generator().manual_seed(1))
     leaves = []
     with differentiable(weights):
@@ -97,7 +99,8 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_a_texts_vector_depends_on_nothing_else_in_the_batch(encoder):
-    model, chance = encoder_model(encoder, seeds=(0, 1, 2)), np.random.default_rng(0)
+    model = encoder_model(encoder, seeds=(0, 1, 2))
+    chance = np.random.default_rng(0)
     alone = {text: vectors(model, np.full((3, 1), text))[:, 0] for text in range(-1, len(TEXTS))}
     for _ in range(20):
         ids = chance.integers(-1, len(TEXTS), (3, int(chance.integers(1, 9))))
@@ -114,7 +117,8 @@ def test_the_order_of_words_counts_and_an_empty_text_is_zero(encoder):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_first_weights_depend_on_the_replicas_own_seed(encoder):
-    both, alone = encoder_model(encoder, seeds=(7, 8)), encoder_model(encoder, seeds=(8,))
+    both = encoder_model(encoder, seeds=(7, 8))
+    alone = encoder_model(encoder, seeds=(8,))
     assert all(
         torch.equal(weight[1:], alone.weights[name]) for name, weight in both.weights.items()
     )
@@ -124,7 +128,8 @@ def test_first_weights_depend_on_the_replicas_own_seed(encoder):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_a_pass_is_differentiated_once(encoder):
-    model, leaves = encoder_model(encoder), []
+    model = encoder_model(encoder)
+    leaves = []
     found = vectors(model, [[0, 2]], leaves).sum()
     torch.autograd.grad(found, [vectors for _, vectors in leaves], retain_graph=True)
     with pytest.raises(RuntimeError, match="once"):
@@ -135,10 +140,8 @@ def test_a_pass_is_differentiated_once(encoder):
 @pytest.mark.parametrize("shape", [{}, {"shared": True}, {"interaction": "bilinear", "action_hidden": 3},
                                    {"interaction": "network"}])  # fmt: skip
 def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
-    both, alone = (
-        encoder_model(encoder, seeds=(5, 6), **shape),
-        encoder_model(encoder, seeds=(6,), **shape),
-    )
+    both = encoder_model(encoder, seeds=(5, 6), **shape)
+    alone = encoder_model(encoder, seeds=(6,), **shape)
     batches = random_batches(both, 4)
     settings = {"learning_rate": 0.05, "optimiser": "adam"}
     QLearning(both, Settings.from_flat(replicas=2, **settings)).update(batches)
@@ -159,10 +162,8 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 @pytest.mark.parametrize("shape", [{}, {"shared": True}, {"name": "per-action"}])
 def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
-    at_once, apart = (
-        encoder_model(encoder, seeds=(5, 6), **shape),
-        encoder_model(encoder, seeds=(5, 6), **shape),
-    )
+    at_once = encoder_model(encoder, seeds=(5, 6), **shape)
+    apart = encoder_model(encoder, seeds=(5, 6), **shape)
     batches = random_batches(at_once, 3)
     errors = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
     monkeypatch.setattr(RecurrentEncoder, "reads_at_once", False)
@@ -177,7 +178,8 @@ def error_after_learning(encoder, name):
     model = encoder_model(encoder, hidden=8, name=name, seeds=(0, 1))
     states = np.tile(np.array([0, 4]), (8, 2, 1))  # "the sea is grey", "grey is the sea"
     rewards = np.where(states == 0, 1, -1).astype(np.float32)
-    pages, none = Pages(states, np.full((*states.shape, 1), 3)), np.zeros_like(rewards)
+    pages = Pages(states, np.full((*states.shape, 1), 3))
+    none = np.zeros_like(rewards)
     batch = Batches(pages, np.zeros_like(states), rewards, none, pages, none + 1)
     learner = QLearning(model, Settings.from_flat(learning_rate=0.02, optimiser="adam", replicas=2))
     for _ in range(25):
@@ -196,9 +198,12 @@ def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(name):
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_encodings_that_are_kept_give_the_same_q_values(encoder):
-    model, chance = encoder_model(encoder, seeds=(0, 1)), np.random.default_rng(0)
-    kept, texts = EncodingCache(model), len(model.store.states)
+    model = encoder_model(encoder, seeds=(0, 1))
+    chance = np.random.default_rng(0)
+    kept = EncodingCache(model)
+    texts = len(model.store.states)
     for _ in range(4):
-        states, actions = chance.integers(-1, texts, (2, 3)), chance.integers(-1, texts, (2, 3, 2))
+        states = chance.integers(-1, texts, (2, 3))
+        actions = chance.integers(-1, texts, (2, 3, 2))
         pages = Pages(states, actions)
         assert torch.allclose(kept.q(pages, model.store), model.q(pages), atol=1e-6)

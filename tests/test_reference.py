@@ -13,14 +13,19 @@ from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.q_learning import Batches
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
-from drrn.text import Store, words
+from drrn.text import Store
+from drrn.writing import words
 
-UPDATES, RATE, HIDDEN = 400, 0.005, 20
+UPDATES = 400
+RATE = 0.005
+HIDDEN = 20
 
 
 def some_transitions(game, count):
     """(s, a, r, s' with its actions), as random play meets them, shuffled."""
-    chance, page, found = random.Random(1), game.reset(seed=1), []
+    chance = random.Random(1)
+    page = game.reset(seed=1)
+    found = []
     while len(found) < count:
         taken = chance.randrange(len(page.actions))
         following = game.step(taken)
@@ -47,7 +52,8 @@ def fast_weights(transitions):
 
     menus = batches([some + [-1] * (most - len(some)) for some in next_a])
     ones = np.ones((len(numbers), 1, 1), np.float32)
-    now, then = Pages(batches(s), batches(a)[..., None]), Pages(batches(next_s), menus)
+    now = Pages(batches(s), batches(a)[..., None])
+    then = Pages(batches(next_s), menus)
     taken = np.zeros_like(now.states)
     first = named(model)
     FastQLearning(model, Settings.from_flat(learning_rate=RATE)).update(
@@ -71,7 +77,8 @@ def put(model, weights):
     """Give the reference these first weights; a word that a side does not know is never shown to it."""
     with torch.no_grad():
         for side, tower in (("state", model.state), ("action", model.action)):
-            first, second = tower[0], tower[2]
+            first = tower[0]
+            second = tower[2]
             for word, vector in weights[side]["W1"].items():
                 first.weight[:, model.dictionary.setdefault(word, len(model.dictionary))] = (
                     torch.from_numpy(vector)
@@ -92,7 +99,9 @@ def test_our_learner_makes_the_updates_of_the_reference(monkeypatch):
         reference.learn(model, optimiser, transition)
     moved = []
     for side, tower in (("state", model.state), ("action", model.action)):
-        ours, before, (one, _, two, _) = last[side], first[side], tower
+        ours = last[side]
+        before = first[side]
+        (one, _, two, _) = tower
         pairs = [
             (one.weight[:, model.dictionary[word]], vector) for word, vector in ours["W1"].items()
         ]
@@ -136,7 +145,7 @@ def test_the_reference_needs_nothing_of_our_learner_and_is_short():
     assert {module for module in modules if module.startswith("drrn")} == {
         "drrn.game.contract",
         "drrn.game.make",
-        "drrn.text",
+        "drrn.writing",
     }
     documented = [
         node

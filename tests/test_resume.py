@@ -152,7 +152,8 @@ def test_each_round_is_a_line_of_json_as_the_metrics_have_it(tale, tmp_path, cap
     kept = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
     assert [{**line, **metrics} for line, metrics in zip(told, kept, strict=True)] == told
     assert [line["round"] for line in told] == [1, 2, 3] and told[0]["transitions"] > 0
-    first, replicas = kept[0], kept[0]["replicas"]
+    first = kept[0]
+    replicas = kept[0]["replicas"]
     assert first["episodes_played"] == 8 and [replica["seed"] for replica in replicas] == [0, 1]
     scores = [replica["softmax_final_reward"] for replica in replicas]
     assert first["softmax_final_reward"] == pytest.approx(sum(scores) / 2, abs=1e-6)

@@ -50,7 +50,8 @@ def test_the_fast_learner_has_the_gradients_of_the_plain_one(encoder, layers, ve
     plain, fast = (return_learner(kind, model(seeds=(0, 1), **shape), updates=1) for kind in KINDS)
     for learning in (plain, fast):
         state_after_rounds(learning, rounds=1)
-    plain, fast = plain.optimiser.slots, fast.optimiser.slots
+    plain = plain.optimiser.slots
+    fast = fast.optimiser.slots
     means = [name for name in plain if name.endswith(" m")]
     assert plain.keys() == fast.keys() and len(means) == len(plain.keys()) / 3
     for name in means:
@@ -68,10 +69,8 @@ def test_the_fast_learner_moves_the_weights_as_the_plain_one_does(
     encoder, layers, average, vectors, monkeypatch
 ):
     """To rounding, which Adam enlarges where a gradient is near zero: so it is a few steps of a small rate."""
-    shape, given = (
-        {"layers": layers, "action_encoder": encoder, "vectors": vectors},
-        {"average": average, **FEW},
-    )
+    shape = {"layers": layers, "action_encoder": encoder, "vectors": vectors}
+    given = {"average": average, **FEW}
     plain = state_after_rounds(
         return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **given)
     )
@@ -87,7 +86,8 @@ class Masks:
     """A generator that leaves out the same words, whoever asks; all else is a usual one's."""
 
     def __init__(self, *seed):
-        self.usual, self.masks = np.random.default_rng(seed), np.random.default_rng(seed)
+        self.usual = np.random.default_rng(seed)
+        self.masks = np.random.default_rng(seed)
 
     def random(self, size, *kind):
         if not kind:
@@ -261,7 +261,8 @@ def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
     going = cut.train()
     next(going)
     owner, name = (cut.rollouts, "record") if where == "play" else (cut.learner, "fit")
-    usual, calls = getattr(owner, name), []
+    usual = getattr(owner, name)
+    calls = []
 
     def interrupted(*given, **named):
         calls.append(1)

@@ -39,12 +39,10 @@ def test_an_episode_of_one_step_has_its_reward_and_what_it_came_to():
 
 
 def test_retrace_corrects_the_next_value_by_as_much_as_it_trusts_the_next_action():
-    rewards, value, q, trust = (
-        floats(1, 2, 4),
-        floats(6, 10, 0),
-        floats(99, 8, 2),
-        floats(99, 0.5, 0.25),
-    )
+    rewards = floats(1, 2, 4)
+    value = floats(6, 10, 0)
+    q = floats(99, 8, 2)
+    trust = floats(99, 0.5, 0.25)
     found = retrace(episodes(3), rewards, value, q, trust, discount=0.5)
     # 4; then 2 + ½ (10 + ¼ (4 - 2)) = 7.25; then 1 + ½ (6 + ½ (7.25 - 8)) = 3.8125
     assert found.tolist() == [3.8125, 7.25, 4.0]
@@ -67,14 +65,16 @@ def test_an_action_whose_noted_probability_is_zero_is_trusted_unless_the_policy_
 
 
 def test_lambda_0_is_the_target_of_one_step_expected_sarsa():
-    rewards, value = floats(1, 2, 4), floats(6, 10, 0)
+    rewards = floats(1, 2, 4)
+    value = floats(6, 10, 0)
     trust = trace_coefficients(floats(1, 1, 1), floats(0.5, 0.5, 0.5), trace=0.0)
     found = retrace(episodes(3), rewards, value, floats(5, 5, 5), trust, discount=0.5)
     assert found.tolist() == (rewards + 0.5 * value).tolist() == [4.0, 7.0, 4.0]
 
 
 def test_on_policy_lambda_1_is_monte_carlo_once_the_value_is_that_of_the_action_taken():
-    rewards, q = floats(1, 2, 4), floats(3, 5, 7)
+    rewards = floats(1, 2, 4)
+    q = floats(3, 5, 7)
     after = np.append(q[1:], 0)  # V(s') = Q(s', a') where only a' is ever taken
     found = retrace(
         episodes(3),
@@ -111,7 +111,8 @@ def one_by_one(rewards, value, q, trust, discount):
 )
 def test_episodes_of_any_lengths_together_have_the_returns_of_each_alone(lengths, discount, seed):
     chance = np.random.default_rng(seed)
-    count, cuts = sum(lengths), np.cumsum(lengths)[:-1]
+    count = sum(lengths)
+    cuts = np.cumsum(lengths)[:-1]
     columns = [*chance.normal(size=(3, count)), chance.random(count)]
     rewards, value = columns[:2]
     alone = zip(*(np.split(column, cuts) for column in columns), strict=True)
@@ -120,7 +121,8 @@ def test_episodes_of_any_lengths_together_have_the_returns_of_each_alone(lengths
 
     plain = []
     for some, end in zip(np.split(rewards, cuts), np.split(value, cuts), strict=True):
-        total, found = end[-1], []
+        total = end[-1]
+        found = []
         for reward in some[::-1]:
             total = reward + discount * total
             found.append(total)

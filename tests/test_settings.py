@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import torch
@@ -51,7 +52,9 @@ def test_what_suits_the_game_comes_before_the_defaults_and_what_is_asked_for_bef
 
 def test_the_papers_games_are_learned_with_the_papers_settings():
     class Titled:
-        name, title, training = "tale", "A tale", {"alpha": 0.7}
+        name = "tale"
+        title = "A tale"
+        training: ClassVar = {"alpha": 0.7}
 
     game = Titled()
     assert recommended_settings(game) == {"alpha": 0.7}
@@ -430,7 +433,8 @@ def config_of(run):
 def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_path):
     assert main(["train", str(tale), "--out", str(tmp_path / "strong"), *SMALL_STRONG]) == 0
     assert main(["train", str(tale), "--out", str(tmp_path / "paper"), *SMALL]) == 0
-    one, two = config_of(tmp_path / "strong"), config_of(tmp_path / "paper")
+    one = config_of(tmp_path / "strong")
+    two = config_of(tmp_path / "paper")
     assert (one["recipe"], two["recipe"]) == ("strong", "paper")
     given = {
         **FEW_IN_PYTHON,

@@ -43,7 +43,8 @@ def server(monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("server")
 def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys, server):
-    killed, others = tmp_path / "runs/.drrn-pull-killed/tale", tmp_path / "runs/.tale.123"
+    killed = tmp_path / "runs/.drrn-pull-killed/tale"
+    others = tmp_path / "runs/.tale.123"
     for path in (killed, others):
         path.mkdir(parents=True)
     os.utime(killed.parent, (0, 0))
@@ -161,7 +162,8 @@ def test_nor_is_one_that_is_named_by_the_folders_above_it(run, tmp_path, monkeyp
 def test_no_module_is_looked_for_in_a_runs_own_folder(run, tmp_path, monkeypatch):
     shutil.copytree(run, tmp_path / "tale")
     config = json.loads((tmp_path / "tale/config.json").read_text())
-    config["settings"]["encoder"], config["folder"] = "json:loads", str(tmp_path / "tale")
+    config["settings"]["encoder"] = "json:loads"
+    config["folder"] = str(tmp_path / "tale")
     (tmp_path / "tale/config.json").write_text(json.dumps(config))
     monkeypatch.setattr(sys, "path", [*sys.path])
     read_config(tmp_path / "tale")

@@ -28,7 +28,7 @@ from drrn.errors import InputError
 from drrn.files import make_folder, write_atomically
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
-from drrn.text import words
+from drrn.writing import words
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
@@ -303,7 +303,9 @@ def _git(*arguments: str) -> str | None:
     """Return the output of Git in the package's folder; None if it fails."""
     command = ["git", *arguments]
     try:
-        result = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
+        result = subprocess.run(
+            command, cwd=PACKAGE, capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
         return None
-    return result.stdout.strip() if result.returncode == 0 else None
+    return result.stdout.strip()
