@@ -40,7 +40,7 @@ class Endless:
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
 def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 100)
-    small = {**SMALL, "rounds": 3, "episodes_per_round": 8, "replicas": 1}
+    small = {**SMALL, "rounds": 3, "episodes_per_round": 16, "replicas": 1}
     trainer = drrn.trainer(Endless(), paper=True, **{**small, **settings})
     sizes = []
     for _ in trainer.train():

@@ -1,4 +1,4 @@
-"""The contract: named stories keep it, games that break a clause are told so, and what seeds and shuffling do."""
+"""The contract of games: who keeps it, how violations are reported, seeds and shuffling."""
 
 import random
 
@@ -14,7 +14,7 @@ from tests.sample_games import Walk
 
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
-def test_every_story_keeps_the_contract_in_whatever_order_its_actions_are(name, shuffle, game_path):
+def test_every_story_keeps_the_contract_with_and_without_shuffling(name, shuffle, game_path):
     game = drrn.make(game_path(name), shuffle=shuffle)
     check_game(game, episodes=5)
     check_markup(game)
@@ -39,7 +39,7 @@ class Wrapping(Walk):
 
 class Numbered(Walk):
     def current_page(self):
-        return Observation(self.stone, super().current_page().actions)
+        return Observation(self.stone, super().current_page().actions)  # type: ignore[arg-type]
 
 
 class Wordless(Walk):
@@ -52,19 +52,19 @@ class Nameless(Walk):
 
 
 @pytest.mark.parametrize("broken", [Forgetful, Endless, Wrapping, Numbered, Wordless, Nameless])
-def test_a_game_that_breaks_a_clause_is_told_so(broken):
+def test_a_game_that_breaks_the_contract_raises_an_error(broken):
     with pytest.raises(ContractError):
         check_game(broken())
 
 
-def test_actions_are_shuffled_anew_each_time_they_are_shown(story):
+def test_actions_are_shuffled_on_every_page(story):
     game = story(":: Start\nHere.\n\n[[a|Start]]\n[[b|Start]]\n[[c|Start]]\n", shuffle=True)
     orders = [game.reset(0).actions] + [game.step(0).actions for _ in range(200)]
     assert len(set(orders)) == 6
     assert min(orders.count(order) for order in set(orders)) > 15
 
 
-def test_long_lists_are_shuffled_too(story):
+def test_long_lists_of_actions_are_shuffled(story):
     game = story(
         ":: Start\nHere.\n\n" + "".join(f"[[{i}|Start]]\n" for i in range(8)), shuffle=True
     )
@@ -77,7 +77,7 @@ def test_shuffling_can_be_turned_off(story):
     assert {game.reset(seed).actions for seed in range(20)} == {("b", "a")}
 
 
-def test_an_action_leads_where_it_says_whatever_its_place(story):
+def test_a_shuffled_action_leads_to_its_own_page(story):
     game = story(
         ":: Start\nHere.\n\n[[a]]\n[[b]]\n[[c]]\n\n:: a\nA\n\n:: b\nB\n\n:: c\nC\n", shuffle=True
     )
@@ -86,11 +86,12 @@ def test_an_action_leads_where_it_says_whatever_its_place(story):
         assert game.step(index).text == "B"
 
 
-def test_a_seed_restarts_the_generator_and_none_lets_it_go_on():
+def test_a_seed_restarts_the_generator_and_none_continues_it():
     game = drrn.make("night-market")
 
     def episode(seed):
-        observation, texts = game.reset(seed), []
+        observation = game.reset(seed)
+        texts = []
         for _ in range(30):
             texts.append((observation.text, observation.actions))
             if observation.ended:
@@ -103,7 +104,7 @@ def test_a_seed_restarts_the_generator_and_none_lets_it_go_on():
     assert first[0] != first[1]
 
 
-def test_a_player_seeded_like_the_game_is_still_independent_of_it(story):
+def test_a_player_with_the_seed_of_the_game_is_independent_of_it(story):
     game = story(":: Start\nHere.\n\n[[a]]\n[[b]]\n\n:: a\nA\n\n:: b\nB\n", shuffle=True)
     player = random.Random(0)
     texts = []

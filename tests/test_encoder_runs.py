@@ -50,6 +50,7 @@ def resumes(game, folder, settings):
 ALL = [name for name in ENCODERS if name != "bag"]  # which most other tests use
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ALL)
 @pytest.mark.parametrize(
     "more", [{}, {"shared": True, "interaction": "network", "grow": True}, {"form": "online"}]

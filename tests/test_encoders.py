@@ -110,6 +110,7 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
         assert moved == pytest.approx(numeric[part], rel=2e-2, abs=1e-4) and moved != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
 @pytest.mark.parametrize(("optimiser", "updates"), [("sgd", 200), ("adam", 60)])
 def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):

@@ -64,6 +64,7 @@ def hostile(script, passages=WALK):
 # --- time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -215,6 +216,7 @@ def test_a_story_that_breaks_what_it_is_read_by_is_refused(hasty, opened, script
     assert said in refusal(opened(hostile(script)), steps=0)
 
 
+@pytest.mark.slow
 def test_scripts_without_end_are_stopped(hasty, opened):
     assert "it loops" in refusal(opened(hostile("__drrn.nextScript = () => '1'")), steps=0)
 
@@ -261,6 +263,7 @@ def test_a_page_without_passages_is_refused(opened, page):
         opened(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["inspect"], ["play", "--policy", "random"], ["train", "--no-compile"]]
 )
