@@ -158,12 +158,13 @@ def test_the_svg_has_a_group_for_each_node_and_escapes_every_text():
     text = story_map_svg(graph)
     text.encode("utf-8")
     root = ElementTree.fromstring(text)
-    places = root.findall(f".//{SVG}g[@data-place]")
-    assert [node.get("id") for node in places] == [
-        f"place-{node.get('data-node')}" for node in places
-    ]
-    by_number = {int(node.get("data-place")): node for node in places}
-    assert by_number[0].get("data-page") == hostile[0] and len(places) == 4
+    groups = root.findall(f".//{SVG}g[@data-place]")
+    for group in groups:
+        assert group.get("id") == f"place-{group.get('data-place')}"
+        title = group.find(f"{SVG}title")
+        assert title is not None and title.text
+    (first,) = (group for group in groups if group.get("data-place") == "0")
+    assert first.get("data-page") == hostile[0] and len(groups) == 4
     assert not root.findall(f".//{SVG}script") and "\x1b" not in text
     assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
     assert not any("style" in element.attrib for element in root.iter())
