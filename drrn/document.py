@@ -11,7 +11,6 @@ control characters, so that texts from stories can neither inject markup nor con
     print(to_text(report))      # for a terminal
     print(to_markdown(report))  # for a file such as RESULTS.md
     print(to_html(report))      # a fragment, for a template
-    print(to_github(report))    # for $GITHUB_STEP_SUMMARY
 
 Every text may contain `code` in backticks and **bold** between double asterisks, and nothing else.
 Pass foreign text, such as the name of a passage, through `literal` to show its backticks and
@@ -24,7 +23,7 @@ import html
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -267,11 +266,6 @@ def to_html(
     return fragment.strip()
 
 
-def to_github(document: Document, *, limit: int = 50) -> str:
-    """Write a document for GitHub's step summary: Markdown below a heading of level 2."""
-    return to_markdown(document, level=2, limit=limit)
-
-
 def github_annotations(document: Document) -> Iterator[str]:
     """Yield a GitHub workflow command for each note with a file: GitHub shows it at its line.
 
@@ -391,21 +385,14 @@ class _TextWriter:
         return _join(parts)
 
     def blocks(self, blocks: Iterable[Block]) -> str:
-        write: dict[str, Callable[[Any], str]] = {
-            "Paragraph": self.paragraph,
-            "Bullets": self.bullets,
-            "Table": self.table,
-            "Code": self.code,
-            "Facts": self.facts,
-        }
         parts = []
         for kind, group in _groups(blocks):
             if kind == "Note":
                 parts.append(self.notes(group))
             elif kind == "Figure":
                 parts.append(self.figures(group))
-            else:
-                parts += map(write[kind], group)
+            else:  # such as `paragraph`
+                parts += map(getattr(self, kind.lower()), group)
         return _join(parts)
 
     def rest(self, items: Sequence[object]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.document import to_github, to_html, to_markdown, to_text
+from drrn.document import to_html, to_markdown, to_text
 from drrn.files import read_toml
 from drrn.stories.playtest.findings import mean_of, share_of
 from drrn.stories.playtest.playtest import StoryTest, inspect_game
@@ -70,7 +70,7 @@ def test_every_format_has_every_section(findings):
     document = report(findings, "doors.toml")
     titles = [section.title for section in document.sections]
     assert titles == ["Endings (3)"]
-    for write in (to_text, to_markdown, to_html, to_github):
+    for write in (to_text, to_markdown, to_html):
         text = write(document)
         assert all(title in text for title in titles) and "37.5 %" in text and "Garden" in text
 

@@ -189,32 +189,10 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
                 values[key] = array.astype(np.intp) if array.dtype == np.int32 else array
         if values.pop("key") != path.stem:
             raise ValueError("the file belongs to another game")
-        compiled = Compiled(**values, shuffle=shuffle)
-        _check_arrays(compiled)
-        return compiled
+        return Compiled(**values, shuffle=shuffle)
     except UNREADABLE as error:
         log.warning("%s: not a compiled game (%s); compiling again", path, type(error).__name__)
         return None
-
-
-def _check_arrays(c: Compiled) -> None:
-    """Raise a ValueError unless the arrays fit each other."""
-    fits = len(c.first) == len(c.page) + 1 and c.first[-1] == len(c.row)
-    fits = fits and c.row_first[-1] == len(c.successor) == len(c.probability)
-    fits = fits and len(c.reward) == len(c.page)
-    bounds = (
-        (c.successor, len(c.page)),
-        (c.row, len(c.row_first) - 1),
-        (c.page, len(c.page_text)),
-        (c.page_text, len(c.texts)),
-        (c.page_action, len(c.actions)),
-        (c.passage, len(c.passages)),
-        (c.ending_at + 1, len(c.endings) + 1),
-    )
-    for array, size in bounds:
-        fits = fits and (len(array) == 0 or (array.min() >= 0 and array.max() < size))
-    if not fits:
-        raise ValueError("the arrays do not fit each other")
 
 
 def _save(compiled: Compiled, path: Path) -> None:
