@@ -127,8 +127,8 @@ def test_a_run_without_its_checkpoint_does_not_start_again(tale, tmp_path, round
         ("config.json", b'{"settings": {"hidden": "x"}}', "hidden is"),
         ("config.json", b'{"settings": {}, "game": {}}', "not the settings of a run"),
         ("evaluations.csv", b"", "the header must be"),
-        ("evaluations.csv", b"\xff\xfe\n", "cannot be read as CSV in UTF-8"),
-        ("evaluations.csv", None, "line 2: 2 cells, but the header has 17"),
+        ("evaluations.csv", b"\xff\xfe\n", "is not utf-8"),
+        ("evaluations.csv", None, "line 2: not a row: 2 cells, but the header has 17"),
     ],
 )
 def test_a_run_with_a_damaged_file_cannot_be_resumed(

@@ -1,4 +1,4 @@
-"""Games games by Python code: `module:factory`, registered names, specs, invalid objects."""
+"""Games made by Python code: `module:factory`, registered names, specs, invalid objects."""
 
 import dataclasses
 import json
