@@ -140,9 +140,11 @@ def links_covered(source: Source, evidence: Evidence) -> Coverage:
     return Coverage(len(pairs & evidence.links), len(pairs))
 
 
-def untaken_links(source: Source, evidence: Evidence) -> list[Issue]:
+def untaken_links(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
     """List links that were never taken, although both of their passages were reached."""
-    issues = []
+    issues: list[Issue] = []
+    if exact and not evidence.complete:  # untried links are not known to be untaken
+        return issues
     for name, links in source.links.items():
         targets = links & evidence.passages.keys() - {name}
         pairs = {(name, target) for target in targets} - evidence.links - set(source.no_actions)
