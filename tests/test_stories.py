@@ -14,7 +14,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather
 from drrn.stories.playtest.survey import explore as add_explored
 from drrn.stories.twine.renderer import Journey
-from drrn.text import words
+from drrn.writing import words
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,9 @@ def state_of(scene, cells):
 
 def ways(game):
     """Every reachable state: where each of its actions can lead, and the endings."""
-    found, endings, pending = {}, {}, []
+    found = {}
+    endings = {}
+    pending = []
 
     def arrive(move, cells):
         after = []
@@ -98,7 +100,8 @@ def distances(found, goals):
     for state, actions in found.items():
         for after in (after for action in actions for after in action):
             before.setdefault(after, []).append(state)
-    distance, border = dict.fromkeys(goals, 0), list(goals)
+    distance = dict.fromkeys(goals, 0)
+    border = list(goals)
     while border:
         fresh = {
             p: distance[state] + 1
@@ -125,7 +128,8 @@ def test_each_story_can_be_played_to_every_ending(name):
 
 def reached(game, found, distance, seed):
     """Whether a real game, always one step nearer, gets there before chance leads away."""
-    observation, cells = game.reset(seed), {}
+    observation = game.reset(seed)
+    cells = {}
     for _ in range(60):
         cells |= game.scene.writes
         state = state_of(game.scene, cells)
@@ -154,7 +158,8 @@ def test_the_paraphrases_stand_as_far_from_the_originals_as_the_papers(surveys):
 
 def graph(game):
     """Deterministic pages: text → (reward, {action: text})."""
-    pages, pending = {}, [(game.renderer.opening, Journey())]
+    pages = {}
+    pending = [(game.renderer.opening, Journey())]
     while pending:
         move, journey = pending.pop()
         ((_, scene),) = game.renderer.outcomes(move, journey.cells)
@@ -188,7 +193,8 @@ def not_ended(pages, text):
 
 def blind_score(pages, start, worth):
     """Greedy play by what an action's words are worth, without the page; a loop counts -10."""
-    text, seen = start, set()
+    text = start
+    seen = set()
     while pages[text][1]:
         if text in seen:
             return -10.0
@@ -203,7 +209,8 @@ def test_in_the_long_watch_no_action_is_good_everywhere():
     value = values(pages)
     start = game.reset(0).text
     advantages = {}
-    best_somewhere, poor_somewhere = set(), set()
+    best_somewhere = set()
+    poor_somewhere = set()
     for _, ways in pages.values():
         if ways:
             best = max(value[to] for to in ways.values())

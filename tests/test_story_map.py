@@ -24,7 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 def a_map(places: int, ways: list[tuple[int, int]], labels=None, endings=()) -> StoryMap:
     """Return a map with these edges; nodes without outgoing edges are endings."""
     after = {source for source, _ in ways}
-    steps, queue = {0: 0}, [0]
+    steps = {0: 0}
+    queue = [0]
     for place in queue:
         for source, target in ways:
             if source == place and target not in steps:

@@ -15,7 +15,7 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages
 from drrn.stories.playtest.findings import Statistics, last_words
 from drrn.stories.twine.rules import distance
-from drrn.text import words
+from drrn.writing import words
 
 
 def explore(

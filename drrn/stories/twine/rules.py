@@ -17,7 +17,7 @@ from drrn.stories.twine.script import Expression, ExpressionError, Facts, Page, 
 from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
-from drrn.text import words
+from drrn.writing import words
 
 # Fingerprints of stories hash the names and the order of the fields of Condition, Payment and
 # Rules: do not change them.
