@@ -257,7 +257,7 @@ def brute_force(game, discount):
     todo = []
 
     def number(scene, cells):
-        key = (scene.text, scene.moves, scene.reward, tuple(sorted(cells.items())))
+        key = (scene.face.text, scene.moves, scene.face.reward, tuple(sorted(cells.items())))
         if key not in numbers:
             numbers[key] = len(numbers)
             scenes.append(scene)
@@ -280,7 +280,10 @@ def brute_force(game, discount):
         for state, actions in enumerate(ahead):
             if actions:
                 q = [
-                    [sum(p * (scenes[s].reward + discount * v[s]) for p, s in a) for a in actions]
+                    [
+                        sum(p * (scenes[s].face.reward + discount * v[s]) for p, s in a)
+                        for a in actions
+                    ]
                     for v in (mean, most)
                 ]
                 mean[state] = sum(q[0]) / len(actions)

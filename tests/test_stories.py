@@ -65,7 +65,7 @@ def test_every_ending_has_a_rule_and_every_rule_an_ending(name, surveys):
 
 
 def state_of(scene, cells):
-    return scene.text, scene.moves, frozenset(cells.items())
+    return scene.face.text, scene.moves, frozenset(cells.items())
 
 
 def ways(game):
@@ -83,7 +83,7 @@ def ways(game):
             if state not in found:
                 found[state] = []
                 pending.append((state, scene, written))
-                if scene.ended:
+                if scene.face.ended:
                     endings.setdefault(scene.rule, []).append(state)
         return after
 
@@ -163,15 +163,15 @@ def graph(game):
     while pending:
         move, journey = pending.pop()
         ((_, scene),) = game.renderer.outcomes(move, journey.cells)
-        if scene.text in pages:
+        if scene.face.text in pages:
             continue
-        pages[scene.text] = (scene.reward if scene.ended else 0.0, {}, scene)
+        pages[scene.face.text] = (scene.face.reward if scene.face.ended else 0.0, {}, scene)
         pending += [(onward, journey) for onward in scene.moves]
     by_move = {}
     for text, (_, _, scene) in pages.items():
-        for action, move in zip(scene.actions, scene.moves, strict=True):
+        for action, move in zip(scene.face.actions, scene.moves, strict=True):
             ((_, after),) = game.renderer.outcomes(move, {})
-            by_move.setdefault(text, {})[action] = after.text
+            by_move.setdefault(text, {})[action] = after.face.text
     return {text: (reward, by_move.get(text, {})) for text, (reward, _, _) in pages.items()}
 
 
