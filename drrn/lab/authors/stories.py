@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.errors import InputError
 from drrn.lab.authors.pickled import Record, read_pickle
 from drrn.stories.twine.story import unescape_html
 
