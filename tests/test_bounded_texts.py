@@ -98,19 +98,13 @@ def test_forgetting_texts_during_an_evaluation_does_not_change_it(monkeypatch):
 @pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online"}], ids=str)
 def test_a_resumed_run_that_forgets_texts_has_the_same_weights(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
-    settings: dict[str, Any] = {
-        "hidden": 8,
-        "episodes_per_round": 4,
-        "evaluation_episodes": 2,
-        "replicas": 2,
-        "rounds": 2,
-        **settings,
-    }
+    small: dict[str, Any] = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
+    settings = {"paper": True, "hidden": 8, "replicas": 2, **small, **settings}
     Endless.pages = 0
-    whole = drrn.trainer(Endless(), paper=True, **settings)
+    whole = drrn.trainer(Endless(), **settings)
     list(whole.train())
     Endless.pages = 0
-    interrupted = drrn.trainer(Endless(), paper=True, **settings)
+    interrupted = drrn.trainer(Endless(), **settings)
     next(interrupted.train())
     interrupted.save(tmp_path / "run")
     resumed = drrn.resume(tmp_path / "run", Endless())

@@ -1,6 +1,7 @@
 """Compiled games: states and their merging, the contract, many episodes at once, the cache."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -209,11 +210,12 @@ def test_the_uncompiled_game_scores_the_same(market):
     assert summary.mean_steps == pytest.approx(played.steps.mean(), abs=1.0)
 
 
-def test_the_seed_determines_all_episodes_and_their_number_is_exact(story):
+def test_the_seed_determines_all_episodes_and_their_number_is_exact(story, monkeypatch):
     game = compiled(story(COIN, COIN_RULES))
-    first, same, other = (game.play(None, 1_000, seed=seed, at_once=64) for seed in (1, 1, 2))
+    monkeypatch.setattr("drrn.compiled.game.LANES", 64)
+    first, same, other = (game.play(None, 1_000, seed=seed) for seed in (1, 1, 2))
     assert (first.total == same.total).all() and (first.total != other.total).any()
-    assert len(game.play(None, 7, seed=0, at_once=3).steps) == 7
+    assert len(game.play(None, 67, seed=0).steps) == 67
 
 
 LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
@@ -222,10 +224,10 @@ LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
 def test_an_episode_that_reaches_the_limit_is_stopped_without_an_ending(story):
     game = compiled(story(LOOP, 'step_reward = -1\n[[ending]]\npassage = "End"\nreward = 5\n'))
     around = (game.action == game.actions.index("Round.")).astype(float)
-    played = game.play(around, 10, seed=0, max_steps=4)
+    played = replace(game, max_steps=4).play(around, 10, seed=0)
     assert (played.steps == 4).all() and (played.ending == -1).all()
     assert (played.final_reward == 0).all() and (played.total == -4).all()
-    half = game.play(None, 100_000, seed=0, max_steps=2)
+    half = replace(game, max_steps=2).play(None, 100_000, seed=0)
     assert (half.ending < 0).mean() == pytest.approx(0.25, abs=0.01)  # round and round
     assert half.total.mean() == pytest.approx(0.5 * 5 + 0.25 * 4 - 0.25 * 2, abs=0.05)
 
@@ -235,7 +237,7 @@ def test_play_follows_a_policy_of_probabilities_per_slot(market):
     q = np.random.default_rng(0).normal(size=len(game.row))
     policy = softmax_of_slots(game, q, scale=2.0)
     exact = policy_score(game, policy, max_steps=500)
-    played = game.play(policy, 40_000, seed=3, max_steps=500)
+    played = replace(game, max_steps=500).play(policy, 40_000, seed=3)
     assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
     assert played.total.mean() == pytest.approx(exact.total, abs=0.6)
     assert played.steps.mean() == pytest.approx(exact.steps, abs=4.0)
@@ -248,9 +250,10 @@ def test_all_states_of_a_page_have_its_actions(market):
     assert all(game.actions[a] for a in game.page_actions[0] if a >= 0)
 
 
-def test_recorded_transitions_are_the_steps_of_the_episodes(story):
+def test_recorded_transitions_are_the_steps_of_the_episodes(story, monkeypatch):
     game = compiled(story(COIN, COIN_RULES))
-    played = game.play(None, 500, seed=0, at_once=32, record=True)
+    monkeypatch.setattr("drrn.compiled.game.LANES", 32)
+    played = game.play(None, 500, seed=0, record=True)
     transitions = played.transitions
     assert len(transitions.state) == played.steps.sum() == 500
     assert sorted(transitions.episode) == list(range(500))

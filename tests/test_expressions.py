@@ -400,9 +400,9 @@ def by_hand(tokens, level=0):
         return int(tokens[0])
     for at in range(len(tokens) - 2, 0, -2):
         if tokens[at] in LEVELS[level]:
-            left = by_hand(tokens[:at], level)
-            right = by_hand(tokens[at + 1 :], level + 1)
-            return LEVELS[level][tokens[at]](left, right)
+            first = by_hand(tokens[:at], level)
+            second = by_hand(tokens[at + 1 :], level + 1)
+            return LEVELS[level][tokens[at]](first, second)
     return by_hand(tokens, level + 1)
 
 

@@ -73,7 +73,7 @@ def test_every_ending_has_a_rule_and_every_rule_an_ending(name, surveys):
 
 
 def state_of(scene, cells):
-    return scene.text, scene.moves, frozenset(cells.items())
+    return scene.face.text, scene.moves, frozenset(cells.items())
 
 
 def successors_of(game):
@@ -91,7 +91,7 @@ def successors_of(game):
             if state not in successors:
                 successors[state] = []
                 pending.append((state, scene, next_cells))
-                if scene.ended:
+                if scene.face.ended:
                     endings.setdefault(scene.rule, []).append(state)
         return states
 
@@ -182,13 +182,13 @@ def pages_of(game):
     pending = [game.renderer.opening]
     while pending:
         ((_, scene),) = game.renderer.outcomes(pending.pop(), {})
-        if scene.text in pages:
+        if scene.face.text in pages:
             continue
         links = {}
-        for action, move in zip(scene.actions, scene.moves, strict=True):
+        for action, move in zip(scene.face.actions, scene.moves, strict=True):
             ((_, next_scene),) = game.renderer.outcomes(move, {})
-            links[action] = next_scene.text
-        pages[scene.text] = Page(scene.reward if scene.ended else 0.0, links)
+            links[action] = next_scene.face.text
+        pages[scene.face.text] = Page(scene.face.reward if scene.face.ended else 0.0, links)
         pending += scene.moves
     return pages
 

@@ -12,7 +12,7 @@ import drrn
 from drrn.cli import main
 from drrn.pages import static_text
 from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, shorten
-from drrn.stories.map.layout import map_layout
+from drrn.stories.map.layout import Layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.map.svg import story_map_svg
 from drrn.stories.playtest.playtest import StoryTest
@@ -97,7 +97,7 @@ def assert_readable(graph: StoryMap, layout) -> None:
 @settings(max_examples=25, deadline=None)
 @given(maps())
 def test_boxes_do_not_overlap_and_no_line_passes_behind_a_box(graph):
-    layout = map_layout(graph)
+    layout = Layout(graph)
     assert_readable(graph, layout)
     lines = {(source, line.target) for line in layout.lines for source in line.sources}
     references = {
@@ -115,7 +115,7 @@ def test_a_large_map_is_wrapped(count):
     edges = {(max(0, node - 1 - chance.randrange(3)), node) for node in range(1, count)}
     edges |= {(chance.randrange(count), chance.randrange(count)) for _ in range(count // 2)}
     graph = make_map(count, sorted(edges))
-    layout = map_layout(graph)
+    layout = Layout(graph)
     assert_readable(graph, layout)
     assert 1 / 3 < layout.width / layout.height < 4
 
@@ -123,7 +123,7 @@ def test_a_large_map_is_wrapped(count):
 def test_the_map_of_a_built_in_story_is_readable():
     compiled = drrn.compile_game(drrn.make("long-watch"))
     graph = story_map(compiled)
-    assert_readable(graph, map_layout(graph))
+    assert_readable(graph, Layout(graph))
     assert graph.node_of_state is not None and len(graph.node_of_state) == len(compiled)
     assert set(graph.node_of_state.tolist()) == set(range(len(graph.labels)))
 

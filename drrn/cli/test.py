@@ -28,7 +28,7 @@ ALL_LISTED = "all of them: --format json"
 
 def run(options: argparse.Namespace) -> int:
     """Run the play-test; return 1 if an expectation fails."""
-    if options.format == "html":
+    if options.format in ("html", "markdown", "github"):
         require("jinja2", "cli")  # before the test takes its time
     if options.map:
         check_map_file(options.map)

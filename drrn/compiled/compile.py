@@ -184,9 +184,7 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
             for name in ("texts", "actions", "passages", "unreached"):
                 values[name] = tuple(values[name])
             values["endings"] = tuple(EndingId(*ending) for ending in values["endings"])
-            for key in set(file.files) - {TABLES}:
-                array = file[key]
-                values[key] = array.astype(np.intp) if array.dtype == np.int32 else array
+            values |= {key: file[key] for key in file.files if key != TABLES}
         if values.pop("key") != path.stem:
             raise ValueError("the file belongs to another game")
         return Compiled(**values, shuffle=shuffle)
@@ -201,12 +199,10 @@ def _save(compiled: Compiled, path: Path) -> None:
     tables: dict[str, Any] = {"key": path.stem}
     for name in [each.name for each in dataclasses.fields(compiled) if each.name != "shuffle"]:
         value = getattr(compiled, name)
-        if not isinstance(value, np.ndarray):
-            tables[name] = value
-        elif value.dtype == np.intp and value.max(initial=0) < 2**31:
-            arrays[name] = value.astype(np.int32)
-        else:
+        if isinstance(value, np.ndarray):
             arrays[name] = value
+        else:
+            tables[name] = value
     tables["endings"] = [dataclasses.astuple(ending) for ending in compiled.endings]
     arrays[TABLES] = np.frombuffer(json.dumps(tables).encode(), np.uint8)
     content = io.BytesIO()
