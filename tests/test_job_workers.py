@@ -128,9 +128,10 @@ def published_jobs():
     rows = Path(drrn.__file__).parent.parent / "results" / "rows"
     for path in sorted(rows.glob("*/*.json")):
         record = json.loads(path.read_text())
-        wanted = record["wanted"]
-        if record["job"] != "game" and "vectors" not in wanted:
-            settings = Settings.from_flat({n: wanted[n] for n in wanted if n in all_settings()})
+        values = record["wanted"]
+        if record["job"] != "game" and "vectors" not in values:
+            names = values.keys() & all_settings()
+            settings = Settings.from_flat({name: values[name] for name in names})
             variant = VARIANTS[record["job"]]
             job = replace(JOB, game=record["game"], variant=variant, settings=settings)
             yield job, record["seconds"]["whole"]
