@@ -18,7 +18,7 @@ def test_two_passages_with_the_same_text_are_both_visited(story):
 
 def test_an_endless_counter_stops_at_the_limit(story):
     exploration = story(":: Start\n<<set $n += 1>>Round.\n\n[[Again.|Start]]\n").explore(limit=50)
-    assert not exploration.complete and exploration.states == 50
+    assert not exploration.complete and len(exploration.visited) == 50
 
 
 def test_a_back_link_undoes_assignments(story):

@@ -12,7 +12,7 @@ def layout(story):
     def open_passage(text):
         game = story(f":: Start\n{text}\n\n:: A\nA\n\n:: B\nB\n")
         observation = game.reset(0)
-        return observation.text, observation.actions, game.scene.hypertext
+        return observation.text, observation.actions, game.scene.face.hypertext
 
     return open_passage
 

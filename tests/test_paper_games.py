@@ -36,7 +36,7 @@ def test_sampled_random_play_of_saving_john_has_the_exact_score(shared_games):
 def test_saving_john_has_70_texts_107_actions_and_134_states(shared_games):
     result = exploration(shared_games, "savingjohn")
     assert result.complete and not result.stochastic
-    assert result.states == 134
+    assert len(result.visited) == 134
     assert len({face.text for face in result.faces}) == 70
     assert len(actions_of(result)) == 107
     assert max(len(face.actions) for face in result.faces) == 4
