@@ -104,9 +104,9 @@ def test_bytes_that_are_no_text_are_refused(complaint):
     ("content", "name", "said"),
     [
         ("", "tale.twee", "no passages found"),
-        ("", "tale.html", "this HTML contains no Twine story"),
+        ("", "tale.html", "no Twine story in this HTML"),
         ("Just words.\n", "tale.twee", "no passages found"),
-        ("<html><p>Hello</p></html>", "tale.html", "this HTML contains no Twine story"),
+        ("<html><p>Hello</p></html>", "tale.html", "no Twine story in this HTML"),
         ("<div id=storeArea></div>", "tale.html", "no passages found"),
         ("<tw-storydata></tw-storydata>", "tale.html", "no passages found"),
         (":: Begin\nHere.\n", "tale.twee", 'no passage named "Start"'),
@@ -151,7 +151,7 @@ PROBLEMS = [
 
 def test_everything_unsupported_is_listed_in_one_error(complaint):
     assert complaint(UNSUPPORTED).split("\n  ") == [
-        ": 3 things in this story cannot be played (lenient play leaves them out):",
+        ": 3 things in this story cannot be played (--lenient skips them):",
         *PROBLEMS,
     ]
 
@@ -203,7 +203,7 @@ def test_lenient_play_never_gives_an_empty_opening_without_a_word(story, opening
     game = story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True)
     assert (
         str(game.problems[-1])
-        == f'line 2, passage "Start": what was left out leaves the opening page {lacks}'
+        == f'line 2, passage "Start": skipping unsupported code leaves the first page {lacks}'
     )
 
 
@@ -236,9 +236,9 @@ def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
         (":: Start\n<<else>>\n", "<<else>> is outside an <<if>>"),
         (
             ':: Start\n<<print "a>>\n',
-            'line 2, line 1 of passage "Start": <<print "a>>: cannot read',
+            'line 2, line 1 of passage "Start": <<print "a>>: cannot parse',
         ),
-        (":: Start\n<<set $x = 'it's'>>\n", "cannot read"),
+        (":: Start\n<<set $x = 'it's'>>\n", "cannot parse"),
         (":: Start\n<<print 1\n", "<<print 1 has no closing >>"),
         (":: Start\n[[Start\n", "[[Start has no closing ]]"),
         (":: Start\n[[]]\n", 'there is no ""'),

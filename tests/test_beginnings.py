@@ -72,7 +72,7 @@ def test_annotate_tells_which_links_were_taken_for_such(story, tmp_path, capsys)
     game = story(TALE.format(name="Ending 3", text="Dark.", link="[[Oh dear.|Start]]"))
     assert main(["annotate", game.story.source, "--out", str(tmp_path / "told.toml")]) == 0
     told = (tmp_path / "told.toml").read_text(encoding="utf-8")
-    assert '\n# restart = []  # if these links are choices and no restart: "Oh dear."\n' in told
+    assert '\n# restart = []  # if these links are choices, not restarts: "Oh dear."\n' in told
 
 
 @pytest.mark.parametrize(("said", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])

@@ -150,10 +150,7 @@ def test_one_flipped_bit_anywhere_is_seen(run, name, command, capsys):
 
 def test_what_was_damaged_of_the_weights_is_made_anew_by_going_on(run, finished, capsys):
     (run / "model.safetensors").write_bytes(b"")
-    assert (
-        main(asking(run)) == 2
-        and f"drrn train --resume {run} writes it again" in capsys.readouterr().err
-    )
+    assert main(asking(run)) == 2 and f"drrn train --resume {run}" in capsys.readouterr().err
     assert (
         main(resume_command(run)) == 0
         and (run / "model.safetensors").read_bytes() == finished["model.safetensors"]

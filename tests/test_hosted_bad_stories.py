@@ -237,7 +237,7 @@ def test_scripts_without_end_are_stopped(hasty, opened):
         (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
         (
             tiny_story({"Hall": ""}, body='<script src="Engine.js"></script>'),
-            f"{NOTHING}: it needs Engine.js, and other files are not read",
+            f"{NOTHING}: it needs Engine.js, but other files are not read",
         ),
         (hostile("location.reload()"), "reloads itself at once"),
         (hostile("addEventListener('load', () => location.reload())"), "reloads itself at once"),

@@ -142,7 +142,7 @@ def test_an_agent_that_was_saved_answers_as_before_and_is_no_run(tale, tmp_path,
     with pytest.raises(drrn.InputError, match="already exists"):
         loaded.save(tmp_path / "agent")
     assert main(resume_command(tmp_path / "agent")) == 2
-    assert "an agent without its run" in capsys.readouterr().err
+    assert "an agent saved without its run" in capsys.readouterr().err
 
 
 def test_each_round_is_a_line_of_json_as_the_metrics_have_it(tale, tmp_path, capsys):

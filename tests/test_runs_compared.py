@@ -76,7 +76,7 @@ def test_a_run_is_running_while_it_is_locked_and_cut_where_rounds_are_missing(fo
 
 def test_a_folder_without_runs_is_said_to_be_one(tmp_path, capsys):
     assert main(["runs", str(tmp_path)]) == 0
-    assert "no runs; drrn train makes one" in capsys.readouterr().err
+    assert "no runs here" in capsys.readouterr().err
     assert (
         main(["runs", str(tmp_path / "nowhere")]) == 2
         and "no such folder" in capsys.readouterr().err
@@ -126,7 +126,7 @@ def test_nothing_is_drawn_unless_asked_for(folder, tmp_path, monkeypatch, capsys
 def test_runs_of_different_games_and_rounds_that_are_not_there_are_one_sentence(folder, capsys):
     for arguments, message in (
         ([str(folder / "one"), str(folder / "third")], "compare runs of one game"),
-        ([str(folder / "one"), str(folder / "nowhere")], "not a run"),
+        ([str(folder / "one"), str(folder / "nowhere")], "no such folder"),
         ([str(folder / "one"), "--round", "9"], "it has 2 rounds, so there is no round 9"),
     ):
         capsys.readouterr()

@@ -91,9 +91,9 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
 
 
 def test_the_encoder_and_its_source_are_asked_for_together(fork):
-    with pytest.raises(drrn.InputError, match="give sentences"):
+    with pytest.raises(drrn.InputError, match="by the setting sentences"):
         drrn.trainer(fork, paper=True, encoder="sentence")
-    with pytest.raises(drrn.InputError, match="it has an effect only with encoder sentence"):
+    with pytest.raises(drrn.InputError, match="has an effect only with encoder sentence"):
         drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:counted")
 
 

@@ -120,7 +120,7 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"discount": 1.5}, "it must lie between 0 and 1"),
         (
             {"shared": True, "interaction": "bilinear", "action_hidden": 5},
-            "shared embeddings have one hidden",
+            "leave out action_hidden",
         ),
         ({"hidden": "abc"}, 'hidden is "abc"; it must be a whole number'),
         ({"hidden": 10.5}, "hidden is 10.5; it must be a whole number"),
@@ -179,7 +179,7 @@ UNUSED = [
 def test_a_given_setting_without_effect_is_refused(given, name, needs):
     with pytest.raises(InputError) as error:
         settings_for({}, given)
-    assert f"{name} is given" in str(error.value) and needs in str(error.value)
+    assert f"{name} has an effect only with" in str(error.value) and needs in str(error.value)
     # A setting that a game or another run brings is not refused.
     assert settings_for(given, {}) == Settings.from_flat(given)
 
@@ -205,7 +205,7 @@ def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config
 ):
     assert train(tale, tmp_path / "run", "--model", "linear", "--layers", "3") == 2
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "run").exists()
-    with pytest.raises(InputError, match="layers is given"):
+    with pytest.raises(InputError, match="layers has an effect only with"):
         drrn.trainer(drrn.make(tale), paper=True, model="linear", layers=3)
     assert train(tale, tmp_path / "one", "--rounds", "1", "--layers", "3") == 0
     config = str(tmp_path / "one/config.json")
@@ -279,7 +279,7 @@ def test_a_setting_for_all_jobs_is_not_refused_for_the_models_that_do_not_use_it
             ).model.bag_norm
             == 2.0
         )
-    with pytest.raises(InputError, match="embedding is given"):
+    with pytest.raises(InputError, match="embedding has an effect only with"):
         settings_of("long-watch", VARIANTS["table"], game, Scale(overrides={"embedding": 8}))
 
 
@@ -752,7 +752,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("name", "value", "needs"), REFUSED, ids=str)
 def test_a_setting_without_effect_is_refused_with_what_it_needs(name, value, needs):
-    with pytest.raises(InputError, match=f"{name} is given, but it has an effect only with") as e:
+    with pytest.raises(InputError, match=f"{name} has an effect only with") as e:
         settings_for({}, {name: value})
     assert any(needed in str(e.value) for needed in needs)
     assert settings_for({}, {name: value, **needs}).flat()[name] == value

@@ -99,7 +99,7 @@ def test_the_card_says_what_the_hub_expects(run):
         and result.metric_type == "mean_reward"
         and "+/-" in result.metric_value
     )
-    assert r"# The \*Tale\* \| \[x\](y), learned by drrn" in text and "drrn.load(" in text
+    assert r"# drrn agent for The \*Tale\* \| \[x\](y)" in text and "drrn.load(" in text
     assert json.loads((run / "config.json").read_text())["game"]["sha256"] in text
 
 

@@ -87,7 +87,7 @@ def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
     assert main(["inspect", "twx:coin?seed=0&copies=1&max_steps=6"]) == 0
     told = capsys.readouterr().out
     assert "cannot be compiled" in told and "Random play (200 games" in told
-    assert "Actions at once" in told and "a seed selects the variation" in told
+    assert "Actions per page" in told and "a seed selects the variation" in told
     assert main(["inspect", "tests.sample_games:Walk", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (

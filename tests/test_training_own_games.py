@@ -200,7 +200,9 @@ def test_copies_that_are_the_same_game_are_refused():
         def another(self):
             return self
 
-    with pytest.raises(drrn.InputError, match=r"walk: another\(\) must give a new game each time"):
+    with pytest.raises(
+        drrn.InputError, match=r"walk: another\(\) must return a new game each time"
+    ):
         drrn.trainer(Same(), paper=True, **SMALL)
 
 

@@ -272,22 +272,19 @@ def test_vectors_read_the_actions_unless_encoders_are_named(settings, encoders):
         ({"action_encoder": "bag+vectors"}, 'encoder "bag+vectors" needs word vectors'),
         (
             {"vectors": "v", "action_encoder": "bag"},
-            "vectors is given, but it has an effect only with encoder vectors",
+            "vectors has an effect only with encoder vectors",
         ),
-        ({"vectors": "v", "model": "table"}, "vectors is given, but it has an effect only with"),
-        ({"vectors_scale": 2.0}, "vectors_scale is given, but it has an effect only with vectors"),
+        ({"vectors": "v", "model": "table"}, "vectors has an effect only with"),
+        ({"vectors_scale": 2.0}, "vectors_scale has an effect only with vectors"),
         ({"vectors": "v", "vectors_scale": 0.0}, "vectors_scale is 0.0; it must be above 0"),
         (
             {"vectors": "v", "encoder": "vectors", "bag_norm": 2},
-            "bag_norm is given, but it has an effect only with encoder bag",
+            "bag_norm has an effect only with encoder bag",
         ),
-        (
-            {"vectors": "v", "action_encoder": "vectors", "shared": True},
-            "shared embeddings have one encoder",
-        ),
+        ({"vectors": "v", "action_encoder": "vectors", "shared": True}, "leave out action_encoder"),
         (
             {"vectors": "v", "action_encoder": "vectors", "model": "linear"},
-            "it has an effect only with model drrn",
+            "has an effect only with model drrn",
         ),
         ({"action_encoder": "vector"}, 'Did you mean "vectors"?'),
     ],

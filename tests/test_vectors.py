@@ -202,7 +202,7 @@ BAD = {
     "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "v.txt: unknown format"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "v.txt: unknown format"),
     "one long line": (b"x" * 2**21, "v.txt: unknown format"),
-    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed: unpack it first"),
+    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed; unpack it first"),
     "word2vec's text, cut": (word2vec_text(WORDS, matrix())[:-40], "numbers after the word instead of 6"),
     "word2vec's text, cut after a line": (
         b"".join(word2vec_text(WORDS, matrix()).splitlines(keepends=True)[:-1]),

@@ -273,7 +273,7 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     assert (
         told.count("verbs: eat") == 4
     )  # on the first page, by look, by help, and on the first page again
-    assert "Your last command paid -0.01." in told and "One step back." in told
+    assert "Your last command paid -0.01." in told and "Undid one step." in told
 
 
 def test_a_replay_shows_only_the_chosen_command_of_a_long_menu(capsys, home):

@@ -133,7 +133,7 @@ class Agent:
         `trainer.save` saves the whole run, which can be resumed.
         """
         if self.config is None:
-            raise InputError("this agent has no run; save it by trainer.save(folder)")
+            raise InputError("this agent has no run; save it with trainer.save(folder)")
         config = storage.json_bytes(self.config())
         Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 

@@ -188,7 +188,7 @@ def _untaken(evidence: Evidence, passage: str, exact: bool) -> str:
         return "the condition of that link never holds"
     pages = evidence.pages.values()
     if any(page.passage == passage and page.untried for page in pages):
-        return f"not every link there was tried in the time ({_seldom(evidence)})"
+        return f"not every link there was tried within the time limit ({_seldom(evidence)})"
     return f"the condition of that link was never met ({_seldom(evidence)})"
 
 
@@ -234,7 +234,7 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
             continue
         if ending.failure:
             kind = ERROR
-            what = "a page that threw an error and offers nothing"
+            what = "a page that threw an error and has no links"
         elif error := ENGINE_ERROR.search(ending.text):
             kind = ERROR
             what = f"a page that shows an error: {error[0].strip()[:120]}"
@@ -256,7 +256,7 @@ def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     if not source.engine or source.rules.ends or is_intended:
         return ""
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
-        return "at other times it has some"
+        return "at other times it has choices"
     targets = sorted(source.links.get(key.passage, set()) - {source.story.start, key.passage})
     return f'it names "{targets[0]}" but did not lead there' if targets else ""
 
@@ -304,8 +304,8 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
     return [
         'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
         "names the pages that end it.",
-        'If a link of an ending leads back to the start, restart = ["^Play again$"] makes it '
-        "no action.",
+        'If an ending has a link back to the start, restart = ["^Play again$"] keeps it from '
+        "counting as an action.",
     ]
 
 

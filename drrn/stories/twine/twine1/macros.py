@@ -449,7 +449,7 @@ def _return(reader: Reader, arguments: str, source: str) -> None:
     """Link to an earlier page with the present variables."""
     label, steps, target = _back_arguments(reader, arguments, "« return")
     if steps != 1:
-        reader.problem("<<return>> by several steps is not supported: name the passage")
+        reader.problem("<<return>> by several steps is not supported; name the passage")
         return
     reader.script.facts.tracked.add("last")
 
@@ -474,7 +474,7 @@ def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, in
             steps = int(words[at - 1])
         else:
             number = shortened(words[at - 1])
-            reader.problem(f"going back {number} steps is not supported: write a number")
+            reader.problem(f"going back {number} steps is not supported; write a number")
         del words[at - 1 : at + 1]
     target = words[0] if words else ""
     if target and target not in reader.names:
