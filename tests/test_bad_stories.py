@@ -82,7 +82,7 @@ def test_a_missing_target_is_named_with_the_nearest_passage(complaint):
         ":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n"
     )
     assert (
-        'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to no passage: there is no "Cellr". '
+        'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to "Cellr", which is not a passage. '
         'Did you mean "Cellar"?' in said
     )
     assert "line 5, line 4 of passage \"Start\": <<display 'Atic'>> shows no passage" in said
@@ -241,7 +241,7 @@ def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
         (":: Start\n<<set $x = 'it's'>>\n", "cannot parse"),
         (":: Start\n<<print 1\n", "<<print 1 has no closing >>"),
         (":: Start\n[[Start\n", "[[Start has no closing ]]"),
-        (":: Start\n[[]]\n", 'there is no ""'),
+        (":: Start\n[[]]\n", 'leads to "", which'),
         (":: Start\n<<if>>x<<endif>>\n", "nothing to evaluate"),
         (":: Start\n<<back ² steps>>\n", "going back ² steps is not supported"),
         (":: Start\n<<back 'Nowhere'>>\n", 'no passage "Nowhere"'),

@@ -73,7 +73,7 @@ def test_a_story_ends_where_ink_has_no_choice_left_and_is_named_by_its_knot(ink)
     )
     with pytest.raises(RuntimeError, match="has ended"):
         game.step(0)
-    with pytest.raises(IndexError, match="action 3 of 3"):
+    with pytest.raises(IndexError, match="action 3 is out of range"):
         game.reset(0) and game.step(3)
 
 

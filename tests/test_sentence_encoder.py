@@ -58,7 +58,7 @@ def test_each_text_is_given_to_the_function_once(fork):
 
 @pytest.mark.parametrize("name, why", [
     ("flat", "returned an array"), ("too_few", "returned an array"), ("endless", "not finite"), ("failing", "KeyError"),
-    ("CALLS", "must be a function"), ("nowhere", "there is no nowhere"),
+    ("CALLS", "must be a function"), ("nowhere", "has no nowhere"),
 ])  # fmt: skip
 def test_what_is_no_vector_of_each_text_is_refused_in_a_sentence(name, why):
     with pytest.raises(drrn.InputError, match=why):

@@ -271,7 +271,7 @@ def test_the_error_for_too_many_actions_names_the_setting():
             )
 
     with pytest.raises(
-        drrn.InputError, match="30 actions, but the model has 20 outputs: set most_actions"
+        drrn.InputError, match="30 actions, but the model has 20 outputs; set most_actions"
     ):
         small = {name: value for name, value in SMALL.items() if name != "hidden"}
         list(drrn.trainer(Wide(), paper=True, model="linear", **small).train())

@@ -177,7 +177,8 @@ def test_a_link_out_of_the_story_is_only_words(play):
 
 def test_a_variable_that_names_no_passage_is_an_error_when_it_is_met(play):
     with pytest.raises(
-        InputError, match=r'tale.twee, line 2, line 1 of passage "Start": .*there is no "C"'
+        InputError,
+        match=r'tale.twee, line 2, line 1 of passage "Start": .*"C", which is not a passage',
     ):
         play("<<set $where = 'C'>>[[Go|$where]]")
 

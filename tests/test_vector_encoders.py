@@ -360,7 +360,7 @@ CASES = {
     "empty": (b"", "the file is empty"),
     "cut": (
         b"sea 1 2 3\ngo 1 2",
-        "line 2: 2 numbers after the word instead of 3: copy or download it again",
+        "line 2: 2 numbers after the word instead of 3; copy or download it again",
     ),
     "of other dimensions": (b"sea 1 2 3\ngo 1 2\nout 1 2 3\n", "line 2: 2 numbers after the word"),
     "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", "word 2: number 2 is not finite"),
@@ -396,7 +396,7 @@ def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_
     fork, tmp_path
 ):
     (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
-    with pytest.raises(drrn.InputError, match="it has none of the"):
+    with pytest.raises(drrn.InputError, match="contains none of the"):
         list(
             drrn.trainer(
                 fork, paper=True, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL

@@ -119,7 +119,7 @@ def looks_like_a_game(thing: object) -> bool:
 
 
 def check_index(index: int, count: int, *, stopped: bool = False) -> None:
-    """Refuse an index that is not one of `count` actions, or any if the episode is over."""
+    """Raise an error if `index` is not one of `count` actions, or if the episode is over."""
     if not count or stopped:
         cause = "was truncated" if stopped else "has ended or has not started"
         raise RuntimeError(f"the episode {cause}; call reset()")
@@ -333,8 +333,8 @@ class ContractError(AssertionError):
 def check_game(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int = 500) -> None:
     """Play some random episodes and raise a `ContractError` if the game breaks the contract.
 
-    The same seed and choices must show the same pages, the first observation must pay nothing, and
-    an index out of range must be refused.
+    The same seed and choices must show the same pages, the reward of the first observation must be
+    0, and an index out of range must raise an error.
     """
     name = getattr(game, "name", None)
     _expect(isinstance(name, str) and name != "", "its name must be a non-empty str")

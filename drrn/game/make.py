@@ -23,7 +23,7 @@ class Opener:
     """Opens some kind of game; its module is imported when one is opened.
 
     `function` is `module:function` and takes a `GameSpec`. `options` are the options of `make` that
-    these games have; any other is refused.
+    these games have; any other raises an error.
     """
 
     function: str
@@ -121,7 +121,7 @@ def make(
             `module:factory`, a class or function that returns a game.
         shuffle: Show the actions in a new random order each time.
         paraphrased: Show the actions in other words; a name selects one of the game's sets.
-        lenient: Skip unsupported code instead of refusing the story.
+        lenient: Skip unsupported code instead of raising an error.
         encoding: Encoding of the story file, if it is not UTF-8.
         engine: "native" (our interpreter) or "hosted" (the engine in the story's file).
         folder: Where to look for a module that is not installed (default: the current folder).

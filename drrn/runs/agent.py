@@ -76,7 +76,7 @@ class Agent:
         """Load the agent from the folder of a run.
 
         Raises:
-            InputError: The folder holds no run, or a file is damaged.
+            InputError: The folder is not a run, or a file is damaged.
         """
         folder = Path(folder)
         config = read_config(folder)
@@ -99,7 +99,7 @@ class Agent:
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Return the Q-values of actions in a state, [replicas, actions].
 
-        The texts may be anything. Unknown words are ignored, except by encoders that use word
+        State and actions can be any texts. Unknown words are ignored, except by encoders that use word
         vectors. Asking does not change the agent.
         """
         if isinstance(actions, str):

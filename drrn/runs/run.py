@@ -74,7 +74,7 @@ class Trainable(Protocol):
 
 
 class Run:
-    """A training run in a folder. A folder that holds a run is never overwritten.
+    """A training run in a folder. The folder of a run is never overwritten.
 
     Start a run, or resume one, and train it:
 

@@ -54,7 +54,7 @@ MACRO = re.compile(
 COMPUTED = re.compile(
     r"(?:^|\W)[$_]\w|[`+{}<>]|\w\(|^[\"']|[\"']$|^\w+:|\.\w{2,4}$|^#|^[\w$]+[.\[]\S|^[\d\s,.]+$"
 )
-NOWHERE = "no passage: there is no"  # how the reader reports a link without a target
+NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
 # Engines write this onto the page if a passage does not exist or code fails.
 ENGINE_ERROR = re.compile(

@@ -242,7 +242,7 @@ class Reader:
     def _missing(self, source: str, verb: str, name: str) -> str:
         few = len(self.script.problems) < MOST_HINTS
         hint = did_you_mean(name[:100], self.names) if few else ""
-        return f'{shortened(source)} {verb} no passage: there is no "{shortened(name)}".{hint}'
+        return f'{shortened(source)} {verb} "{shortened(name)}", which is not a passage.{hint}'
 
     def label(self, source: str) -> Words:
         """Return a link's label, which may contain markup and macros."""
