@@ -27,7 +27,7 @@ def explore(
     """Explore a story up to a number of states; add its endings and passages to the evidence."""
     story = explorable(game, "exploring what cannot be compiled")
     exploration = story.explore(limit, progress)
-    evidence.states = exploration.states
+    evidence.states = len(exploration.visited)
     evidence.complete = exploration.complete
     for name in story.story.pages:
         if name in exploration.shown:

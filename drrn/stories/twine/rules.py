@@ -151,6 +151,11 @@ class Rules:
     def stops(self, page: Page, text: str) -> bool:
         return any(condition.holds(page, text) for condition in self.ends)
 
+    def ending_name(self, rule: int | None, passage: str) -> str:
+        """Return the passage that an ending is named after: its rule's, or else its own."""
+        of_rule = self.endings[rule].condition.passage if rule is not None else None
+        return of_rule or passage
+
     def judge(
         self, page: Page, text: str, *, ended: bool, opening: bool
     ) -> tuple[int | None, float]:
