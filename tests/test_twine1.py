@@ -331,7 +331,7 @@ def test_back_restores_variables_that_the_link_set(story):
 
 def test_lenient_play_renders_a_computed_link_without_a_target_as_text(story):
     twee = ":: Start\nGo [[on|$w]] now.\n"
-    with pytest.raises(InputError, match="leads to no passage"):
+    with pytest.raises(InputError, match="which is not a passage"):
         story(twee).reset(0)
     assert story(twee, lenient=True).reset(0).text == "Go on now."
 

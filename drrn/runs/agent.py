@@ -99,8 +99,8 @@ class Agent:
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Return the Q-values of actions in a state, [replicas, actions].
 
-        State and actions can be any texts. Unknown words are ignored, except by encoders that use word
-        vectors. Asking does not change the agent.
+        State and actions can be any texts. Unknown words are ignored, except by encoders that use
+        word vectors. Asking does not change the agent.
         """
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the text "{actions[:60]}"')
