@@ -56,7 +56,12 @@ class AuthoredGame(SeededGame):
     engine: str  # NATIVE, HOSTED or INK
 
     def __init__(
-        self, name: str, rules: Rules, *, shuffle: bool, paraphrases: Mapping[str, str] | None
+        self,
+        name: str,
+        rules: Rules,
+        *,
+        shuffle: bool = True,
+        paraphrases: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(name, shuffle=shuffle)
         self.rules = rules

@@ -207,12 +207,10 @@ def open_ink(
     path: Path,
     rules: Rules | None = None,
     toml: Path | None = None,
-    *,
-    shuffle: bool = True,
-    paraphrases: Mapping[str, str] | None = None,
     encoding: str | None = None,
+    **options: Any,
 ) -> InkGame:
-    """Open a compiled story under the rules of its TOML file.
+    """Open a compiled story under the rules of its TOML file; `options` are those of the game.
 
     Raises:
         InputError: The file is not compiled Ink, or a rule cannot match.
@@ -223,8 +221,7 @@ def open_ink(
         facts = Facts(written=set(ink.variables))
         check_rules(rules, Script(ink.story, {}, facts=facts), toml)
     game_class = InkGame if ink.has_chance else EnumerableInkGame
-    name = path.stem.removesuffix(".ink")
-    return game_class(name, ink, rules, shuffle=shuffle, paraphrases=paraphrases)
+    return game_class(path.stem.removesuffix(".ink"), ink, rules, **options)
 
 
 @dataclass(frozen=True)

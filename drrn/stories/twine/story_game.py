@@ -54,13 +54,11 @@ class StoryGame(Explorable):
         name: str,
         script: Script,
         rules: Rules,
-        *,
-        shuffle: bool = True,
-        paraphrases: Mapping[str, str] | None = None,
         sources: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        """`sources` say what the game was made from, if it comes from its authors' files."""
-        super().__init__(name, script, rules, shuffle=shuffle, paraphrases=paraphrases)
+        """`sources` say what it was made from, if it comes from its authors' files."""
+        super().__init__(name, script, rules, **options)
         self.renderer = Renderer(script, rules, self.restarts, self.paraphrases)
         self.sources = dict(sources or {})
         self.scene: Scene | None = None
