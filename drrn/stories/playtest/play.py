@@ -232,7 +232,7 @@ class Games:
 
 
 def _errors(game: Game) -> list[str]:
-    return list(game.errors) if isinstance(game, AuthoredGame) else []
+    return game.errors if isinstance(game, AuthoredGame) else []
 
 
 class WatchedGame:
