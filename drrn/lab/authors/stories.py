@@ -7,23 +7,19 @@ passages by calling them from `self.methodDict`: in Twee these are text, links, 
 and <<display>>.
 
 The simulator is Python 2: its source is parsed to a syntax tree, which is read and never executed.
-From a pickle, plain data and passages are read; a name of anything else is refused. (The hash of
-each file is checked before, in `install`.)
 """
 
 from __future__ import annotations
 
 import ast
-import io
 import json
-import pickle
 import re
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.errors import InputError
+from drrn.lab.authors.pickled import Record, read_pickle
 from drrn.stories.twine.story import unescape_html
 
 SIMULATOR = "simulators/MySimulator.py"
@@ -125,38 +121,10 @@ def links_on_lines(links: Links) -> str:
     return "".join(f"\n[[{label}|{target}]]" for label, target in links) + ("\n" if links else "")
 
 
-# --- Pickles of Python 2
-
-
-class StoryNode:
-    """A pickled passage."""
-
-    text: str
-    actions: list[str]
-    links: list[str]
-
-
-class _Unpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        """Return the class of passages; any other class or function is never looked up."""
-        if (module, name) != ("__main__", "StoryNode"):
-            raise InputError(f"a pickle names {module}.{name}, which is not part of a story")
-        return StoryNode
-
-
-def read_pickle(data: bytes) -> Any:
-    """Return strings, numbers, lists, tuples, dicts and passages.
-
-    Raises:
-        InputError: The pickle names another class, or a function.
-    """
-    return _Unpickler(io.BytesIO(data), encoding="utf-8").load()
-
-
 # --- Saving John
 
 
-def read_saving_john(data: bytes, tree: ast.Module) -> Story:
+def read_saving_john(data: bytes, tree: ast.Module, source: str) -> Story:
     """Convert the pickled story; the player's path is the variable $path.
 
     One page shows its first link and, of the others, the one of the player's path.
@@ -166,10 +134,10 @@ def read_saving_john(data: bytes, tree: ast.Module) -> Story:
     paths = {path: literal(link) for path, link in _cases(read, "self.params_path")}
     leads = dict(_cases(member(simulator, "Act"), "self.tiddler"))  # passage → path that it sets
     page = _page_start(read)
-    passages, start = read_pickle(data)
+    passages, start = read_pickle(data, source)
     bodies = {}
-    for name, node in passages.items():
-        text, links = _pickled_passage(node)
+    for name, record in passages.items():
+        text, links = _pickled_passage(record)
         set_path = f'<<set $path = "{literal(leads[name])}">>' if name in leads else ""
         choices = links_on_lines(links)
         if text.startswith(page):
@@ -180,11 +148,11 @@ def read_saving_john(data: bytes, tree: ast.Module) -> Story:
     return Story(bodies, start)
 
 
-def _pickled_passage(node: StoryNode) -> tuple[str, Links]:
+def _pickled_passage(record: Record) -> tuple[str, Links]:
     """Return text and links; a line break in the text is a backslash and an n."""
-    labels = [unescape_html(label) for label in node.actions]
-    text = unescape_html(node.text.replace("\\n", "\n"))
-    return text, list(zip(labels, node.links, strict=True))
+    labels = [unescape_html(label) for label in record.fields["actions"]]
+    text = unescape_html(record.fields["text"].replace("\\n", "\n"))
+    return text, list(zip(labels, record.fields["links"], strict=True))
 
 
 def _page_start(read: Code) -> str:
