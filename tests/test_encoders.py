@@ -16,7 +16,7 @@ from drrn.runs.agent import Agent
 from drrn.settings import ENCODERS, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
-from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches
+from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches, taken_pages
 from tests.runs import train
 from tests.trainings import SMALL
 from tests.vector_files import vector_file
@@ -52,8 +52,8 @@ def gated(name="drrn", seeds=(0, 1), **shape):
 
 def test_a_text_is_read_as_the_gated_mean_of_its_words():
     model = gated()
-    reading = model.read(Pages(np.array([[[1], [2]]]), np.array([[[[1]], [[1]]]])))[0]
-    vectors, places = model.encode(reading, "state", None)
+    pages = model.read(Pages(np.array([[[1], [2]]]), np.array([[[[1]], [[1]]]])))[0]
+    vectors, places = model.encode(pages, "state")
     for replica, text in ((0, STATES[1]), (1, STATES[2])):
         ids = model.store.states.vocabulary.read(text.split(), grow=False)
         words = model.tables["state"].weight[replica, ids]
@@ -65,7 +65,7 @@ def test_a_text_is_read_as_the_gated_mean_of_its_words():
 def test_each_distinct_text_of_a_batch_is_encoded_once():
     model = gated()
     pages = Pages(np.array([[[1, 1, 1], [2, 0, 2]]]), np.zeros((1, 2, 3, 1), np.int64))
-    vectors, places = model.encode(model.read(pages)[0], "state", None)
+    vectors, places = model.encode(model.read(pages)[0], "state")
     assert vectors.shape[:2] == (2, 2) and places.shape == (2, 3)
 
 
@@ -84,12 +84,12 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
     batches = dataclasses.replace(
         batches, discounts=0 * batches.discounts
     )  # so that targets stand still
-    pages = batches.taken_pages
+    pages = batches.pages
     parts = {"gate": model.weights[f"{name} gate"], "words": model.tables[name].weight}
     before = {part: tensor.clone() for part, tensor in parts.items()}
 
     def loss():
-        q = model.forward(model.read(pages)[0], None).squeeze(2).double().numpy()
+        q = model.forward(model.read(pages)[0]).squeeze(2).double().numpy()
         return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
 
     numeric, directions = {}, {}
@@ -115,9 +115,8 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
 def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     model = gated(name, most_actions=3)
     batches = random_batches(model, 4, updates=8)
-    rewards = ((batches.pages.states + batches.taken_pages.actions[..., 0]) % 2).astype(
-        np.float32
-    )  # to be told from the texts alone
+    taken = taken_pages(batches.pages, batches.taken).actions[..., 0]
+    rewards = ((batches.pages.states + taken) % 2).astype(np.float32)  # follow from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings.from_flat(learning_rate=0.05, optimiser=optimiser))
     assert error_falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)

@@ -12,7 +12,16 @@ from drrn.models import MODELS, Pages
 from drrn.models.encoders.base import distinct_texts
 from drrn.models.word_table import small_random
 from tests.bags import bag_of
-from tests.models import ACTIONS, STATES, learner, model, pages, pages_of, random_batches
+from tests.models import (
+    ACTIONS,
+    STATES,
+    learner,
+    model,
+    pages,
+    pages_of,
+    random_batches,
+    taken_pages,
+)
 
 
 def bag(texts, text):
@@ -77,12 +86,11 @@ def test_a_shared_embedding_reads_both_sides_with_one_table():
 def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
     now = pages_of(built)
     replicas = len(built.seeds)
-    wide = Pages(now.states[None], now.actions[None])
     ending = Pages(now.states[None], np.full_like(now.actions[None], -1))
     ones = np.ones((1, replicas, 4), np.float32)
-    return Batches(
-        wide, np.tile(np.array(taken), (1, replicas, 1)), reward * ones, ones, ending, ones
-    )
+    index = np.tile(np.array(taken), (1, replicas, 1))
+    pages = now[None] if built.sees_menu else taken_pages(now[None], index)
+    return Batches(pages, index, reward * ones, ones, ending, ones)
 
 
 def state_of(built):
@@ -316,8 +324,9 @@ def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formu
     from drrn.models.drrn import DRRN
 
     class Louder(DRRN):
-        def tower(self, side, vectors):
-            return 2 * super().tower(side, vectors)
+        def embeddings(self, pages):
+            s, a = super().embeddings(pages)
+            return 2 * s, a
 
     monkeypatch.setitem(MODELS, "louder", Louder)
     monkeypatch.setitem(WAYS, "louder", {"name": "louder"})
@@ -363,7 +372,7 @@ def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
 def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other_weights(
     way, monkeypatch
 ):
-    from drrn.learning.fast.q_learning import Tower
+    from drrn.learning.fast.q_learning import TextView
 
     interrupted, few = model(**WAYS[way]), model(**WAYS[way])
     some = random_batches(interrupted, 8)
@@ -373,7 +382,7 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
         )
     )
     place, name, times = (
-        (Tower, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
+        (TextView, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
     )
     usual, calls = (
         getattr(place, name),
@@ -391,7 +400,7 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
         learn = learner(interrupted, 0.05)
         with pytest.raises(KeyboardInterrupt):
             learn.update(some)
-    assert not learn.views
+    assert not learn.readers
     assert not any(weight.requires_grad for weight in interrupted.weights.values())
     torch.testing.assert_close(
         interrupted.q(pages_of(interrupted)), few.q(pages_of(few)), rtol=1e-4, atol=1e-6

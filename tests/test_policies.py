@@ -30,10 +30,10 @@ WAYS = ["compiled", "menu", "stepped"]
 def fix_q(model, worth=CIRCLE):
     """Let a model give each action a Q of its own, the same in all replicas."""
 
-    def q(pages, store=None):
+    def q(pages):
         table = np.zeros(100)
         for action, value in worth.items():
-            table[(store or model.store).actions.id(action)] = value
+            table[(pages.store or model.store).actions.id(action)] = value
         return torch.from_numpy(table[pages.actions])
 
     model.q = q
@@ -60,6 +60,11 @@ def played(rollouts, policy, episodes=3000, seed=0):
 
 def recorded(rollouts, policy, episodes, seed=0):
     return rollouts.record(episodes, policy, generators(seed))
+
+
+def last_menus(steps):
+    """Return the menus of the last pages of the episodes."""
+    return steps.page_actions[steps.page[steps.last] + 1]
 
 
 def seen_in(steps):
@@ -105,8 +110,8 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [
         episode.steps for episode in episodes
     ]
-    assert len(steps.end_states) == len(steps.end_actions) == 200
-    assert (steps.end_actions.counts > 0).tolist() == [
+    assert len(steps.page_states) == len(steps.page_actions) == len(steps) + 200
+    assert (last_menus(steps).counts > 0).tolist() == [
         episode.ending is None for episode in episodes
     ]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
@@ -118,7 +123,7 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
 def test_the_same_seed_plays_the_same_and_a_replica_does_not_see_another(fork, way):
     rollouts, policy = rollouts_of(fork, way), policy_of("best", 1.0)
     one, two = (recorded(rollouts, policy, 40, seed=3)[1] for _ in range(2))
-    for name in ("states", "taken", "probabilities", "rewards", "last", "end_states"):
+    for name in ("states", "taken", "probabilities", "rewards", "last", "page_states"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
     assert np.array_equal(one.actions.flat(), two.actions.flat())
     other = recorded(rollouts, policy, 40, seed=4)[1]
@@ -134,10 +139,10 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
     assert 10 < len(steps) < 50
     assert len(played(rollouts, policy_of("best", 1.0), 60)) == 60
     assert steps.last.all() and (steps.probabilities == 1).all() and (steps.rewards == 10).all()
-    assert (steps.end_actions.counts == 0).all() and len(steps.end_states) == len(steps)
+    assert (last_menus(steps).counts == 0).all() and len(steps.page_states) == 2 * len(steps)
     rollouts = rollouts_of(story(":: Start\nAll is over.\n", ""), way, {})
     nothing = recorded(rollouts, policy_of("best", 1.0), 5)[0]
-    assert len(nothing) == len(nothing.end_states) == len(nothing.returns) == 0
+    assert len(nothing) == len(nothing.page_states) == len(nothing.returns) == 0
 
 
 def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, monkeypatch):

@@ -22,7 +22,7 @@ OURS_IN_THEIRS = {"gru": [0, 1, 2], "lstm": [0, 1, 3, 2]}  # PyTorch's LSTM has 
 
 def vectors(model, ids, leaves=None):
     """What the state encoder gives for texts [R, N]: [R, N, H]."""
-    batch = model.gather("state", np.asarray(ids)[None], model.store)[0]
+    batch = model.encoders["state"].gather(model, model.store.states, np.asarray(ids)[None])[0]
     return pick(batch.encode(model, leaves), batch.index)
 
 
@@ -201,4 +201,4 @@ def test_encodings_that_are_kept_give_the_same_q_values(encoder):
     for _ in range(4):
         states, actions = chance.integers(-1, texts, (2, 3)), chance.integers(-1, texts, (2, 3, 2))
         pages = Pages(states, actions)
-        assert torch.allclose(kept.q(pages, model.store), model.q(pages), atol=1e-6)
+        assert torch.allclose(kept.q(pages), model.q(pages), atol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Lexicon, Store, Vocabulary, gathered, words
+from drrn.text import Lexicon, Store, Vocabulary, words
 from tests.bags import bag_of
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)
@@ -58,7 +58,7 @@ def test_a_scratch_store_learns_no_words_and_leaves_the_store_as_it_is():
 def test_bags_end_to_end_are_the_bags_one_by_one(written):
     read = texts()
     ids = np.array([read.id(text) for text in written] + [-1], np.int64)
-    word_ids, counts, lengths = gathered(read.bags(), ids)
+    word_ids, counts, lengths = read.bags(ids)
     assert lengths[-1] == 0 and lengths.sum() == len(word_ids) == len(counts)
     start = 0
     for text, length in zip(ids[:-1], lengths, strict=False):
@@ -73,7 +73,7 @@ def test_bags_that_were_made_in_two_goes_are_those_made_in_one(early, late):
     one, two = texts(), texts()
     for text in early:
         two.id(text)
-    two.bags()
+    two.count_words()
     for text in early + late:
         one.id(text)
         two.id(text)

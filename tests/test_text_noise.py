@@ -96,17 +96,15 @@ def batch(replicas=1):
 
 def test_without_noise_pages_stay_as_they_are():
     pages = batch()
-    assert noisy(model(), pages, Noise(), Noise(), generators(1)) == (pages, None)
-    table = model("table", shared=False)
-    assert noisy(table, pages, Noise(0.5), Noise(0.5), generators(1)) == (
-        pages,
-        None,
-    )  # it does not read words
+    assert noisy(model(), pages, Noise(), Noise(), generators(1)) is pages
+    table = model("table", shared=False)  # it does not read words
+    assert noisy(table, pages, Noise(0.5), Noise(0.5), generators(1)) is pages
 
 
 def test_every_text_of_a_batch_is_altered_once_for_each_replica():
     built, pages = model(seeds=(0, 1)), batch(2)
-    altered, store = noisy(built, pages, Noise(0.5), Noise(0.5), generators(2))
+    altered = noisy(built, pages, Noise(0.5), Noise(0.5), generators(2))
+    store = altered.store
     for side, ids, whole in (
         ("states", altered.states, pages.states),
         ("actions", altered.actions, pages.actions),
@@ -122,9 +120,9 @@ def test_every_text_of_a_batch_is_altered_once_for_each_replica():
 
 
 def test_each_side_has_its_own_share():
-    _, store = noisy(model(), batch(), Noise(), Noise(drop=1.0), generators(1))
+    store = noisy(model(), batch(), Noise(), Noise(drop=1.0), generators(1)).store
     assert texts_of(store.states) == STATES and set(texts_of(store.actions)) == {""}
-    _, store = noisy(model(), batch(), Noise(drop=1.0), Noise(), generators(1))
+    store = noisy(model(), batch(), Noise(drop=1.0), Noise(), generators(1)).store
     assert (
         set(texts_of(store.states)) == {""}
         and [text for text in texts_of(store.actions) if text] == ACTIONS
@@ -132,7 +130,7 @@ def test_each_side_has_its_own_share():
 
 
 def test_words_put_in_are_words_of_the_batch():
-    _, store = noisy(model(), batch(), Noise(), Noise(drop=1.0, add=1.0), generators(1))
+    store = noisy(model(), batch(), Noise(), Noise(drop=1.0, add=1.0), generators(1)).store
     found = sorted(text.split() for text in texts_of(store.actions) if text)
     assert sorted(map(len, found)) == [1, 1, 1, 4]  # "wait wait" has one word, twice
     assert {word for text in found for word in text} <= set(" ".join(ACTIONS).split())
@@ -143,7 +141,8 @@ def test_words_put_in_are_words_of_the_batch():
 )
 def test_in_a_shared_embedding_all_texts_have_the_larger_noise(sides):
     built = model(shared=True)
-    altered, store = noisy(built, batch(), *sides, generators(1))
+    altered = noisy(built, batch(), *sides, generators(1))
+    store = altered.store
     assert store.shared and set(texts_of(store.states)) == {""}
     assert np.array_equal(altered.actions < 0, batch().actions < 0)
     assert np.array_equal(store.states.whole[1][altered.states], batch().states)
@@ -155,7 +154,8 @@ def test_vectors_are_blurred_only_where_there_are_some():
 
 
 def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vectors):
-    altered, store = noisy(with_vectors, batch(2), Noise(), Noise(blur=1.5), generators(2))
+    altered = noisy(with_vectors, batch(2), Noise(), Noise(blur=1.5), generators(2))
+    store = altered.store
     ids, whole = altered.actions[0, :, 0], batch(2).actions[0, :, 0]  # [R, 4]
     found, plain = (
         table[torch.from_numpy(rows)]
@@ -256,7 +256,7 @@ def lost(built):
     store = built.store.scratch()
     texts = ["go to the lamp", "to the lamp", "go the lamp", "go to lamp", "go to the"]
     state, actions = store.page(STATES[0], texts)
-    q = built.q(Pages(np.array([[state]]), np.array([[actions]])), store)[0, 0]
+    q = built.q(Pages(np.array([[state]]), np.array([[actions]]), store))[0, 0]
     assert q[0] == pytest.approx(
         1.0, abs=0.6
     )  # trained on fewer words, it overshoots on all of them

@@ -163,8 +163,8 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
         steps = rollouts.record(400, evenly, generators)[0]
         buffer = ReplayBuffer(10_000, 0.9, n_steps)
         buffer.add(steps)
-        rows = buffer.at(np.arange(len(buffer)))
-        action = rows["menus"].at(rows["taken"])
+        rows = buffer.at(np.arange(len(buffer)), buffer.widest, menus=False)
+        action = rows["actions"][:, 0]
         numbers = (rows["rewards"].round(4), rows["discounts"].round(4), rows["next_states"])
         rows = zip(rows["states"], action, *numbers, strict=True)
         return {tuple(map(float, row)) for row in rows}

@@ -56,17 +56,15 @@ class EmbeddingLog:
         """Return the vectors of the state and its actions [1 + A, H], and Q [A]."""
         import torch
 
-        from drrn.models import Pages
         from drrn.playing.stepped_rollouts import pages_of
 
         model: Any = self.trainer.model
         store = model.store.scratch()
-        pages = pages_of([[store.page(text, tuple(actions))]] * len(model.seeds))
+        pages = pages_of([[store.page(text, tuple(actions))]] * len(model.seeds), store)
         with torch.no_grad():
-            reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-            s, a = model.embeddings(reading)
+            s, a = model.embeddings(model.read(pages[None])[0])
             vectors = torch.cat([s[0, :1], a[0, 0]]).cpu().numpy().astype(np.float32)
-            q = model.q(pages, store)[0, 0, : len(actions)].cpu().numpy()
+            q = model.q(pages)[0, 0, : len(actions)].cpu().numpy()
         return vectors, q
 
 

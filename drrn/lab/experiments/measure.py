@@ -209,7 +209,7 @@ def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDA
     ids = np.array([*(store.actions.id(action) for action in actions), -1], np.int64)
     states = np.tile(texts[compiled.page_text], (replicas, 1))
     slots = np.tile(ids[compiled.page_actions], (replicas, 1, 1))
-    q: NDArray[Any] = model.q(Pages(states, slots), store).cpu().numpy()
+    q: NDArray[Any] = model.q(Pages(states, slots, store)).cpu().numpy()
     return q
 
 
@@ -275,12 +275,11 @@ class Trace:
         store = model.store.scratch()
         state, actions = store.page(self.texts[0], self.texts[1:])
         replicas = len(model.seeds)
-        pages = Pages(np.array([[state]] * replicas), np.array([[actions]] * replicas))
+        pages = Pages(np.array([[state]] * replicas), np.array([[actions]] * replicas), store)
         with torch.no_grad():
-            reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-            s, a = model.embeddings(reading)
+            s, a = model.embeddings(model.read(pages[None])[0])
             vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
-            q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
+            q = model.q(pages)[:, 0].cpu().numpy()  # [R, 2]
         data = storage.tensor_bytes({"vectors": vectors, "q": q})
         write_atomically(self._path(episodes), data)
 
