@@ -43,7 +43,7 @@ LAZY = {
     "runs.trainer": "Trainer",
     "settings": "Settings",
 }
-__all__ = ["__version__", "load", "resume", "trainer", *" ".join(LAZY.values()).split()]
+__all__ = ["__version__", "load", "resume", "trainer", *" ".join(LAZY.values()).split()]  # noqa: PLE0604
 
 
 def trainer(

@@ -11,7 +11,6 @@ control characters, so that texts from stories can neither inject markup nor con
     print(to_text(report))      # for a terminal
     print(to_markdown(report))  # for a file such as RESULTS.md
     print(to_html(report))      # a fragment, for a template
-    print(to_github(report))    # for $GITHUB_STEP_SUMMARY
 
 Every text may contain `code` in backticks and **bold** between double asterisks, and nothing else.
 Pass foreign text, such as the name of a passage, through `literal` to show its backticks and
@@ -24,7 +23,7 @@ import html
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -39,7 +38,6 @@ PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two 
 MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
 
 Severity = Literal["problem", "warning", "info", "success"]
-SIGNS = {"problem": "❌", "warning": "⚠️", "info": "ℹ️", "success": "✅"}
 
 
 @dataclass(frozen=True)
@@ -193,10 +191,10 @@ class Document:
 
 
 def literal(text: str) -> str:
-    """Escape text so that its backticks and asterisks are no markup.
+    r"""Escape text so that its backticks and asterisks are no markup.
 
     >>> literal("2 * 3 ** 4")
-    '2 \\\\* 3 \\\\*\\\\* 4'
+    '2 \\* 3 \\*\\* 4'
     """
     return re.sub(r"([\\`*])", r"\\\1", text)
 
@@ -226,7 +224,7 @@ def to_text(
 def to_markdown(
     document: Document, *, level: int = 1, limit: int | None = None, contents: bool = False
 ) -> str:
-    """Write a document as Markdown (GitHub's flavour).
+    r"""Write a document as Markdown (GitHub's flavour).
 
     Args:
         document: the report.
@@ -237,9 +235,24 @@ def to_markdown(
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
     # Cellar
     <BLANKLINE>
-    A \\*star\\*, a `file`.
+    A \*star\*, a `file`.
     """
-    return _MarkdownWriter(limit, level=level, contents=contents).document(document) + "\n"
+    text = rendered(
+        "blocks.md",
+        document=document,
+        level=level,
+        limit=limit,
+        contents=contents,
+        rest=_TextWriter(limit).rest,
+        inline=_markdown,
+        line=_markdown_line,
+        row=_markdown_row,
+        steps=lambda steps: _markdown(literal(_arrows(steps))),
+        fence=lambda text: _fence("```", text),
+        anchor=_anchor,
+        groups=_groups,
+    )
+    return text.lstrip("\n")
 
 
 def to_html(
@@ -267,11 +280,6 @@ def to_html(
     return fragment.strip()
 
 
-def to_github(document: Document, *, limit: int = 50) -> str:
-    """Write a document for GitHub's step summary: Markdown below a heading of level 2."""
-    return to_markdown(document, level=2, limit=limit)
-
-
 def github_annotations(document: Document) -> Iterator[str]:
     """Yield a GitHub workflow command for each note with a file: GitHub shows it at its line.
 
@@ -294,7 +302,7 @@ def github_annotations(document: Document) -> Iterator[str]:
 
 def markdown_block(block: Block) -> str:
     """Write one block as Markdown, to be inserted into another file."""
-    return _MarkdownWriter().blocks([block])
+    return to_markdown(Document("", [block])).rstrip("\n")
 
 
 def figures(document: Document) -> list[Figure]:
@@ -354,6 +362,45 @@ def _html(text: str) -> Any:
     return safe_markup("".join(spans))
 
 
+def _markdown(text: str) -> str:
+    parts = []
+    for kind, content in _spans(one_line(text)):
+        if kind == "code":
+            fence = _fence("`", content)
+            space = " " if "`" in content else ""
+            parts.append(f"{fence}{space}{content}{space}{fence}")
+        else:
+            mark = "**" if kind == "bold" else ""
+            parts.append(f"{mark}{_escape_markdown(content)}{mark}")
+    return "".join(parts)
+
+
+def _markdown_line(text: str) -> str:
+    """Escape a text that starts a line, where `#`, `-` or `1.` would start another block."""
+    return re.sub(r"^(\d*)([#+=.)-])(?=\s|$|[#=-])", r"\1\\\2", _markdown(text))
+
+
+def _markdown_row(row: Sequence[Cell | str]) -> str:
+    texts = []
+    for cell in map(_cell, row):
+        mark = "**" if cell.bold else ""
+        parts = [f"{mark}{_markdown(cell.text)}{mark}", _markdown(cell.mark)]
+        texts.append(_join([*parts, _markdown(cell.remark)], " ").replace("|", "\\|"))
+    return f"| {' | '.join(texts)} |"
+
+
+def _escape_markdown(text: str) -> str:
+    """Escape what Markdown or HTML would read as markup; `_` inside a word is none."""
+    text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*\[\]~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
+
+
+def _fence(fence: str, content: str) -> str:
+    """Return a fence that is longer than any run of backticks in the content."""
+    longest = max(map(len, re.findall("`+", content)), default=0)
+    return "`" * max(len(fence), longest + 1)
+
+
 def _plain(text: str) -> str:
     return "".join(content for _, content in _spans(text))
 
@@ -391,21 +438,14 @@ class _TextWriter:
         return _join(parts)
 
     def blocks(self, blocks: Iterable[Block]) -> str:
-        write: dict[str, Callable[[Any], str]] = {
-            "Paragraph": self.paragraph,
-            "Bullets": self.bullets,
-            "Table": self.table,
-            "Code": self.code,
-            "Facts": self.facts,
-        }
         parts = []
         for kind, group in _groups(blocks):
             if kind == "Note":
                 parts.append(self.notes(group))
             elif kind == "Figure":
                 parts.append(self.figures(group))
-            else:
-                parts += map(write[kind], group)
+            else:  # such as `paragraph`
+                parts += map(getattr(self, kind.lower()), group)
         return _join(parts)
 
     def rest(self, items: Sequence[object]) -> str:
@@ -493,102 +533,5 @@ class _TextWriter:
         return _join([*lines, self.rest(notes)], "\n")
 
 
-@dataclass
-class _MarkdownWriter(_TextWriter):
-    level: int = 1
-    contents: bool = False
-
-    def document(self, document: Document) -> str:
-        parts = [self.heading(document.title, 0), self.blocks(document.blocks)]
-        if self.contents:
-            titles = [section.title for section in document.sections]
-            parts.append("\n".join(f"- [{self.inline(t)}](#{_anchor(t)})" for t in titles))
-        for section in document.sections:
-            parts += [self.heading(section.title, 1), self.blocks(section.blocks)]
-        return _join(parts)
-
-    def heading(self, title: str, depth: int) -> str:
-        return f"{'#' * (self.level + depth)} {self.inline(title)}" if title else ""
-
-    def inline(self, text: str) -> str:
-        parts = []
-        for kind, content in _spans(one_line(text)):
-            if kind == "code":
-                fence = _fence("`", content)
-                space = " " if "`" in content else ""
-                parts.append(f"{fence}{space}{content}{space}{fence}")
-            else:
-                mark = "**" if kind == "bold" else ""
-                parts.append(f"{mark}{self.escape(content)}{mark}")
-        return "".join(parts)
-
-    def escape(self, text: str) -> str:
-        """Escape what Markdown or HTML would read as markup; `_` inside a word is none."""
-        text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
-        return re.sub(r"([\\`*\[\]~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
-
-    def line(self, text: str) -> str:
-        """Escape a text that starts a line, where `#`, `-` or `1.` would start another block."""
-        return re.sub(r"^(\d*)([#+=.)-])(?=\s|$|[#=-])", r"\1\\\2", self.inline(text))
-
-    def paragraph(self, paragraph: Paragraph) -> str:
-        return self.line(paragraph.text)
-
-    def bullets(self, bullets: Bullets) -> str:
-        summary = f"{self.inline(bullets.summary)}:" if bullets.summary else ""
-        items = [*map(self.line, bullets.items[: self.limit]), self.rest(bullets.items)]
-        return _join([summary, "\n".join(f"- {item}" for item in items if item)])
-
-    def table(self, table: Table) -> str:
-        rules = ["---" if side == "l" else "---:" for side in table.alignment]
-        lines = [[self.cell(name) for name in table.header], rules]
-        lines += [[self.cell(cell) for cell in row] for row in table.rows[: self.limit]]
-        caption = f"**{self.inline(table.caption)}**" if table.caption else ""
-        grid = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return _join([caption, grid, self.rest(table.rows), *map(self.line, table.notes)])
-
-    def cell(self, cell: Cell | str) -> str:
-        cell = _cell(cell)
-        mark = "**" if cell.bold else ""
-        text = f"{mark}{self.inline(cell.text)}{mark}"
-        parts = [text, self.inline(cell.mark), self.inline(cell.remark)]
-        return _join(parts, " ").replace("|", "\\|")
-
-    def figures(self, figures: Sequence[Figure]) -> str:
-        parts = []
-        for figure in figures:
-            caption = self.inline(figure.caption)
-            parts += [f"![{caption}]({figure.path})" if figure.path else "", caption]
-        return _join(parts)
-
-    def code(self, code: Code) -> str:
-        fence = _fence("```", code.text)
-        return f"{fence}\n{visible(code.text)}\n{fence}"
-
-    def facts(self, facts: Facts) -> str:
-        return "\n".join(
-            f"- {self.inline(fact.name)}: **{self.inline(fact.value)}**" for fact in facts.items
-        )
-
-    def notes(self, notes: Sequence[Note]) -> str:
-        lines = []
-        for note in notes[: self.limit]:
-            title = f"**{self.inline(note.title)}**: " if note.title else ""
-            label = f"{self.inline(note.label)}: " if note.label else ""
-            lines.append(f"- {SIGNS[note.severity]} {label}{title}{self.inline(note.text)}")
-            if note.steps:
-                steps = self.inline(literal(_arrows(note.steps)))
-                lines.append(f"  - {self.inline(note.steps_title)}: {steps}")
-        if rest := self.rest(notes):
-            lines.append(f"- {rest}")
-        return "\n".join(lines)
-
-
 def _join(parts: Iterable[str], separator: str = "\n\n") -> str:
     return separator.join(filter(None, parts))
-
-
-def _fence(fence: str, content: str) -> str:
-    """Return a fence that is longer than any run of backticks in the content."""
-    longest = max(map(len, re.findall("`+", content)), default=0)
-    return "`" * max(len(fence), longest + 1)

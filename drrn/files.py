@@ -1,13 +1,15 @@
-"""Files: the home folder, reading with one-sentence errors, TOML, atomic writes, names of files."""
+"""Files: the home folder, reading with one-sentence errors, TOML and CSV, atomic writes, names."""
 
 from __future__ import annotations
 
 import codecs
 import contextlib
+import csv
+import io
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +71,9 @@ def slug(name: str) -> str:
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
-    """Decode a text by the given encoding, its byte order mark, its HTML, or as UTF-8.
+    r"""Decode a text by the given encoding, its byte order mark, its HTML, or as UTF-8.
 
-    Line breaks become `\\n`.
+    Line breaks become `\n`.
     """
     encoding = encoding or next((name for mark, name in MARKS if data.startswith(mark)), None)
     if encoding is None:
@@ -117,3 +119,32 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     return table
+
+
+def read_csv(
+    text: str, columns: Mapping[str, Callable[[str], Any]], source: object
+) -> list[dict[str, Any]]:
+    """Return the rows of a CSV file.
+
+    Args:
+        text: The contents of the file.
+        columns: The names in the header, each with the function that reads a cell. It raises
+            ValueError with what the cell must be.
+        source: The file's name in error messages.
+
+    Raises:
+        InputError: A line is not a row; the message names the line.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    rows = []
+    try:
+        if next(reader, None) != list(columns):
+            raise InputError(f"{source}, line 1: the header must be {','.join(columns)}")
+        for cells in reader:
+            if len(cells) != len(columns):
+                raise ValueError(f"{len(cells)} cells, but the header has {len(columns)}")
+            pairs = zip(columns.items(), cells, strict=True)
+            rows.append({name: read(cell) for (name, read), cell in pairs})
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{source}, line {reader.line_num}: not a row: {error}") from error
+    return rows

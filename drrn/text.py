@@ -1,5 +1,4 @@
-"""Words, vocabularies and stores of texts: each distinct text is read once, and is a number from
-then on.
+"""Words, vocabularies and stores of texts: each distinct text is read once and numbered.
 
 A text is its sequence of words (`writing` defines a word); its bag of words is derived from it.
 """
@@ -13,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.writing import words as words
+from drrn.writing import words
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
 MOST_WORDS = 50_000
@@ -57,7 +56,8 @@ class Lexicon:
 
     The words of all texts are in one array, `sequence`; text i has the slice from `starts[i]` to
     `starts[i + 1]`. A `scratch` lexicon reads with the same vocabulary and leaves this one as it
-    is."""
+    is.
+    """
 
     keeps_texts = False  # the texts themselves are saved, too, for an encoder that reads them
     keeps_unknown = False  # scratch lexicons save words outside the vocabulary, for an encoder

@@ -25,6 +25,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import count
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,7 +36,6 @@ from drrn import registry
 from drrn.errors import InputError
 from drrn.files import home, write_atomically
 
-BLOCK = 2**22  # bytes that are read together
 HEAD = 2**20  # bytes that decide the format; no line is longer
 MOST_DIMENSIONS = HEAD // 4
 MARK = codecs.BOM_UTF8
@@ -45,7 +45,7 @@ AGAIN = "copy or download it again"
 KNOWN = "use GloVe's text format, or word2vec's text or binary format"
 
 CACHED_SIZE = 2**22  # bytes of a file from which on a copy saves time
-VERSION = 3  # of the files in the cache
+VERSION = 4  # of the files in the cache
 
 A = 1e-3  # of SIF's weight a / (a + p(word))
 # the most frequent words, whose main direction is common to all texts; None in a smaller file
@@ -114,8 +114,10 @@ class WordVectors:
 
     @cached_property
     def common(self) -> Vectors | None:
-        """The direction that texts have in common, of length 1: the first principal component of
-        the most frequent words, as they occur in texts. None if the file has few words."""
+        """The direction that texts have in common, of length 1; None if the file has few words.
+
+        It is the first principal component of the most frequent words, as they occur in texts.
+        """
         frequent = min(len(self), FREQUENT)
         if frequent < ENOUGH_WORDS:
             return None
@@ -175,18 +177,21 @@ def open_vectors(path: str | Path) -> WordVectors:
     path = Path(path).expanduser().resolve()
     try:
         with path.open("rb") as file:
-            stat = os.fstat(file.fileno())
-            if stat.st_size >= CACHED_SIZE:
-                return _open_cached(path, file, stat)
-            output = io.BytesIO()
-            index = _copy(path, file, output)
-            return WordVectors(path, index, np.frombuffer(output.getbuffer(), "<f4"))
+            is_large = os.fstat(file.fileno()).st_size >= CACHED_SIZE
+            cached = _open_cached(path, file) if is_large else None
+            return cached or WordVectors(path, *_read_whole(path, file))
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file: name a file of word vectors") from error
     except IsADirectoryError as error:
         raise InputError(f"{path}: this is a folder: name a file of word vectors") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
+
+
+def _read_whole(path: Path, file: IO[bytes]) -> tuple[Index, Vectors]:
+    output = io.BytesIO()
+    index = _copy(path, file, output)
+    return index, np.frombuffer(output.getbuffer(), "<f4")
 
 
 def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> Index:
@@ -198,7 +203,7 @@ def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> Index:
         output.write(numbers)
     file.seek(0)
     digest = hashlib.sha256()
-    while block := file.read(BLOCK):
+    while block := file.read(HEAD):
         digest.update(block)
     keys = np.frombuffer(hashes, np.uint64)
     order = np.argsort(keys, kind="stable")
@@ -210,44 +215,40 @@ def _hash(word: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
-def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVectors:
-    """Open the copy of a file; make it if there is none, or if the file has changed."""
+def _open_cached(path: Path, file: IO[bytes]) -> WordVectors | None:
+    """Open the copy of a file; make it if there is none, or if the file has changed.
+
+    Returns None if the cache cannot be written.
+    """
     cache = home() / "cache"
+    stat = os.fstat(file.fileno())
     version = f"{VERSION}\0{path}\0{stat.st_size}\0{stat.st_mtime_ns}"
     key = hashlib.sha256(version.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     index_path = cache / f"vectors-{key}.npz"
+    vectors_path = index_path.with_suffix(".f32")
     try:
         with index_path.open("rb") as raw, np.load(raw, allow_pickle=False) as saved:
-            index: Index = dict(saved)
-        return WordVectors(path, index, np.memmap(_array_path(index), "<f4", "r"))
+            return WordVectors(path, dict(saved), np.memmap(vectors_path, "<f4", "r"))
     except FileNotFoundError:
         pass
     except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
         log.warning("%s: damaged (%s): making it again", index_path, type(error).__name__)
-    folder: Path | None = cache
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=cache)
+        output = tempfile.NamedTemporaryFile(dir=cache, delete=False)  # noqa: SIM115
     except OSError as error:
         log.warning("%s: cannot be written (%s): vectors are not cached", cache, error.strerror)
-        folder = None
-        descriptor, name = tempfile.mkstemp()
+        return None
     try:
-        with os.fdopen(descriptor, "wb") as output:
+        with output:
             index = _copy(path, file, output)
-        vectors = np.memmap(name, "<f4", "r")
-        if folder:
-            Path(name).replace(_array_path(index))
-            content = io.BytesIO()
-            np.savez(content, **index)
-            write_atomically(index_path, content.getvalue())
-        return WordVectors(path, index, vectors)
+        Path(output.name).replace(vectors_path)
     finally:
-        Path(name).unlink(missing_ok=True)  # a mapped file stays readable
-
-
-def _array_path(index: Index) -> Path:
-    return home() / "cache" / f"vectors-{str(index['digest'])[:24]}.f32"
+        Path(output.name).unlink(missing_ok=True)
+    content = io.BytesIO()
+    np.savez(content, **index)
+    write_atomically(index_path, content.getvalue())
+    return WordVectors(path, index, np.memmap(vectors_path, "<f4", "r"))
 
 
 # --- formats of files
@@ -309,29 +310,21 @@ def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | No
 
 def _read_binary(path: Path, file: IO[bytes], dimensions: int, words: int) -> Entries:
     width = 4 * dimensions
-    size = os.fstat(file.fileno()).st_size
-    if words * (2 + width) > size:
-        raise InputError(f"{path}: too short for the {words:,} words that it announces: {AGAIN}")
-    block = b""
-    at = 0
-    for done in range(words):
-        while True:
-            at += block[at : at + 1] == b"\n"  # word2vec ends an entry with one, others do not
-            space = block.find(b" ", at)
+    at = file.tell()
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        if words * (2 + width) > len(data):
+            raise InputError(f"{path}: too short for the {words:,} words it announces: {AGAIN}")
+        for number in range(1, words + 1):
+            at += data[at : at + 1] == b"\n"  # word2vec ends an entry with one, others do not
+            space = data.find(b" ", at, at + HEAD)
             end = space + 1 + width
-            if space >= 0 and end <= len(block):
-                break
-            block = block[at:]
-            at = 0
-            more = file.read(BLOCK)
-            if not more or len(block) > HEAD + width:
-                where = f"word {done + 1:,} of {words:,}"
+            if space < 0 or end > len(data):
+                where = f"word {number:,} of {words:,}"
                 raise InputError(f"{path}: the file ends in the middle of {where}: {AGAIN}")
-            block += more
-        yield block[at:space], block[space + 1 : end]
-        at = end
-    if size - file.tell() + len(block) - at > 1:  # a line's end may follow
-        raise InputError(f"{path}: more than the {words:,} words that it announces: {AGAIN}")
+            yield data[at:space], data[space + 1 : end]
+            at = end
+        if len(data) - at > 1:  # a line's end may follow
+            raise InputError(f"{path}: more than the {words:,} words it announces: {AGAIN}")
 
 
 def _is_number(field: bytes) -> bool:

@@ -3,7 +3,8 @@
 A word is a lower-cased run of letters and digits, each with its combining marks (such as vowel
 signs of Hindi); an apostrophe inside a word belongs to it. Scripts without spaces between words are
 split into characters: Chinese, Japanese, Thai, Lao, Khmer and Burmese. A letter and its accent are
-one character however they are typed (NFC)."""
+one character however they are typed (NFC).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Twee story of four pages: going out to sea pays, staying at home does not."""
+"""A Twee story of four pages (going out to sea pays, staying at home does not), and typed openers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import drrn
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.twine.story_game import StoryGame
 
 FORK = """\
@@ -36,4 +37,11 @@ def open_story(source: str | Path, **options: Any) -> StoryGame:
     """Open a story of the native interpreter."""
     game = drrn.make(source, **options)
     assert isinstance(game, StoryGame)
+    return game
+
+
+def open_hosted(source: str | Path, **options: Any) -> HostedGame:
+    """Open a story that is played by its own engine."""
+    game = drrn.make(source, **options)
+    assert isinstance(game, HostedGame)
     return game

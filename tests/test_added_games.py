@@ -79,7 +79,7 @@ def test_a_link_inside_a_text_stays_there(imitation):
         "The river is wide. To the left is a kiosk, and a ferry lies at the quay.\n\nYou have 2 coins."
     )
     assert page.actions == ("kiosk", "ferry")
-    assert game.scene is not None and game.scene.hypertext
+    assert game.scene is not None and game.scene.face.hypertext
 
 
 def test_a_link_on_a_separate_line_is_a_choice_and_bytes_become_letters(imitation):
@@ -143,7 +143,7 @@ def test_endings_are_identified_by_their_passages(imitation):
     game.step(0)
     game.step(1)
     assert game.ending == "Ashore"
-    assert game.scene is not None and game.scene.passage == "Ferry"
+    assert game.scene is not None and game.scene.face.passage == "Ferry"
 
 
 def test_a_step_costs_a_tenth_in_both_games_or_as_published_only_in_the_second(imitation):

@@ -1,6 +1,9 @@
-"""What a trained agent is asked, shown and measured by."""
+"""Trained agents: Q-values, evaluations, advice to a player, and play in any loop."""
 
 import json
+import runpy
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,7 +12,7 @@ from drrn.cli import main
 from tests.runs import train
 
 
-def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
+def test_ask_prints_the_q_values_of_the_loaded_agent(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     agent = drrn.load(tmp_path / "run")
     q = agent.ask(
@@ -20,14 +23,14 @@ def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
     actions = ["--action", "Go out.", "--action", "Stay in."]
     state = "The sea is grey and the wind is north."
     assert main(["ask", str(tmp_path / "run"), "--state", state, *actions, "--json"]) == 0
-    asked = json.loads(capsys.readouterr().out)
-    assert asked["Go out."] == pytest.approx(q[:, 0].tolist())
+    output = json.loads(capsys.readouterr().out)
+    assert output["Go out."] == pytest.approx(q[:, 0].tolist())
     assert main(["ask", str(tmp_path / "run"), "--state", state, *actions]) == 0
     assert "Stay in." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("count", [1, 5, 30])
-def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, count):
+def test_ask_prints_the_requested_number_of_examples(tale, tmp_path, capsys, count):
     train(tale, tmp_path / "run")
     capsys.readouterr()
     examples = ["ask", str(tmp_path / "run"), "--examples", str(count)]
@@ -39,27 +42,16 @@ def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, co
     assert capsys.readouterr().out.count("±") == count
 
 
-def test_texts_without_a_word_that_the_agent_knows_are_named(tale, tmp_path, capsys):
+def test_ask_warns_about_texts_without_a_known_word(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
-    ask = [
-        "ask",
-        str(tmp_path / "run"),
-        "--json",
-        "--state",
-        "The sea is grey.",
-        "--action",
-        "Go out.",
-    ]
+    ask = ["ask", str(tmp_path / "run"), "--json"]
+    ask += ["--state", "The sea is grey.", "--action", "Go out."]
     assert main([*ask, "--action", "Qwertyuiop!"]) == 0
     out, error = capsys.readouterr()
     assert set(json.loads(out)) == {"Go out.", "Qwertyuiop!"}
-    assert (
-        error.count("\n") == 1
-        and '"Qwertyuiop!"' in error
-        and "sea" not in error
-        and "out" not in error
-    )
+    assert error.count("\n") == 1 and '"Qwertyuiop!"' in error
+    assert "sea" not in error and "out" not in error
     assert main(ask) == 0
     assert capsys.readouterr().err == ""
 
@@ -68,18 +60,9 @@ def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    keys = {
-        "policy",
-        "exact",
-        "replica",
-        "final_reward",
-        "return",
-        "steps",
-        "stopped_by_the_limit",
-        "endings",
-    }
-    assert len(found["replicas"]) == 3 * 2 and set(found["replicas"][0]) == keys
+    rows = json.loads(capsys.readouterr().out)["replicas"]
+    keys = "policy exact replica final_reward return steps stopped_by_the_limit endings"
+    assert len(rows) == 3 * 2 and set(rows[0]) == set(keys.split())
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
     out = capsys.readouterr().out
     assert "final reward" in out and "greedy" in out and "best" not in out
@@ -93,7 +76,7 @@ def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
         assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
 
 
-def test_what_best_scores_is_sampled_and_a_table_of_exact_scores_says_so(tale, tmp_path, capsys):
+def test_a_table_of_exact_scores_marks_the_sampled_scores_of_best(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--exact", "--episodes", "5"]) == 0
@@ -102,7 +85,7 @@ def test_what_best_scores_is_sampled_and_a_table_of_exact_scores_says_so(tale, t
     assert "leave out --exact" in capsys.readouterr().err
 
 
-def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):
+def test_play_marks_the_choice_of_the_agent(tale, tmp_path, capsys, monkeypatch):
     train(tale, tmp_path / "run")
     answers = iter(["1"])
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
@@ -112,9 +95,7 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
     assert "← the agent's choice" in capsys.readouterr().out
 
 
-def test_a_person_who_comes_back_to_a_page_sees_by_what_chances_the_agent_would_draw(
-    tale, tmp_path, capsys, monkeypatch
-):
+def test_a_repeated_page_shows_the_probabilities_of_the_agent(tale, tmp_path, capsys, monkeypatch):
     train(tale, tmp_path / "run")
     answers = iter(["go out", "turn back"])
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
@@ -125,36 +106,24 @@ def test_a_person_who_comes_back_to_a_page_sees_by_what_chances_the_agent_would_
     assert out.count("The page repeats") == 1
 
 
-def test_an_agent_plays_by_itself_by_any_of_its_policies(tale, tmp_path, capsys):
+def test_an_agent_plays_alone_with_each_policy(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
-    found = {}
+    play = ["play", str(tale), "--agent", str(tmp_path / "run"), "--episodes", "20", "--seed", "1"]
+    outputs = {}
     for policy in ("softmax", "greedy", "best"):
-        play = [
-            "play",
-            str(tale),
-            "--agent",
-            str(tmp_path / "run"),
-            "--episodes",
-            "20",
-            "--seed",
-            "1",
-            "--json",
-        ]
-        assert main([*play, "--policy", policy]) == 0
-        found[policy] = capsys.readouterr().out
-        assert json.loads(found[policy])["episodes"] == 20
-    assert main(play) == 0
-    assert capsys.readouterr().out == found["best"]
-    assert main([*play[:-1], "--show"]) == 0
+        assert main([*play, "--json", "--policy", policy]) == 0
+        outputs[policy] = capsys.readouterr().out
+        assert json.loads(outputs[policy])["episodes"] == 20
+    assert main([*play, "--json"]) == 0
+    assert capsys.readouterr().out == outputs["best"]
+    assert main([*play, "--show"]) == 0
     assert capsys.readouterr().out.count("  → ") >= 20
     assert main(["play", str(tale), "--policy", "best"]) == 2
     assert "--agent RUN" in capsys.readouterr().err
 
 
-def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(
-    tale, tmp_path, capsys, monkeypatch
-):
+def test_an_agent_of_another_game_causes_a_warning(tale, tmp_path, capsys, monkeypatch):
     train(tale, tmp_path / "run")
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
     capsys.readouterr()
@@ -166,34 +135,32 @@ def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(
 
 
 def test_the_example_in_five_lines_runs(capsys):
-    import runpy
-    from pathlib import Path
-
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
     example["main"](rounds=1)
     out = capsys.readouterr().out
     assert "round 1" in out and "  Wait.\n" in out and "float32" not in out
 
 
-def test_an_agent_acts_in_anybodys_loop(tale, tmp_path):
+def test_an_agent_acts_in_any_loop(tale, tmp_path):
     train(tale, tmp_path / "run")
     agent = drrn.load(tmp_path / "run")
     page = drrn.make(tale).reset(0)
     q = agent.ask(page.text, page.actions).mean(axis=0)
     assert agent.act(page.text, page.actions) == page.actions[q.argmax()]
     assert agent.act(page.text, list(page.actions)) == page.actions[q.argmax()]
-    drawn = {
-        agent.act("A text that it never saw.", ["a", "b"], policy="softmax") for _ in range(60)
-    }
-    assert drawn == {"a", "b"}
+    draws = {agent.act("An unknown text.", ["a", "b"], policy="softmax") for _ in range(60)}
+    assert draws == {"a", "b"}
     player = agent.policy("best")
     assert player.act(page.text, page.actions) == page.actions[q.argmax()]
-    assert agent.act(page.text, (action for action in page.actions)) == page.actions[q.argmax()]
-    for text, actions in (
-        (page.text, []),
-        (page.text, "go"),
-        (None, ["go"]),
-        (page.text, ["go", None]),
-    ):
-        with pytest.raises(drrn.InputError, match="a text and a list of one or more actions"):
-            agent.act(text, actions)
+    generator: Any = (action for action in page.actions)
+    assert agent.act(page.text, generator) == page.actions[q.argmax()]
+
+
+@pytest.mark.parametrize(
+    ("text", "actions"), [("Here.", []), ("Here.", "go"), (None, ["go"]), ("Here.", ["go", None])]
+)
+def test_acting_needs_a_text_and_a_list_of_actions(tale, tmp_path, text, actions):
+    train(tale, tmp_path / "run")
+    agent = drrn.load(tmp_path / "run")
+    with pytest.raises(drrn.InputError, match="a text and a list of one or more actions"):
+        agent.act(text, actions)

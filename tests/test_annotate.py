@@ -4,28 +4,22 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from tests.stories import open_story
 
 
-@pytest.mark.parametrize("name", ["<<if $w>>You win this time.<<else>>You lose it all.<<endif>>"])
-def test_annotate_lists_both_endings_of_one_passage_and_what_it_writes_can_be_played(
-    tmp_path, name, capsys
-):
+def test_annotate_lists_both_endings_of_one_passage_in_a_playable_toml(tmp_path):
     path = tmp_path / "tale.twee"
-    path.write_text(
-        f':: Start\n<<set $é = prompt("?")>>Go.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{name}\n',
-        encoding="utf-8",
-    )
+    start = ':: Start\n<<set $é = prompt("?")>>Go.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n'
+    end = ":: E\n<<if $w>>You win this time.<<else>>You lose it all.<<endif>>\n"
+    path.write_text(start + end, encoding="utf-8")
     assert main(["annotate", str(path)]) == 0
     text = path.with_suffix(".toml").read_text(encoding="utf-8")
-    assert (
-        text.count("[[ending]]") == 2
-        and "You win this time." in text
-        and "You lose it all." in text
-    )
+    assert text.count("[[ending]]") == 2
+    assert "You win this time." in text and "You lose it all." in text
     assert drrn.make(path.with_suffix(".toml")).reset(0).text == "Go."
 
 
-def test_an_ending_told_in_short_lines_is_annotated_whole_and_its_rule_holds(tmp_path, capsys):
+def test_a_rule_for_an_ending_of_several_lines_has_all_of_them(tmp_path):
     path = tmp_path / "tale.twee"
     ends = "<<if $w>>You come\nhome at last.<<else>>You are\nlost for good.<<endif>>"
     path.write_text(
@@ -41,19 +35,9 @@ def test_an_ending_told_in_short_lines_is_annotated_whole_and_its_rule_holds(tmp
     assert game.step(0).reward == 7
 
 
+@pytest.mark.slow
 def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path):
     out = tmp_path / "mod.toml"
-    assert (
-        main(
-            [
-                "annotate",
-                str(shared_games / "machineofdeath.toml"),
-                "--out",
-                str(out),
-                "--limit",
-                "20000",
-            ]
-        )
-        == 0
-    )
-    assert len(drrn.make(out, outside=True).rules.endings) == 16
+    story = str(shared_games / "machineofdeath.toml")
+    assert main(["annotate", story, "--out", str(out), "--limit", "20000"]) == 0
+    assert len(open_story(out, outside=True).rules.endings) == 16

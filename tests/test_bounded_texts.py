@@ -1,10 +1,13 @@
-"""Memory stays bounded: texts of questions, of evaluations and of old episodes are not kept for ever."""
+"""Memory is bounded: texts of questions, evaluations and old episodes are forgotten."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 import drrn
 from drrn.game.contract import Observation
+from drrn.playing import stepped_rollouts
 from tests.sample_games import Dice, Walk
 from tests.trainings import SMALL, same_weights
 
@@ -13,7 +16,7 @@ class Endless:
     """Every page is new."""
 
     name = "endless"
-    shown = 0
+    pages = 0
 
     def another(self):
         return Endless()
@@ -24,31 +27,35 @@ class Endless:
 
     def step(self, index):
         self.steps += 1
-        return self.page() if self.steps < 20 else Observation("the end", (), float(index))
+        if self.steps == 20:
+            return Observation("the end", (), float(index))
+        return self.page()
 
     def page(self):
-        Endless.shown += 1
-        return Observation(f"page {Endless.shown} of the book", (f"turn {Endless.shown}", "wait"))
+        Endless.pages += 1
+        return Observation(f"page {Endless.pages} of the book", (f"turn {Endless.pages}", "wait"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
-def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path, monkeypatch):
+def test_texts_that_no_learner_uses_are_forgotten(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 100)
-    trainer = drrn.trainer(Endless(), paper=True, **{**SMALL, "rounds": 4, **settings})
+    small = {**SMALL, "rounds": 3, "episodes_per_round": 16, "replicas": 1}
+    trainer = drrn.trainer(Endless(), paper=True, **{**small, **settings})
     sizes = []
     for _ in trainer.train():
         assert len(trainer.store.states) == len(trainer.store.actions) == 0
         trainer.save(tmp_path / "run")
         checkpoint = (tmp_path / "run/checkpoint.safetensors").stat().st_size
         sizes.append(checkpoint / len(trainer.store.states.vocabulary))
-    assert max(sizes) < 1.2 * min(sizes)  # it grows with the words alone
+    assert max(sizes) < 1.2 * min(sizes)  # it grows only with the vocabulary
 
 
-def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch):
+@pytest.mark.slow
+def test_a_full_replay_buffer_limits_the_stored_texts(monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
-    trainer = drrn.trainer(
-        Endless(), paper=True, **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1}
-    )
+    settings = {**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1}
+    trainer = drrn.trainer(Endless(), paper=True, **settings)
     for _ in trainer.train():
         assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
     buffer = trainer.learner.memories[0]
@@ -65,24 +72,21 @@ def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
     settings = {**SMALL, "rounds": 3, **settings}
     if settings.get("model") == "table":
         del settings["hidden"]
-    quiet, asked = (
-        drrn.trainer(fork, paper=True, **settings),
-        drrn.trainer(fork, paper=True, **settings),
-    )
-    list(quiet.train())
-    for _ in asked.train():
+    undisturbed = drrn.trainer(fork, paper=True, **settings)
+    list(undisturbed.train())
+    trainer = drrn.trainer(fork, paper=True, **settings)
+    agent = trainer.agent
+    for _ in trainer.train():
         for number in range(40):
-            asked.agent.ask(f"a made-up page {number}", [f"a made-up action {number}", "Go out."])
-        asked.agent.evaluate(fork, episodes=5)
-        asked.agent.evaluate(Walk(), episodes=5)
-    assert same_weights(quiet, asked)
-    stores = [trainer.store for trainer in (quiet, asked)]
-    assert stores[0].states.vocabulary.spelled == stores[1].states.vocabulary.spelled
+            agent.ask(f"a made-up page {number}", [f"a made-up action {number}", "Go out."])
+        agent.evaluate(fork, episodes=5)
+        agent.evaluate(Walk(), episodes=5)
+    assert same_weights(undisturbed, trainer)
+    words = undisturbed.store.states.vocabulary.spelled
+    assert words == trainer.store.states.vocabulary.spelled
 
 
-def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
-    from drrn.playing import stepped_rollouts
-
+def test_forgetting_texts_during_an_evaluation_does_not_change_it(monkeypatch):
     settings = {**SMALL, "rounds": 1}
     usual = list(drrn.trainer(Dice(), paper=True, no_compile=True, **settings).train())
     monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
@@ -90,30 +94,25 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online"}], ids=str)
-def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
+def test_a_resumed_run_that_forgets_texts_has_the_same_weights(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
-    settings = {
-        "hidden": 8,
-        "episodes_per_round": 4,
-        "evaluation_episodes": 2,
-        "replicas": 2,
-        "rounds": 3,
-        **settings,
-    }
-    Endless.shown = 0
-    whole = drrn.trainer(Endless(), paper=True, **settings)
+    small: dict[str, Any] = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
+    settings = {"paper": True, "hidden": 8, "replicas": 2, **small, **settings}
+    Endless.pages = 0
+    whole = drrn.trainer(Endless(), **settings)
     list(whole.train())
-    Endless.shown = 0
-    cut = drrn.trainer(Endless(), paper=True, **settings)
-    next(cut.train())
-    cut.save(tmp_path / "run")
+    Endless.pages = 0
+    interrupted = drrn.trainer(Endless(), **settings)
+    next(interrupted.train())
+    interrupted.save(tmp_path / "run")
     resumed = drrn.resume(tmp_path / "run", Endless())
     list(resumed.train())
     assert same_weights(whole, resumed)
 
 
-def test_a_full_vocabulary_learns_no_more_words_and_training_goes_on(monkeypatch):
+def test_training_continues_with_a_full_vocabulary(monkeypatch):
     monkeypatch.setattr("drrn.text.MOST_WORDS", 30)
     trainer = drrn.trainer(Endless(), paper=True, **SMALL)
     assert [finished.number for finished in trainer.train()] == [1, 2]

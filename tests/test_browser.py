@@ -32,24 +32,28 @@ VIEWS = (
 
 @pytest.fixture(scope="module")
 def browser():
-    with chromium() as started:
-        yield started
+    with chromium() as chromium_browser:
+        yield chromium_browser
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, browser):
-    started = PageServer(tmp_path_factory.mktemp("served"))
-    yield started
-    started.close()
+    page_server = PageServer(tmp_path_factory.mktemp("served"))
+    yield page_server
+    page_server.close()
 
 
 @pytest.fixture
 def open_page(browser, server):
-    """Open the page in a new window; errors of scripts and violations of the policy fail the test."""
+    """Function that opens the page in a new window; script errors fail the test."""
     contexts = []
     errors = []
 
-    def opened(address="", width=1280, height=900, scheme="light"):
+    def record_violation(line):
+        if "Content Security Policy" in line.text:
+            errors.append(line.text)
+
+    def open_window(address="", width=1280, height=900, scheme="light"):
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
@@ -57,14 +61,11 @@ def open_page(browser, server):
         context.set_default_timeout(60_000)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on(
-            "console",
-            lambda line: "Content Security Policy" in line.text and errors.append(line.text),
-        )
+        page.on("console", record_violation)
         page.goto(server.link + address)
         return page
 
-    yield opened
+    yield open_window
     for context in contexts:
         context.close()
     assert errors == []
@@ -85,7 +86,7 @@ def game(browser, server):
 
 
 @pytest.fixture(scope="module")
-def learned(browser, server, game):
+def trained_game(browser, server, game):
     """The story, with a run of three rounds: stopped, resumed after the server was killed."""
     page = browser.new_page()
     page.goto(f"{server.link}#/game/{game}/learn")
@@ -140,8 +141,8 @@ def test_two_windows_on_a_phone_play_independently(open_page, game):
     one.locator("button.action", has_text="Stay in.").wait_for()
 
 
-def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_page, learned):
-    page = open_page(f"#/game/{learned}/play")
+def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_page, trained_game):
+    page = open_page(f"#/game/{trained_game}/play")
     page.locator(".thought .q").first.wait_for()
     actions = page.locator("button.action")
     assert actions.count() == 2 and page.locator(".thought .dot").count() == 2 * TINY["Replicas"]
@@ -158,8 +159,10 @@ def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_pa
     assert "The agent:" in page.locator(".past").text_content()
 
 
-def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(open_page, learned):
-    page = open_page(f"#/game/{learned}/test")
+def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(
+    open_page, trained_game
+):
+    page = open_page(f"#/game/{trained_game}/test")
     page.get_by_role("button", name="Run the play-test").click()
     page.locator(".tiles").wait_for()
     assert "1 of 2 expectations failed." in page.locator(".headline").inner_text()
@@ -178,8 +181,8 @@ def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(open
     assert page.locator(".map-view svg").get_attribute("viewBox") != before
 
 
-def test_embeddings_of_each_round_are_drawn(open_page, learned):
-    page = open_page(f"#/game/{learned}/learn")
+def test_embeddings_of_each_round_are_drawn(open_page, trained_game):
+    page = open_page(f"#/game/{trained_game}/learn")
     page.locator(".plane svg").wait_for()
     assert page.locator(".plane .of-action").count() == 2
     page.get_by_label("Round", exact=True).fill("0")
@@ -219,11 +222,11 @@ def tab_to(page, name):
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1500, "light")])
 def test_every_view_fits_and_has_contrast_and_names_of_controls(
-    open_page, server, learned, width, scheme
+    open_page, server, trained_game, width, scheme
 ):
     page = open_page("", width=width, height=844, scheme=scheme)
     for view in VIEWS:
-        page.goto(server.link + view.replace("GAME", learned))
+        page.goto(server.link + view.replace("GAME", trained_game))
         page.wait_for_load_state("networkidle")
         page.locator(".spinner").first.wait_for(state="detached")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, view
@@ -249,34 +252,35 @@ def test_a_bad_story_and_a_stopped_server_are_explained(open_page, server):
 
 def test_a_shared_page_opens_only_with_its_link(browser, tmp_path):
     shared = PageServer(tmp_path, "--host", "0.0.0.0")
-    door, token = f"http://127.0.0.1:{shared.port}/", shared.link.partition("?")[2]
-    known, unknown = browser.new_context(), browser.new_context()
-    page, stranger = known.new_page(), unknown.new_page()
+    address = f"http://127.0.0.1:{shared.port}/"
+    token = shared.link.partition("?")[2]
+    guest = browser.new_context()
+    stranger = browser.new_context()
+    page = guest.new_page()
+    strange_page = stranger.new_page()
     try:
-        for address in (door, f"{door}?token=guess", f"{door}#/game/long-watch/play"):
-            assert stranger.goto(address).status == 403
-            stranger.get_by_role("heading", name="A token is needed").wait_for()
-        assert (
-            stranger.evaluate("getComputedStyle(document.querySelector('.what')).color")
-            != "rgb(0, 0, 0)"
-        )  # styled
-        page.goto(f"{door}?{token}#/people")
+        for link in (address, f"{address}?token=guess", f"{address}#/game/long-watch/play"):
+            assert strange_page.goto(link).status == 403
+            strange_page.get_by_role("heading", name="A token is needed").wait_for()
+        colour = "getComputedStyle(document.querySelector('.what')).color"
+        assert strange_page.evaluate(colour) != "rgb(0, 0, 0)"  # the page has its style sheet
+        page.goto(f"{address}?{token}#/people")
         page.get_by_role("heading", name="People").wait_for()
         assert "token" not in page.url
-        page.goto(door)
+        page.goto(address)
         page.locator(".card").first.wait_for()
         page.evaluate(DROP_FILES, small_story())
         game = page.locator(".card", has_text="The Grey Sea").get_attribute(
             "data-game", timeout=60_000
         )
-        other = known.new_page()
-        other.goto(f"{door}?{token}#/game/{game}/test")  # the link again, with the cookie
+        other = guest.new_page()
+        other.goto(f"{address}?{token}#/game/{game}/test")  # the link again, with the cookie
         assert "token" not in other.url
         other.get_by_role("button", name="Run the play-test").click()
         other.get_by_text("1 of 2 expectations failed").wait_for(timeout=60_000)
         page.reload()
         page.locator(".card", has_text="The Grey Sea").wait_for()
     finally:
-        known.close()
-        unknown.close()
+        guest.close()
+        stranger.close()
         shared.close()

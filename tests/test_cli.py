@@ -47,19 +47,20 @@ def tale(tmp_path):
     return path
 
 
-def say(monkeypatch, *lines):
-    """Answers that a person types; after the last, the terminal is closed."""
-    left = iter(lines)
+def type_lines(monkeypatch, *lines):
+    """Let a person type these lines; after the last, the terminal is closed."""
+    remaining = iter(lines)
 
     def answer(*args, **kwargs):
         try:
-            return next(left)
+            return next(remaining)
         except StopIteration:
             raise EOFError from None
 
     monkeypatch.setattr("rich.console.Console.input", answer)
 
 
+@pytest.mark.slow
 def test_games_lists_both_built_in_stories(capsys, shared_compile_cache):
     assert main(["games"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -69,43 +70,25 @@ def test_games_lists_both_built_in_stories(capsys, shared_compile_cache):
 
 
 def test_random_play_prints_the_five_figures_as_json(capsys, tale):
-    assert (
-        main(["play", str(tale), "--policy", "random", "--episodes", "50", "--seed", "0", "--json"])
-        == 0
-    )
+    play = ["play", str(tale), "--policy", "random", "--episodes", "50", "--seed", "0", "--json"]
+    assert main(play) == 0
     figures = json.loads(capsys.readouterr().out)
-    assert list(figures) == [
-        "episodes",
-        "mean_final_reward",
-        "mean_return",
-        "mean_steps",
-        "endings",
-    ]
+    keys = ["episodes", "mean_final_reward", "mean_return", "mean_steps", "endings"]
+    assert list(figures) == keys
     assert figures["episodes"] == 50 and figures["mean_steps"] == 1
     assert sum(figures["endings"].values()) == 50 and set(figures["endings"]) == {"Up", "Down"}
 
 
 def test_the_same_seed_prints_the_same_figures_and_another_does_not(capsys):
     def figures(seed):
-        main(
-            [
-                "play",
-                "night-market",
-                "--policy",
-                "random",
-                "--episodes",
-                "40",
-                "--seed",
-                seed,
-                "--json",
-            ]
-        )
+        play = "play night-market --policy random --episodes 40 --json --seed".split()
+        main([*play, seed])
         return capsys.readouterr().out
 
     assert figures("1") == figures("1") != figures("2")
 
 
-def test_show_prints_each_page_with_the_choice_marked(capsys, tale):
+def test_show_marks_the_choice_on_each_page(capsys, tale):
     main(["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0", "--show"])
     out = capsys.readouterr().out
     assert "Well, Alex?" in out and "→" in out and "reward 0" in out
@@ -127,14 +110,12 @@ def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(cap
     toml.write_text(text.replace("reward = 0", "reward = 4"), encoding="utf-8")
     assert main(["annotate", str(tale)]) == 2
     assert "left as it is" in capsys.readouterr().err
-    assert (
-        main(["play", str(toml), "--policy", "random", "--episodes", "5", "--seed", "0", "--json"])
-        == 0
-    )
+    play = ["play", str(toml), "--policy", "random", "--episodes", "5", "--seed", "0", "--json"]
+    assert main(play) == 0
     assert json.loads(capsys.readouterr().out)["mean_final_reward"] == 4
 
 
-def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
+def test_inspect_prints_statistics_and_the_number_of_problems(capsys, tale):
     tale.write_text(TALE + "\n:: Cellar\n[[Out.|Nowhere]] <<wobble>>\n", encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
@@ -146,24 +127,24 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
     ):
         assert part in out
     assert main(["test", str(tale)]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in ("Attic", '"Nowhere"', "<<wobble>>"):
-        assert part in told
+        assert part in output
     assert main(["inspect", str(tale), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["statistics"]["pages"], found["statistics"]["most_actions"]) == (3, 2)
-    assert found["complete"]
-    assert [issue["passage"] for issue in found["never_reached"]] == ["Attic", "Cellar"]
-    assert [ending["rule"] for ending in found["endings"]] == [None, None]
+    findings = json.loads(capsys.readouterr().out)
+    assert (findings["statistics"]["pages"], findings["statistics"]["most_actions"]) == (3, 2)
+    assert findings["complete"]
+    assert [issue["passage"] for issue in findings["never_reached"]] == ["Attic", "Cellar"]
+    assert [ending["rule"] for ending in findings["endings"]] == [None, None]
 
 
-def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending(capsys, tale):
+def test_inspect_prints_best_and_random_scores_and_the_odds_of_each_ending(capsys, tale):
     assert main(["inspect", str(tale), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["merged_states"] == 3 and found["best"]["final_reward"]["mean"] == 0
-    assert found["memoryless"]["final_reward"]["mean"] == 0
-    assert [ending["probability"]["mean"] for ending in found["endings"]] == [0.5, 0.5]
-    paths = sorted(ending["path"]["actions"] for ending in found["endings"])
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["merged_states"] == 3 and findings["best"]["final_reward"]["mean"] == 0
+    assert findings["memoryless"]["final_reward"]["mean"] == 0
+    assert [ending["probability"]["mean"] for ending in findings["endings"]] == [0.5, 0.5]
+    paths = sorted(ending["path"]["actions"] for ending in findings["endings"])
     assert paths == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
@@ -171,24 +152,22 @@ def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending
         assert part in out
 
 
-def test_inspect_marks_last_words_that_it_cuts(capsys, tale):
-    tale.write_text(
-        TALE.replace("The sky is yours now.", "The sky is yours" + " and yours" * 9),
-        encoding="utf-8",
-    )
+def test_inspect_marks_truncated_last_words(capsys, tale):
+    last_words = "The sky is yours" + " and yours" * 9
+    tale.write_text(TALE.replace("The sky is yours now.", last_words), encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
     assert re.search(r"The sky is.*…\n", capsys.readouterr().out)
 
 
-def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
+def test_inspect_samples_a_game_that_cannot_be_compiled_and_gives_the_reason(capsys, tmp_path):
     path = tmp_path / "mine.twee"
     path.write_text(
         ":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n"
     )
     assert main(["inspect", str(path), "--limit", "300", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["best"] is None and not found["complete"] and found["games"] > 1
-    assert "$gold alone" in found["why_not"]
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["best"] is None and not findings["complete"] and findings["games"] > 1
+    assert "$gold alone" in findings["why_not"]
     assert main(["inspect", str(path), "--limit", "300"]) == 0
     assert "mine cannot be compiled: it has more than 300 states" in capsys.readouterr().out
     assert main(["inspect", str(path), "--limit", "300", "--walkthrough"]) == 2
@@ -200,9 +179,8 @@ def test_walkthrough_prints_the_best_play(capsys, tale):
     toml.write_text('story = "tale.twee"\n[[ending]]\npassage = "Up"\nreward = 4\n')
     assert main(["inspect", str(toml), "--walkthrough"]) == 0
     out = capsys.readouterr().out
-    assert (
-        "→ Up." in out and "The sky is yours now." in out and "final reward 4 after 1 step\n" in out
-    )
+    for part in ("→ Up.", "The sky is yours now.", "final reward 4 after 1 step\n"):
+        assert part in out
     assert main(["inspect", str(toml), "--walkthrough", "--json"]) == 0
     assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
 
@@ -221,7 +199,7 @@ def test_plot_does_not_overwrite_a_file(capsys, tale, tmp_path):
     assert (tmp_path / "map.svg").read_text() == "mine"
 
 
-def test_lenient_play_says_what_was_left_out(capsys, tale):
+def test_lenient_play_reports_skipped_macros(capsys, tale):
     tale.write_text(TALE.replace("Well,", "<<wobble>>Well,"), encoding="utf-8")
     play = ["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0"]
     assert main(play) == 2
@@ -230,12 +208,12 @@ def test_lenient_play_says_what_was_left_out(capsys, tale):
     assert "skipped: line 2" in capsys.readouterr().err
 
 
-def test_a_person_plays_undoes_and_is_scored(capsys, monkeypatch, tale, home):
-    say(monkeypatch, "?", "u", "9", "1", "n")
+def test_a_person_plays_and_the_score_is_saved(capsys, monkeypatch, tale, home):
+    type_lines(monkeypatch, "?", "u", "9", "1", "n")
     assert main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"]) == 0
     out = capsys.readouterr().out
     assert "nothing to undo" in out and "Choose from 1 to 2" in out and "Final reward 0" in out
-    say(monkeypatch, "up", "y", "2")
+    type_lines(monkeypatch, "up", "y", "2")
     main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"])
     rows = (home / "scores.csv").read_text().splitlines()
     assert len(rows) == 4 and [row.split(",")[-1] for row in rows[1:]] == ["Up", "Up", "Down"]
@@ -248,7 +226,7 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
     path.write_text(
         ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
     )
-    say(monkeypatch, "1", "u", "1", "1", "n")
+    type_lines(monkeypatch, "1", "u", "1", "1", "n")
     main(["play", str(path), "--player", "ada"])
     out = capsys.readouterr().out
     assert out.count("One.\n") == 2 and "as practice" in out
@@ -256,17 +234,15 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
 
 
 @pytest.mark.parametrize("again", ["y", "r"])
-def test_after_the_end_the_game_starts_again_or_is_left_with_a_line_ended(
-    capsys, monkeypatch, tale, home, again
-):
-    say(monkeypatch, "1", again, "1")
+def test_after_the_end_the_game_starts_again(capsys, monkeypatch, tale, home, again):
+    type_lines(monkeypatch, "1", again, "1")
     assert main(["play", str(tale), "--player", "ada"]) == 0
     out = capsys.readouterr().out
     assert out.count("in 1 step.\n") == 2 and out.endswith("\n\n")
 
 
 def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
-    say(monkeypatch, "q")
+    type_lines(monkeypatch, "q")
     assert main(["play", str(tale)]) == 0
     assert "nothing is recorded" in capsys.readouterr().out and not home.exists()
 
@@ -288,23 +264,23 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys, arguments):
     assert error.startswith("drrn: ") and error.count("\n") == 1
 
 
-def test_the_module_runs_from_source_with_nothing_but_the_core():
+def test_the_module_runs_without_optional_packages():
     blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu'])); "
     play = "main('play long-watch --policy random --episodes 3 --json'.split())"
     code = f"{blocked}from drrn.cli import main; sys.exit({play})"
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}
     )
-    assert done.returncode == 0 and json.loads(done.stdout)["episodes"] == 3
+    assert result.returncode == 0 and json.loads(result.stdout)["episodes"] == 3
 
 
-def test_what_is_not_installed_is_named_with_its_cure(capsys, monkeypatch):
+def test_the_error_for_a_missing_package_names_the_installation(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main(["play", "long-watch"]) == 2
     assert "pip install 'drrn[cli]'" in capsys.readouterr().err
 
 
-def test_the_usage_of_games_shows_that_add_may_be_left_out(capsys):
+def test_the_usage_of_games_shows_that_add_is_optional(capsys):
     with pytest.raises(SystemExit):
         main(["games", "--help"])
     assert "usage: drrn games [-h] [--suites] [add] ...\n" in capsys.readouterr().out
@@ -352,24 +328,27 @@ def test_odd_names_and_options_are_one_sentence(arguments, capsys):
 
 
 @pytest.mark.parametrize("limit", ["0", "-5", "many"])
-def test_a_limit_below_one_is_refused(limit, capsys):
+def test_a_limit_below_one_is_rejected(limit, capsys):
     assert main(["inspect", "long-watch", "--limit", limit]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_closed_pipe_ends_with_the_usual_code_and_no_words():
+def test_a_closed_pipe_ends_the_command_quietly_with_code_141():
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     environment["PYTHONPATH"] = os.pathsep.join(sys.path)
     command = f"{sys.executable} -m drrn inspect long-watch | true; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
-    assert done.returncode == 141 and done.stderr == ""
+    result = subprocess.run(
+        ["bash", "-c", command], env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 141 and result.stderr == ""
 
 
-def test_games_are_listed_without_the_optional_packages():
+@pytest.mark.slow
+def test_games_are_listed_without_the_optional_packages(shared_compile_cache):
     blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu', 'torch'])); "
     code = f"{blocked}from drrn.cli import main; sys.exit(main(['games']))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment
     )
-    assert done.returncode == 0 and "night-market" in done.stdout
+    assert result.returncode == 0 and "night-market" in result.stdout

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.cli import jobs, main
-from drrn.cli.jobs import Display, workers_for
+from drrn.cli import main
+from drrn.cli.jobs import workers_for
 from drrn.errors import InputError
 from drrn.lab.experiments import cluster as ray_jobs
+from drrn.lab.experiments import workers
 from drrn.lab.experiments.cluster import check_cluster, read_files, run_job
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import TABLE, Scale, settings_of
@@ -84,19 +85,19 @@ def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
     Path("die").touch()
     before = set(Path("/tmp").glob("drrn-*"))
 
-    class CheckingDisplay(Display):
-        """Checks at the start that other machines can join the cluster."""
-
-        def __init__(self, *arguments):
-            super().__init__(*arguments)  # joins the cluster
-            import ray
-
-            if not addresses:
-                addresses.append(ray.get_runtime_context().gcs_address)
-                check_cluster(addresses[0])
-
     addresses: list[str] = []
-    monkeypatch.setattr(jobs, "Display", CheckingDisplay)
+    order = workers.in_order
+
+    def in_order(missing):
+        """Check at the start that other machines can join the cluster."""
+        import ray
+
+        if not addresses:
+            addresses.append(ray.get_runtime_context().gcs_address)
+            check_cluster(addresses[0])
+        return order(missing)
+
+    monkeypatch.setattr(workers, "in_order", in_order)
     assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
     output = capfd.readouterr()
     assert output.out.count("its worker was lost (WorkerCrashedError): started again") == 1

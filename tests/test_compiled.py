@@ -1,6 +1,7 @@
-"""Compiled games: what counts as a state, what is merged, play by the rules, many episodes at once, the cache."""
+"""Compiled games: states and their merging, the contract, many episodes at once, the cache."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from drrn.stories.twine.renderer import Renderer
 from drrn.stories.twine.states import reachable_states
 from drrn.stories.twine.story_game import StoryGame
 from tests.paper_games import PAPER_GAMES
+from tests.stories import open_story
 
 COIN = """\
 :: Start
@@ -73,7 +75,7 @@ def test_a_variable_counts_until_it_is_written_again(story):
     assert game.live_states == 3 + 3 + 1
 
 
-def test_states_that_no_continuation_tells_apart_are_one(story):
+def test_states_with_the_same_continuations_are_merged(story):
     tale = ":: Start\n<<set $x = random(1, 4)>>Here.\n\n[[On.|End]]\n\n"
     tale += ":: End\n<<if $x gt 1>>Much.<<else>>Little.<<endif>>\n"
     game = compiled(story(tale))
@@ -84,15 +86,10 @@ def test_states_that_no_continuation_tells_apart_are_one(story):
 def test_draws_on_one_page_multiply(story):
     tale = ":: Start\n[[Roll.|End]]\n\n:: End\n<<print random(1, 6) + random(1, 6)>>\n"
     game = compiled(story(tale))
-    odds = {
-        game.texts[game.text[s]]: p
-        for s, p in zip(game.successor[1:], game.probability[1:], strict=True)
-    }
-    assert (
-        len(odds) == 11
-        and odds["7"] == pytest.approx(6 / 36)
-        and odds["2"] == pytest.approx(1 / 36)
-    )
+    texts = [game.texts[game.text[state]] for state in game.successor[1:]]
+    odds = dict(zip(texts, game.probability[1:], strict=True))
+    assert len(odds) == 11
+    assert odds["7"] == pytest.approx(6 / 36) and odds["2"] == pytest.approx(1 / 36)
 
 
 def test_true_is_not_one_and_a_list_is_not_its_item(story):
@@ -101,14 +98,14 @@ def test_true_is_not_one_and_a_list_is_not_its_item(story):
     assert set(game.texts) == {"Here.", "true", "1"} and game.live_states == 3 + 2
 
 
-def test_visits_turns_and_choices_are_part_of_the_state_only_where_asked_for(story):
+def test_visits_and_turns_are_part_of_the_state_only_if_a_passage_reads_them(story):
     fork = ":: Start\n[[A]]\n[[B]]\n\n:: A\nMeet.\n\n[[On.|End]]\n\n:: B\nMeet.\n\n[[On.|End]]\n\n:: End\n"
     assert len(compiled(story(fork + "Over.\n"))) == 3
     assert len(compiled(story(fork + "<<if visited('A')>>By A.<<else>>By B.<<endif>>\n"))) == 5
     assert len(compiled(story(fork + "<<print turns()>>\n"))) == 3
 
 
-def test_returning_knows_the_page_before(story):
+def test_a_return_link_makes_the_previous_page_part_of_the_state(story):
     tale = ":: Start\n[[A]]\n[[B]]\n\n:: A\nA.\n\n[[Hall]]\n\n:: B\nB.\n\n[[Hall]]\n\n"
     tale += ":: Hall\nHall.\n\n<<return>>\n[[End]]\n\n:: End\nOver.\n"
     game = compiled(story(tale))
@@ -117,10 +114,11 @@ def test_returning_knows_the_page_before(story):
     check_game(game)
 
 
-def test_paraphrased_games_are_compiled_in_other_words(market):
-    plain, other = market, compiled(drrn.make("night-market", paraphrased=True))
-    assert set(plain.actions) != set(other.actions)
-    assert random_play(plain).total == pytest.approx(random_play(other).total)
+@pytest.mark.slow
+def test_a_paraphrased_game_has_other_actions_and_the_same_scores(market):
+    paraphrased = compiled(drrn.make("night-market", paraphrased=True))
+    assert set(market.actions) != set(paraphrased.actions)
+    assert random_play(market).total == pytest.approx(random_play(paraphrased).total)
 
 
 @pytest.mark.parametrize(
@@ -134,22 +132,19 @@ def test_paraphrased_games_are_compiled_in_other_words(market):
         (":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere. <<back>>\n", "<<back>>"),
     ],
 )
-def test_what_cannot_be_compiled_is_told_in_a_sentence(story, tale, message):
+def test_a_story_that_cannot_be_compiled_raises_one_sentence(story, tale, message):
     with pytest.raises(drrn.InputError, match=message) as error:
         compiled(story(tale), limit=2_000)
     assert str(error.value).startswith("tale cannot be compiled: ") and "\n" not in str(error.value)
 
 
-def test_a_story_without_an_ending_is_compiled_and_goes_on_for_ever(story):
+def test_a_story_without_an_ending_is_compiled_and_never_ends(story):
     game = compiled(
         story(":: Start\nHere.\n\n[[On.|There]]\n\n:: There\nThere.\n\n[[Back.|Start]]\n")
     )
     score = random_play(game)
-    assert (
-        len(game) == 2
-        and not game.endings
-        and (score.steps, score.trapped, score.total) == (float("inf"), 1.0, 0.0)
-    )
+    assert len(game) == 2 and not game.endings
+    assert (score.steps, score.trapped, score.total) == (float("inf"), 1.0, 0.0)
     assert random_play(game, max_steps=7).steps == 7
 
 
@@ -169,9 +164,10 @@ def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_states(story):
         compiled(story(MANY), limit=3_000)
 
 
+@pytest.mark.slow
 def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_memory(story):
-    with pytest.raises(drrn.InputError, match="states take more than 2 MB"):
-        compiled(story(MANY), memory=2)
+    with pytest.raises(drrn.InputError, match="states take more than 1 MB"):
+        compiled(story(MANY), memory=1)
 
 
 @pytest.mark.parametrize("end", ["Over.\n", " ".join(f"<<${v}>>" for v in "abcdefg")])
@@ -180,21 +176,22 @@ def test_a_page_of_ten_million_outcomes_stops_at_the_limit_too(story, end):
         compiled(story(TEN_MILLION + end), limit=3_000)
 
 
-def test_progress_is_told(story):
-    seen = []
-    compiled(drrn.make("night-market"), progress=seen.append)
-    falls = sum(
-        after < before for before, after in itertools.pairwise(seen)
-    )  # two searches, one after the other
-    assert falls <= 1 and max(seen) >= 1000 and len(seen) > 3
+@pytest.mark.slow
+def test_a_callback_receives_the_number_of_states_during_compilation():
+    counts: list[int] = []
+    compiled(drrn.make("night-market"), progress=counts.append)
+    restarts = sum(after < before for before, after in itertools.pairwise(counts))
+    assert restarts <= 1  # between two searches
+    assert max(counts) >= 1000 and len(counts) > 3
 
 
-# --- many episodes at once
+# Many episodes at once
 
 
-def test_episodes_in_lock_step_score_what_the_states_say(market):
+def test_parallel_episodes_score_about_the_exact_score(market):
     game = market
-    played, exact = game.play(None, 40_000, seed=0), random_play(game)
+    played = game.play(None, 40_000, seed=0)
+    exact = random_play(game)
     assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
     assert played.total.mean() == pytest.approx(exact.total, abs=0.3)
     assert played.steps.mean() == pytest.approx(exact.steps, abs=0.5)
@@ -202,6 +199,7 @@ def test_episodes_in_lock_step_score_what_the_states_say(market):
     assert shares == pytest.approx(exact.endings, abs=0.012)
 
 
+@pytest.mark.slow
 def test_the_uncompiled_game_scores_the_same(market):
     from drrn.game.episodes import play_episodes, random_policy, summarise
 
@@ -212,69 +210,68 @@ def test_the_uncompiled_game_scores_the_same(market):
     assert summary.mean_steps == pytest.approx(played.steps.mean(), abs=1.0)
 
 
-def test_the_seed_makes_all_episodes_and_lanes_do_not_change_their_number(story):
+def test_the_seed_determines_all_episodes_and_their_number_is_exact(story, monkeypatch):
     game = compiled(story(COIN, COIN_RULES))
-    first, same, other = (game.play(None, 1_000, seed=seed, at_once=64) for seed in (1, 1, 2))
+    monkeypatch.setattr("drrn.compiled.game.LANES", 64)
+    first, same, other = (game.play(None, 1_000, seed=seed) for seed in (1, 1, 2))
     assert (first.total == same.total).all() and (first.total != other.total).any()
-    assert len(game.play(None, 7, seed=0, at_once=3).steps) == 7
+    assert len(game.play(None, 67, seed=0).steps) == 67
 
 
 LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
 
 
-def test_an_episode_that_meets_the_limit_is_stopped_and_ends_nowhere(story):
+def test_an_episode_that_reaches_the_limit_is_stopped_without_an_ending(story):
     game = compiled(story(LOOP, 'step_reward = -1\n[[ending]]\npassage = "End"\nreward = 5\n'))
     around = (game.action == game.actions.index("Round.")).astype(float)
-    played = game.play(around, 10, seed=0, max_steps=4)
+    played = replace(game, max_steps=4).play(around, 10, seed=0)
     assert (played.steps == 4).all() and (played.ending == -1).all()
     assert (played.final_reward == 0).all() and (played.total == -4).all()
-    half = game.play(None, 100_000, seed=0, max_steps=2)
+    half = replace(game, max_steps=2).play(None, 100_000, seed=0)
     assert (half.ending < 0).mean() == pytest.approx(0.25, abs=0.01)  # round and round
     assert half.total.mean() == pytest.approx(0.5 * 5 + 0.25 * 4 - 0.25 * 2, abs=0.05)
 
 
-def test_probabilities_of_slots_are_a_policy_too(market):
+def test_play_follows_a_policy_of_probabilities_per_slot(market):
     game = market
     q = np.random.default_rng(0).normal(size=len(game.row))
     policy = softmax_of_slots(game, q, scale=2.0)
-    exact, played = (
-        policy_score(game, policy, max_steps=500),
-        game.play(policy, 40_000, seed=3, max_steps=500),
-    )
+    exact = policy_score(game, policy, max_steps=500)
+    played = replace(game, max_steps=500).play(policy, 40_000, seed=3)
     assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
     assert played.total.mean() == pytest.approx(exact.total, abs=0.6)
     assert played.steps.mean() == pytest.approx(exact.steps, abs=4.0)
     assert (game.play(uniform(game), 100, seed=0).steps > 0).all()
 
 
-def test_what_holds_for_a_page_holds_for_all_its_states(market):
+def test_all_states_of_a_page_have_its_actions(market):
     game = market
     assert (game.by_state(game.page_action) == game.action).all()
     assert all(game.actions[a] for a in game.page_actions[0] if a >= 0)
 
 
-def test_recorded_transitions_are_the_steps_that_were_taken(story):
+def test_recorded_transitions_are_the_steps_of_the_episodes(story, monkeypatch):
     game = compiled(story(COIN, COIN_RULES))
-    played = game.play(None, 500, seed=0, at_once=32, record=True)
-    taken = played.transitions
-    assert len(taken.state) == played.steps.sum() == 500
-    assert sorted(taken.episode) == list(range(500))
-    assert (game.slot_state[taken.slot] == taken.state).all()
-    assert (game.reward[taken.successor] == played.final_reward[taken.episode]).all()
+    monkeypatch.setattr("drrn.compiled.game.LANES", 32)
+    played = game.play(None, 500, seed=0, record=True)
+    transitions = played.transitions
+    assert len(transitions.state) == played.steps.sum() == 500
+    assert sorted(transitions.episode) == list(range(500))
+    assert (game.slot_state[transitions.slot] == transitions.state).all()
+    assert (game.reward[transitions.successor] == played.final_reward[transitions.episode]).all()
 
 
-# --- the cache
+# The cache
 
 
-def test_tests_keep_their_games_in_a_folder_of_their_own(session_home):
+def test_tests_use_a_separate_cache_folder(session_home):
     drrn.compile_game(drrn.make("long-watch"))
-    assert (
-        list((session_home / "cache").glob("long-watch-*.npz"))
-        and session_home == drrn.files.home()
-    )
+    assert list((session_home / "cache").glob("long-watch-*.npz"))
+    assert session_home == drrn.files.home()
 
 
-def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
+@pytest.mark.slow
+def test_a_cached_game_equals_the_compiled_one(home, monkeypatch):
     first = drrn.compile_game(drrn.make("night-market"))
     (file,) = (home / "cache").iterdir()
     assert file.name.startswith("night-market-")
@@ -286,7 +283,7 @@ def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
     assert (first.play(None, 100, seed=0).total == again.play(None, 100, seed=0).total).all()
 
 
-def test_another_story_or_another_rule_is_compiled_anew(home, story):
+def test_a_changed_story_or_rule_is_compiled_again(home, story):
     for tale, rules in [
         (COIN, COIN_RULES),
         (COIN + "More.\n", COIN_RULES),
@@ -301,7 +298,7 @@ def test_another_story_or_another_rule_is_compiled_anew(home, story):
     "damage",
     [lambda b: b"", lambda b: b"not a zip", lambda b: b[: len(b) // 2], lambda b: b"PK" + b[2:90]],
 )
-def test_a_damaged_file_is_noted_and_compiled_anew(home, story, caplog, damage):
+def test_a_damaged_cache_file_is_logged_and_compiled_again(home, story, caplog, damage):
     drrn.compile_game(story(COIN, COIN_RULES))
     (file,) = (home / "cache").iterdir()
     whole = file.read_bytes()
@@ -310,34 +307,37 @@ def test_a_damaged_file_is_noted_and_compiled_anew(home, story, caplog, damage):
     assert "compiling again" in caplog.text and len(file.read_bytes()) == len(whole)
 
 
-def test_a_folder_that_cannot_be_written_is_noted_and_no_more(story, tmp_path, caplog):
+def test_a_cache_folder_that_cannot_be_written_is_only_logged(story, tmp_path, caplog):
     (tmp_path / "file").write_text("in the way")
     assert len(drrn.compile_game(story(COIN, COIN_RULES), cache=tmp_path / "file")) == 4
     assert "cannot be written" in caplog.text
 
 
-def test_a_search_that_must_learn_what_matters_finds_the_same_states(market):
-    game = drrn.make("night-market")
-    states = reachable_states(
-        game.renderer, game._face, 10**6, 10**9
-    )  # without an exploration before it to learn from
+@pytest.mark.slow
+def test_a_search_without_exploration_reaches_the_same_states(market):
+    game = open_story("night-market")
+    states = reachable_states(game.renderer, game._face, 10**6, 10**9)
     assert len(states) == market.live_states
 
 
 def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
-    calls = []
+    calls = 0
     outcomes = Renderer.outcomes
-    monkeypatch.setattr(
-        Renderer, "outcomes", lambda *arguments: calls.append(1) or outcomes(*arguments)
-    )
+
+    def count_calls(*arguments):
+        nonlocal calls
+        calls += 1
+        return outcomes(*arguments)
+
+    monkeypatch.setattr(Renderer, "outcomes", count_calls)
     with pytest.raises(InputError, match="more than 200 states"):
         drrn.compile_game(drrn.make("night-market"), limit=200, cache=tmp_path)
-    assert len(calls) < 10 * 200  # of about 100,000
+    assert calls < 10 * 200  # of about 100,000
 
 
-def test_a_search_that_a_small_limit_cut_short_is_not_cached_for_others(tmp_path):
+def test_a_search_that_a_small_limit_stopped_is_not_cached_for_larger_limits(tmp_path):
     game = drrn.make("long-watch")
     whole = drrn.compile_game(game, cache=False)
-    cut = drrn.compile_game(game, limit=whole.live_states, cache=tmp_path)
-    assert not cut.raw_complete and cut.live_states == whole.live_states
+    limited = drrn.compile_game(game, limit=whole.live_states, cache=tmp_path)
+    assert not limited.raw_complete and limited.live_states == whole.live_states
     assert drrn.compile_game(game, cache=tmp_path).raw_states == whole.raw_states

@@ -1,22 +1,24 @@
-"""Runs that were killed at their start or whose files were changed afterwards: damage is detected."""
+"""Runs with truncated, changed, foreign or missing files: damage is detected, and nothing is lost."""
 
 import json
+import os
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from drrn.cli import main
+from drrn.errors import InputError
 from drrn.runs import storage
 from tests.runs import rehash, results_of, resume_command, same_results, train
+from tests.stories import FORK, REWARDS
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A finished run, by the bytes of its files."""
-    from tests.stories import FORK, REWARDS
-
-    folder = tmp_path_factory.mktemp("finished")
+def files(tmp_path_factory):
+    """The files of a finished run: name → bytes."""
+    folder = tmp_path_factory.mktemp("files")
     (folder / "tale.twee").write_text(FORK)
     (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
     train(folder / "tale.toml", folder / "run", "--rounds", "2")
@@ -24,93 +26,102 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def run(finished, tmp_path):
-    """A copy of it, to be damaged."""
-    for name, data in finished.items():
+def run(files, tmp_path):
+    """Folder of a copy of the finished run, to be damaged."""
+    for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     return tmp_path
 
 
-def asking(run):
+def ask_command(run):
     return ["ask", str(run), "--state", "x", "--action", "y"]
 
 
-def flipped(data):
-    return data[: len(data) // 2] + bytes([data[len(data) // 2] ^ 1]) + data[len(data) // 2 + 1 :]
+def flip_a_bit(data):
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-def edited(data, change):
-    """A safetensors file with another header, or with other numbers."""
+def edit(data, change):
+    """Return a safetensors file after a change of its header and its numbers."""
     (length,) = struct.unpack("<Q", data[:8])
-    header, body = json.loads(data[8 : 8 + length]), bytearray(data[8 + length :])
+    header = json.loads(data[8 : 8 + length])
+    body = bytearray(data[8 + length :])
     change(header, body)
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + bytes(body)
 
 
-def first(header):
+def first_tensor(header):
     return next(entry for name, entry in header.items() if name != "__metadata__")
 
 
-def absurd(*shape):
-    return lambda data: edited(data, lambda header, _: first(header).update(shape=list(shape)))
+def with_shape(*shape):
+    """Return a function that gives the first tensor another shape."""
+    return lambda data: edit(data, lambda header, _: first_tensor(header).update(shape=list(shape)))
 
 
-def not_a_number(data):
+def with_nan(data):
     def change(header, body):
         entry = next(e for n, e in header.items() if n != "__metadata__" and e["dtype"] == "F32")
         body[entry["data_offsets"][0] : entry["data_offsets"][0] + 4] = np.float32(np.nan).tobytes()
 
-    return edited(data, change)
+    return edit(data, change)
 
 
-def stated(**values):
-    """A checkpoint that says otherwise where the run stands."""
+def with_state(**values):
+    """Return a function that changes the recorded state of a checkpoint."""
 
     def change(header, _):
         state = json.loads(header["__metadata__"]["state"])
         header["__metadata__"]["state"] = json.dumps({**state, **values})
 
-    return lambda data: edited(data, change)
+    return lambda data: edit(data, change)
 
 
-def line(number, change):
-    def damaged(data):
+def with_line(number, change):
+    """Return a function that replaces a with_line of a CSV file."""
+
+    def damage(data):
         lines = data.decode().splitlines()
         lines[number - 1 : number] = change(lines[number - 1])
         return "".join(f"{each}\n" for each in lines).encode()
 
-    return damaged
+    return damage
 
 
-ROWS = {
-    "an extra row": line(3, lambda row: [row, row]),
-    "an extra cell": line(3, lambda row: [row + ",1"]),
-    "a short row": line(3, lambda row: ["0,0,1"]),
-    "words for a number": line(
+DAMAGED_ROWS = {
+    "an extra row": with_line(3, lambda row: [row, row]),
+    "an extra cell": with_line(3, lambda row: [row + ",1"]),
+    "a short row": with_line(3, lambda row: ["0,0,1"]),
+    "words for a number": with_line(
         3, lambda row: [",".join([*row.split(",")[:4], "high", *row.split(",")[5:]])]
     ),
-    "a nan": line(3, lambda row: [",".join([*row.split(",")[:4], "nan", *row.split(",")[5:]])]),
-    "a negative round": line(3, lambda row: [row.replace(",1,", ",-1,", 1)]),
-    "endings that are none": line(3, lambda row: [row[: row.index('"')] + "5"]),
-    "cut at a line's end": line(5, lambda row: []),
+    "a nan": with_line(
+        3, lambda row: [",".join([*row.split(",")[:4], "nan", *row.split(",")[5:]])]
+    ),
+    "a negative round": with_line(3, lambda row: [row.replace(",1,", ",-1,", 1)]),
+    "invalid endings": with_line(3, lambda row: [row[: row.index('"')] + "5"]),
+    "a missing row": with_line(5, lambda row: []),
 }
-STATE = {
-    "words for a round": stated(round="two"),
-    "a later round": stated(round=99),
-    "an earlier game": stated(game="0"),
-    "no store": stated(store=[]),
-    "no learner": stated(learner={"replay": 1, "memory": 2}),
-    "shapes below nothing": absurd(-1, -4),
-    "shapes beyond all": absurd(2**40, 2**40),
-    "a shape of words": absurd("2"),
-    "numbers that are none": not_a_number,
+DAMAGED_STATE = {
+    "words for a round": with_state(round="two"),
+    "a later round": with_state(round=99),
+    "an earlier game": with_state(game="0"),
+    "no store": with_state(store=[]),
+    "no learner": with_state(learner={"replay": 1, "memory": 2}),
+    "a negative shape": with_shape(-1, -4),
+    "a huge shape": with_shape(2**40, 2**40),
+    "a shape of words": with_shape("2"),
+    "numbers that are NaN": with_nan,
 }
-WEIGHTS = {what: change for what, change in STATE.items() if "shape" in what or "numbers" in what}
+DAMAGED_WEIGHTS = {
+    what: change for what, change in DAMAGED_STATE.items() if "shape" in what or "numbers" in what
+}
 DAMAGES = [
-    *(("evaluations.csv", what, change) for what, change in ROWS.items()),
-    *(("checkpoint.safetensors", what, change) for what, change in STATE.items()),
-    *(("model.safetensors", what, change) for what, change in WEIGHTS.items()),
+    *(("evaluations.csv", what, change) for what, change in DAMAGED_ROWS.items()),
+    *(("checkpoint.safetensors", what, change) for what, change in DAMAGED_STATE.items()),
+    *(("model.safetensors", what, change) for what, change in DAMAGED_WEIGHTS.items()),
 ]
 
 
@@ -118,16 +129,18 @@ DAMAGES = [
 @pytest.mark.parametrize(
     ("name", "what", "change"), DAMAGES, ids=[f"{name}: {what}" for name, what, _ in DAMAGES]
 )
-def test_damage_is_one_sentence_that_names_the_file(run, name, what, change, hashes, capsys):
+def test_the_error_for_damage_is_one_sentence_with_the_file(
+    run, name, what, change, hashes, capsys
+):
     before = (run / name).read_bytes()
     (run / name).write_bytes(change(before))
     assert (run / name).read_bytes() != before
     if hashes == "new":
         rehash(run)
-    assert main(asking(run) if name == "model.safetensors" else resume_command(run)) == 2
+    assert main(ask_command(run) if name == "model.safetensors" else resume_command(run)) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"drrn: {run}/") and name in error and error.count("\n") == 1
-    assert "learning" not in error  # the file is to blame
+    assert "learning" not in error  # the file is the cause
 
 
 @pytest.mark.parametrize(
@@ -137,30 +150,26 @@ def test_damage_is_one_sentence_that_names_the_file(run, name, what, change, has
         ("checkpoint.safetensors", resume_command),
         ("config.json", resume_command),
         ("hashes.json", resume_command),
-        ("model.safetensors", asking),
-        ("vocabulary.json", asking),
+        ("model.safetensors", ask_command),
+        ("vocabulary.json", ask_command),
     ],
 )
-def test_one_flipped_bit_anywhere_is_seen(run, name, command, capsys):
-    (run / name).write_bytes(flipped((run / name).read_bytes()))
+def test_one_flipped_bit_is_detected(run, name, command, capsys):
+    (run / name).write_bytes(flip_a_bit((run / name).read_bytes()))
     assert main(command(run)) == 2
     error = capsys.readouterr().err
     assert f"{run / name}" in error and error.count("\n") == 1
 
 
-def test_what_was_damaged_of_the_weights_is_made_anew_by_going_on(run, finished, capsys):
+def test_resuming_writes_damaged_weights_again(run, files, capsys):
     (run / "model.safetensors").write_bytes(b"")
-    assert (
-        main(asking(run)) == 2
-        and f"drrn train --resume {run} writes it again" in capsys.readouterr().err
-    )
-    assert (
-        main(resume_command(run)) == 0
-        and (run / "model.safetensors").read_bytes() == finished["model.safetensors"]
-    )
+    assert main(ask_command(run)) == 2
+    assert f"drrn train --resume {run} writes it again" in capsys.readouterr().err
+    assert main(resume_command(run)) == 0
+    assert (run / "model.safetensors").read_bytes() == files["model.safetensors"]
 
 
-def test_more_rounds_may_be_written_into_the_config_of_a_run(run):
+def test_a_larger_number_of_rounds_in_the_config_extends_the_run(run):
     config = json.loads((run / "config.json").read_text())
     config["settings"]["rounds"] = 3
     (run / "config.json").write_text(json.dumps(config))
@@ -168,7 +177,7 @@ def test_more_rounds_may_be_written_into_the_config_of_a_run(run):
 
 
 @pytest.mark.parametrize("last", ["hashes.json", "config.json"])
-def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
+def test_a_run_killed_at_its_first_save_can_be_started_again(
     last, tale, tmp_path, monkeypatch, capsys
 ):
     write_atomically = storage.write_atomically
@@ -190,15 +199,154 @@ def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
     assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
 
 
-def test_going_on_clears_what_killed_runs_left_half_written_and_nothing_else(run):
-    left, others = (
-        [".config.json.77", ".model.safetensors.4242"],
-        [".model.safetensors.bak", ".notes.7", "mine.txt"],
-    )
-    for name in (*left, *others):
+def test_resuming_deletes_only_partial_files_of_killed_runs(run):
+    partial = [".config.json.77", ".model.safetensors.4242"]
+    others = [".model.safetensors.bak", ".notes.7", "mine.txt"]
+    for name in (*partial, *others):
         (run / name).write_text("x")
     assert main(resume_command(run)) == 0
-    assert not any((run / name).exists() for name in left) and all(
-        (run / name).exists() for name in others
-    )
+    assert not any((run / name).exists() for name in partial)
+    assert all((run / name).exists() for name in others)
     assert not (run / ".lock").exists()
+
+
+# Foreign files and failing disks
+
+
+def errors_with_files_of(mine, theirs, capsys):
+    """Copy the files of another run into a run; yield the errors of `ask` and of resuming."""
+    for name in ("model.safetensors", "checkpoint.safetensors"):
+        (mine / name).write_bytes((theirs / name).read_bytes())
+    rehash(mine)
+    for command in (["ask", str(mine), "--state", "x", "--action", "y"], resume_command(mine)):
+        capsys.readouterr()
+        assert main(command) == 2
+        yield capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_the_last_good_checkpoint(tale, tmp_path, monkeypatch, capsys):
+    train(tale, tmp_path / "run", "--rounds", "1")
+    path = tmp_path / "run/checkpoint.safetensors"
+    before = path.read_bytes()
+
+    def fail(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(InputError, match="No space left on device; the old file is unchanged"):
+        storage.write_atomically(path, storage.tensor_bytes({"x": np.zeros(3)}))
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_read_only_disk_is_named_in_the_error(tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", fail)
+    monkeypatch.setattr(Path, "unlink", fail)  # fails even if the file does not exist
+    with pytest.raises(
+        InputError, match="x: cannot be written: Read-only file system; the old file is unchanged"
+    ):
+        storage.write_atomically(tmp_path / "x", b"1")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda b: b[: len(b) // 2], lambda b: b"PK\x03\x04" + b, lambda b: b"", lambda b: b[:8]],
+)
+def test_a_truncated_or_foreign_weight_file_is_rejected(tale, tmp_path, damage, capsys):
+    train(tale, tmp_path / "run")
+    path = tmp_path / "run/model.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
+    rehash(tmp_path / "run")
+    assert main(["ask", str(tmp_path / "run"), "--state", "x", "--action", "y"]) == 2
+    assert "not a complete safetensors file" in capsys.readouterr().err
+
+
+def test_weights_of_another_model_are_rejected(tale, tmp_path, capsys):
+    train(tale, tmp_path / "one")
+    train(tale, tmp_path / "two", "--model", "per-action")
+    (tmp_path / "one/model.safetensors").write_bytes(
+        (tmp_path / "two/model.safetensors").read_bytes()
+    )
+    rehash(tmp_path / "one")
+    assert main(["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"]) == 2
+    assert "another model" in capsys.readouterr().err
+
+
+FOREIGN = [
+    ([], ["--layers", "1"], "another model"),
+    (["--layers", "1"], [], "another model"),
+    ([], ["--interaction", "network"], "another model"),
+    (["--interaction", "network"], [], "another model"),
+    ([], ["--hidden", "5"], "another run"),
+    ([], ["--replicas", "3"], "another run"),
+    (["--model", "table"], ["--model", "table", "--replicas", "3"], "another run"),
+    (["--grow"], ["--grow", "--replicas", "3"], "another run"),
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
+def test_weights_of_another_run_are_rejected(tale, tmp_path, mine, theirs, message, capsys):
+    train(tale, tmp_path / "one", "--rounds", "1", *mine)
+    train(tale, tmp_path / "two", "--rounds", "1", *theirs)
+    for error in errors_with_files_of(tmp_path / "one", tmp_path / "two", capsys):
+        assert message in error and ".safetensors: " in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain"
+)
+def test_weights_of_another_story_are_rejected(tale, tmp_path, more, capsys):
+    other = tmp_path / "other.toml"
+    other.write_text('story = "other.twee"\n' + REWARDS)
+    other.with_suffix(".twee").write_text(FORK.replace("grey", "green"))  # as many words and texts
+    train(tale, tmp_path / "one", "--rounds", "1", *more)
+    train(other, tmp_path / "two", "--rounds", "1", *more)
+    for error in errors_with_files_of(tmp_path / "one", tmp_path / "two", capsys):
+        assert ".safetensors: these are the weights of another game" in error
+
+
+@pytest.mark.parametrize("rounds", ["1", "2"])
+def test_a_run_without_its_checkpoint_does_not_start_again(tale, tmp_path, rounds, capsys):
+    train(tale, tmp_path / "run", "--rounds", rounds)
+    (tmp_path / "run/checkpoint.safetensors").unlink()
+    before = results_of(tmp_path / "run")
+    capsys.readouterr()
+    assert main(resume_command(tmp_path / "run")) == 2
+    assert f"cannot be resumed after round {rounds}" in capsys.readouterr().err
+    assert same_results(results_of(tmp_path / "run"), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged", "message"),
+    [
+        ("config.json", b"{}", "not the settings of a run"),
+        ("config.json", b"[]", "not the settings of a run"),
+        ("config.json", b'{"settings": {"hidden": "x"}}', "hidden is"),
+        ("config.json", b'{"settings": {}, "game": {}}', "not the settings of a run"),
+        ("evaluations.csv", b"", "the header must be"),
+        ("evaluations.csv", b"\xff\xfe\n", "is not utf-8"),
+        ("evaluations.csv", None, "line 2: not a row: 2 cells, but the header has 17"),
+    ],
+)
+def test_a_run_with_a_damaged_file_cannot_be_resumed(
+    tale, tmp_path, name, damaged, message, capsys
+):
+    train(tale, tmp_path / "run", "--rounds", "1")
+    path = tmp_path / "run" / name
+    path.write_bytes(
+        path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged
+    )
+    capsys.readouterr()
+    assert main(resume_command(tmp_path / "run")) == 2
+    error = capsys.readouterr().err
+    assert message in error and name in error and error.count("\n") == 1
+
+
+def test_a_run_cannot_be_resumed_on_a_changed_story(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 2
+    assert "the game has changed" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Reports in no notation yet, and their writers: text, Markdown, HTML, GitHub."""
+"""Documents without a notation, and their writers: text, Markdown, HTML, GitHub."""
 
 import doctest
 import re
@@ -8,6 +8,7 @@ import pytest
 
 import drrn.document
 from drrn.document import (
+    Block,
     Bullets,
     Cell,
     Code,
@@ -23,7 +24,6 @@ from drrn.document import (
     github_annotations,
     literal,
     markdown_block,
-    to_github,
     to_html,
     to_markdown,
     to_text,
@@ -67,8 +67,8 @@ class Tags(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.names = []
-        self.open = []
+        self.names: list[str] = []
+        self.open: list[str] = []
         self.text = ""
         self.feed(text)
         assert not self.open
@@ -187,7 +187,8 @@ def test_a_fragment_without_a_title_has_no_heading_of_the_document():
 
 
 def test_the_step_summary_starts_at_level_two_and_is_limited():
-    text = to_github(Document("T", [], [Section("S", [Bullets([str(i) for i in range(60)])])]))
+    document = Document("T", [], [Section("S", [Bullets([str(i) for i in range(60)])])])
+    text = to_markdown(document, level=2, limit=50)
     assert text.startswith("## T\n\n### S\n") and text.endswith("- 49\n- … and 10 more\n")
 
 
@@ -211,7 +212,7 @@ def hostile(text):
     return Document(text, blocks, [Section(text, [Facts([Fact(text, text)])])])
 
 
-@pytest.mark.parametrize("write", [to_text, to_markdown, to_html, to_github])
+@pytest.mark.parametrize("write", [to_text, to_markdown, to_html])
 def test_no_writer_lets_control_characters_through(write):
     text = write(hostile(HOSTILE))
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text) and "alert(1)" in text
@@ -255,21 +256,22 @@ def test_a_table_that_is_too_wide_loses_the_end_of_its_longest_words():
 
 def test_items_beyond_the_limit_are_counted():
     rows = [[str(i)] for i in range(5)]
-    blocks = [Bullets(list("abcde")), Table("", ["n"], rows), *[Note(i) for i in "abcde"]]
+    notes = [Note(letter) for letter in "abcde"]
+    blocks: list[Block] = [Bullets(list("abcde")), Table("", ["n"], rows), *notes]
     for write in (to_text, to_html):
         text = write(Document("", blocks), limit=3, hint="all: --format json")
         assert text.count("… and 2 more (all: --format json)") == 3, text
     assert to_markdown(Document("", blocks), limit=3).count("… and 2 more") == 3
 
 
-def test_the_alignment_of_columns_follows_their_content_or_the_given_letters():
+def test_columns_are_aligned_by_their_content_or_by_letters():
     rows = [["a", "1", "—", "yes"], ["b", "x 2", "", "3"], ["c", "", "4", "no"]]
     table = Table("", ["", "n", "m", "w"], rows)
     assert table.alignment == "lrrl"
     assert Table("", ["", "n"], [["a", "b"]], align="rr").alignment == "rr"
 
 
-def test_figures_are_inline_where_there_is_an_svg():
+def test_figures_with_an_svg_are_inline():
     document = Document("", [Figure("A", svg="<svg></svg>"), Figure("B", path="b.svg", wide=True)])
     text = to_html(document)
     assert text.count("<figure>") == 2 and '<div class="figures wide">' in text

@@ -20,22 +20,22 @@ STRONG = {
 
 
 def letters(texts):
-    """Vectors of whole texts, as anybody might make them: how often each of some letters occurs."""
+    """Return a vector per text: the counts of some letters."""
     return np.array([[text.count(letter) for letter in "aeiourst"] for text in texts], np.float64)
 
 
-def chosen(encoder, tmp_path):
-    """The settings that ask for an encoder."""
-    found = {"encoder": encoder}
+def encoder_settings(encoder, tmp_path):
+    """Return the settings that select an encoder."""
+    settings = {"encoder": encoder}
     if "vectors" in encoder:
-        found["vectors"] = str(vector_file(tmp_path))
+        settings["vectors"] = str(vector_file(tmp_path))
     if encoder == "sentence":
-        found["sentences"] = "tests.test_encoder_runs:letters"
-    return found
+        settings["sentences"] = "tests.test_encoder_runs:letters"
+    return settings
 
 
 def resumes(game, folder, settings):
-    """Whether a run is saved, loaded and resumed to the numbers of one that was never cut."""
+    """Save, load and resume a run; return whether it equals an uninterrupted one."""
     trainer = drrn.trainer(game, **{**settings, "rounds": 1})
     list(trainer.train())
     trainer.save(folder)
@@ -47,15 +47,16 @@ def resumes(game, folder, settings):
     return np.array_equal(longer.agent.ask(*QUESTION), whole.agent.ask(*QUESTION))
 
 
-ALL = [name for name in ENCODERS if name != "bag"]  # which most other tests use
+ALL = [name for name in ENCODERS if name != "bag"]  # most other tests use the bag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ALL)
 @pytest.mark.parametrize(
     "more", [{}, {"shared": True, "interaction": "network", "grow": True}, {"form": "online"}]
 )
 def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder, more):
-    settings = {**PAPER, **chosen(encoder, tmp_path), **more}
+    settings = {**PAPER, **encoder_settings(encoder, tmp_path), **more}
     if "form" in more:
         del settings["epochs"]
     assert resumes(fork, tmp_path / "run", settings)
@@ -63,10 +64,10 @@ def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, 
 
 @pytest.mark.parametrize("encoder", ALL)
 def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder):
-    """With words left out and put in, and vectors blurred, while learning; α and η follow the number of rounds."""
+    """Texts have noise while learning; α and η follow the number of rounds."""
     settings = {
         **STRONG,
-        **chosen(encoder, tmp_path),
+        **encoder_settings(encoder, tmp_path),
         "alpha_start": None,
         "rate_end": None,
         "optimism_share": 1.0,
@@ -76,8 +77,8 @@ def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, 
 
 @pytest.mark.parametrize("model", ["linear", "max-action", "per-action"])
 @pytest.mark.parametrize("encoder", ALL)
-def test_every_baseline_takes_every_encoder(fork, tmp_path, model, encoder):
-    settings = {**PAPER, **chosen(encoder, tmp_path), "model": model}
+def test_every_baseline_learns_with_every_encoder(fork, tmp_path, model, encoder):
+    settings = {**PAPER, **encoder_settings(encoder, tmp_path), "model": model}
     if model == "linear" and encoder_of(encoder).linear:
         del settings["hidden"]
     trainer = drrn.trainer(fork, **settings)

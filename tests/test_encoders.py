@@ -1,4 +1,4 @@
-"""Any encoder can read for any model: a small one, which weighs each word by a learned gate, proves it."""
+"""Encoders of users: a small one with learned gates, in every model, learner and command."""
 
 import dataclasses
 from pathlib import Path
@@ -23,67 +23,65 @@ from tests.vector_files import vector_file
 
 
 class GatedMean(Encoder):
-    """The mean of a text's word vectors, each times a learned gate σ(wᵀv): [R, U, L, H] → [R, U, H]."""
+    """Mean of a text's word vectors, each times a gate σ(wᵀv): [R, U, L, H] → [R, U, H]."""
 
     def __init__(self, model, name, side, width):
         super().__init__(model, name, side, width)
         model.add_weight(f"{name} gate", width, 1)
 
     def encode(self, model, words, mask):
-        gates = torch.sigmoid(
-            torch.einsum("rulh,rhk->rulk", words, model.weights[f"{self.name} gate"])
-        )
+        weights = model.weights[f"{self.name} gate"]
+        gates = torch.sigmoid(torch.einsum("rulh,rhk->rulk", words, weights))
         return (gates * words).sum(2) / mask.sum(2, keepdim=True).clamp(min=1)
 
 
-def gated(name="drrn", seeds=(0, 1), **shape):
+def gated_model(name="drrn", seeds=(0, 1), **shape):
+    """Return a model that has read all texts of the tests."""
     store = Store.of_words(shared=shape.get("shared", False))
     for text in STATES:
         store.states.id(text)
     for text in ACTIONS:
         store.actions.id(text)
-    built = build_model(
-        name, Shape(hidden=5, encoder=GatedMean, **shape), store, list(seeds), torch.device("cpu")
-    )
+    sizes = Shape(hidden=5, encoder=GatedMean, **shape)
+    model = build_model(name, sizes, store, list(seeds), CPU)
     for replica in range(len(seeds)):
-        built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    return built
+        model.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
+    return model
 
 
-def test_a_text_is_read_as_the_gated_mean_of_its_words():
-    model = gated()
+def test_a_text_is_encoded_as_the_gated_mean_of_its_words():
+    model = gated_model()
     pages = model.read(Pages(np.array([[[1], [2]]]), np.array([[[[1]], [[1]]]])))[0]
-    vectors, places = model.encode(pages, "state")
+    vectors, indices = model.encode(pages, "state")
     for replica, text in ((0, STATES[1]), (1, STATES[2])):
         ids = model.store.states.vocabulary.read(text.split(), grow=False)
         words = model.tables["state"].weight[replica, ids]
         gate = torch.sigmoid(words @ model.weights["state gate"][replica])
         expected = (gate * words).mean(0)
-        assert torch.allclose(vectors.reshape(-1, 5)[places[replica, 0]], expected, atol=1e-6)
+        assert torch.allclose(vectors.reshape(-1, 5)[indices[replica, 0]], expected, atol=1e-6)
 
 
 def test_each_distinct_text_of_a_batch_is_encoded_once():
-    model = gated()
+    model = gated_model()
     pages = Pages(np.array([[[1, 1, 1], [2, 0, 2]]]), np.zeros((1, 2, 3, 1), np.int64))
-    vectors, places = model.encode(model.read(pages)[0], "state")
-    assert vectors.shape[:2] == (2, 2) and places.shape == (2, 3)
+    vectors, indices = model.encode(model.read(pages)[0], "state")
+    assert vectors.shape[:2] == (2, 2) and indices.shape == (2, 3)
 
 
-def test_a_page_without_actions_reads_nothing():
-    model = gated()
+def test_a_page_without_actions_has_q_values_of_its_shape():
+    model = gated_model()
     assert model.q(Pages(np.array([[2], [2]]), np.full((2, 1, 2), -1))).shape == (2, 1, 2)
 
 
 @pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
-    """What comes back by way of the word table is what the loss changes by, along a direction drawn by chance."""
-    model = gated(interaction=interaction, shared=shared)
+def test_words_and_gates_move_along_the_numerical_gradient(interaction, shared):
+    """The update along a random direction equals the central difference of the loss."""
+    model = gated_model(interaction=interaction, shared=shared)
     name = "text" if shared else "state"
     batches = random_batches(model, 4, updates=1)
-    batches = dataclasses.replace(
-        batches, discounts=0 * batches.discounts
-    )  # so that targets stand still
+    # Without discounts the targets are constant.
+    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)
     pages = batches.pages
     parts = {"gate": model.weights[f"{name} gate"], "words": model.tables[name].weight}
     before = {part: tensor.clone() for part, tensor in parts.items()}
@@ -92,12 +90,12 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
         q = model.forward(model.read(pages)[0]).squeeze(2).double().numpy()
         return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
 
-    numeric, directions = {}, {}
+    numeric = {}
+    directions = {}
     for part, tensor in parts.items():
-        known = torch.from_numpy(model.tables[name].known).unsqueeze(2) if part == "words" else 1.0
-        directions[part] = (
-            torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0)) * known
-        )
+        directions[part] = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0))
+        if part == "words":
+            directions[part] *= torch.from_numpy(model.tables[name].known).unsqueeze(2)
         values = []
         for step in (1e-2, -1e-2):
             tensor.copy_(before[part] + step * directions[part])
@@ -110,19 +108,22 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
         assert moved == pytest.approx(numeric[part], rel=2e-2, abs=1e-4) and moved != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
 @pytest.mark.parametrize(("optimiser", "updates"), [("sgd", 200), ("adam", 60)])
 def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
-    model = gated(name, most_actions=3)
+    model = gated_model(name, most_actions=3)
     batches = random_batches(model, 4, updates=8)
+    # Rewards follow from the texts alone.
     taken = taken_pages(batches.pages, batches.taken).actions[..., 0]
-    rewards = ((batches.pages.states + taken) % 2).astype(np.float32)  # follow from the texts alone
+    parities = (batches.pages.states + taken) % 2
+    rewards = parities.astype(np.float32)
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings.from_flat(learning_rate=0.05, optimiser=optimiser))
     assert error_falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)
 
 
-def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
+def test_a_run_with_an_own_encoder_is_saved_loaded_and_resumed(fork, tmp_path):
     settings = {
         "encoder": "tests.test_encoders:GatedMean",
         "optimiser": "adam",
@@ -148,7 +149,7 @@ class SumOverUnits(Encoder):
         return words.sum(3)
 
 
-def test_vectors_of_a_wrong_shape_are_refused_with_both_shapes(fork):
+def test_the_error_for_vectors_of_a_wrong_shape_has_both_shapes(fork):
     trainer = drrn.trainer(
         fork, paper=True, **{**SMALL, "hidden": 7}, encoder=f"{__name__}:SumOverUnits"
     )
@@ -156,32 +157,32 @@ def test_vectors_of_a_wrong_shape_are_refused_with_both_shapes(fork):
         next(trainer.train())
 
 
-def test_what_is_no_encoder_is_refused_in_a_sentence(fork):
+def test_a_function_is_not_an_encoder(fork):
     with pytest.raises(drrn.InputError, match="must be a subclass of drrn"):
-        drrn.trainer(fork, paper=True, encoder="tests.test_encoders:gated")
+        drrn.trainer(fork, paper=True, encoder="tests.test_encoders:gated_model")
 
 
-def after_reading(encoder, vectors, read, **shape):
-    """An agent whose replica of seed i has read `read[i]` alone, states and actions alike."""
+def agent_that_read(encoder, vectors, texts, **shape):
+    """Return an agent whose replica of seed i has read only `texts[i]`, as states and actions."""
     store = Store.of_words()
     kind = encoder_of(encoder)
     name = shape.pop("name", "drrn")
     sizes = Shape(hidden=5, encoder=kind, vectors=vectors, most_actions=2, **shape)
-    model = build_model(name, sizes, store, sorted(read), CPU)
-    for replica, seed in enumerate(sorted(read)):
-        states, actions = zip(*(store.page(text, [text]) for text in read[seed]), strict=True)
+    model = build_model(name, sizes, store, sorted(texts), CPU)
+    for replica, seed in enumerate(sorted(texts)):
+        states, actions = zip(*(store.page(text, [text]) for text in texts[seed]), strict=True)
         model.meet(replica, np.array(states), np.array(actions).ravel())
-    return Agent(model, Settings.from_flat(replicas=len(read)))
+    return Agent(model, Settings.from_flat(replicas=len(texts)))
 
 
 @pytest.mark.parametrize("name", ["drrn", "verb-object", "max-action"])
 @pytest.mark.parametrize("encoder", sorted(set(ENCODERS) - {"vectors", "sentence"}))
-def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, encoder, name):
-    """So a replica reads as it would if it had learned alone."""
+def test_words_that_only_another_replica_has_read_are_ignored(tmp_path, encoder, name):
+    """A replica gives the Q-values that it would give without the others."""
     vectors = TextVectors(open_vectors(vector_file(tmp_path)))
-    read = {3: ["light the lamp", "row the boat out"], 4: ["the sea is grey", "go home"]}
-    both = after_reading(encoder, vectors, read, name=name)
-    alone = after_reading(encoder, vectors, {4: read[4]}, name=name)
+    texts = {3: ["light the lamp", "row the boat out"], 4: ["the sea is grey", "go home"]}
+    both = agent_that_read(encoder, vectors, texts, name=name)
+    alone = agent_that_read(encoder, vectors, {4: texts[4]}, name=name)
     question = ("light is the grey lamp", ["row home", "the boat"])
     assert np.allclose(both.ask(*question)[1], alone.ask(*question)[0], atol=1e-6)
 

@@ -8,22 +8,24 @@ from tests.stories import FORK, REWARDS
 
 
 @pytest.fixture
-def expected(story):
-    def opened(table):
+def story_with(story):
+    """Function that opens a story with one [[expect]] table."""
+
+    def open_story(table):
         return story(FORK, f"{REWARDS}[[expect]]\n{table}\n")
 
-    return opened
+    return open_story
 
 
-def test_each_table_is_read_with_its_line(expected):
-    (found,) = expected('ending = "Island"\nodds = ">= 2 %"').rules.expectations
-    assert found.line == 10 and found.ending == "Island"
-    assert (found.odds.sign, found.odds.number) == (">=", 0.02)
-    assert found.text == 'ending "Island" has odds >= 2 %'
+def test_each_table_is_read_with_its_line(story_with):
+    (expectation,) = story_with('ending = "Island"\nodds = ">= 2 %"').rules.expectations
+    assert expectation.line == 10 and expectation.ending == "Island"
+    assert (expectation.odds.sign, expectation.odds.number) == (">=", 0.02)
+    assert expectation.text == 'ending "Island" has odds >= 2 %'
 
 
-def test_expectations_do_not_change_the_fingerprint(story, expected):
-    assert expected("always_ends = true").fingerprint == story(FORK, REWARDS).fingerprint
+def test_expectations_do_not_change_the_fingerprint(story, story_with):
+    assert story_with("always_ends = true").fingerprint == story(FORK, REWARDS).fingerprint
 
 
 @pytest.mark.parametrize(
@@ -43,14 +45,14 @@ def test_expectations_do_not_change_the_fingerprint(story, expected):
         ("reachable = 3", "must be text in quotes"),
     ],
 )
-def test_a_mistake_is_reported_in_one_sentence(expected, table, words):
-    with pytest.raises(InputError) as caught:
-        expected(table)
-    assert words in str(caught.value) and "[[expect]]" in str(caught.value)
+def test_a_mistake_is_reported_in_one_sentence(story_with, table, words):
+    with pytest.raises(InputError) as error:
+        story_with(table)
+    assert words in str(error.value) and "[[expect]]" in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("said", "value", "holds"),
+    ("bound", "value", "holds"),
     [
         (">= 20", 20.0, True),
         (">= 20", 20 - 1e-12, True),
@@ -59,6 +61,7 @@ def test_a_mistake_is_reported_in_one_sentence(expected, table, words):
         ("== 2", 2, True),
     ],
 )
-def test_bounds(said, value, holds):
-    (found,) = read_expectations([{"best": said}], "[[expect]]", "t.toml")
-    assert found.best.holds(value) is holds
+def test_a_bound_holds_up_to_rounding(bound, value, holds):
+    (expectation,) = read_expectations([{"best": bound}], "[[expect]]", "t.toml")
+    assert expectation.best is not None
+    assert expectation.best.holds(value) is holds

@@ -21,7 +21,7 @@ from drrn.lab.reports.report import differences, results_markdown, results_page
 from drrn.lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
 from drrn.lab.reports.sections import document
 from drrn.settings import PAPER
-from drrn.text import words
+from drrn.writing import words
 from tests.paper_games import PAPER_GAMES
 
 ROOT = Path(drrn.__file__).parent.parent

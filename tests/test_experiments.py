@@ -265,7 +265,7 @@ def test_the_other_jobs_run_after_one_fails(tmp_path):
     ("damage", "message"),
     [
         (lambda text: text[: len(text) // 2], "line"),
-        (lambda text: text.replace("softmax", "softmax,x", 1), "line 2: not a row of results"),
+        (lambda text: text.replace("softmax", "softmax,x", 1), "line 2: not a row"),
         (lambda text: "a,b\n" + text, "line 1: the header must be"),
         (lambda text: text.replace(",no,softmax", ",no,greedily", 1), "rows were changed"),
         (lambda text: text.rstrip("\n"), "truncated"),

@@ -1,4 +1,4 @@
-"""Expressions of story macros: what JavaScript makes of them, and what is refused."""
+"""Expressions of story macros: they are evaluated as in JavaScript, and some are rejected."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from drrn.stories.twine.twine1.expressions import LONGEST, parse
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 
 
-def page(cells=None, lot=lambda outcomes: 0, parameters=()):
-    return Page("Cave", {}, TAGS, cells or {}, lot, parameters=parameters)
+def page(cells=None, draw=lambda outcomes: 0, parameters=()):
+    return Page("Cave", {}, TAGS, cells or {}, draw, parameters=parameters)
 
 
 def value(source, cells=None, **options):
     return parse(source, Facts())(page(cells, **options))
 
 
-def written(source, **variables):
-    told = page({f"${name}": value for name, value in variables.items()})
-    parse(source, Facts())(told)
-    return {name[1:]: value for name, value in told.writes.items()}
+def assignments(source, **variables):
+    """Return the variables that a statement writes."""
+    state = page({f"${name}": value for name, value in variables.items()})
+    parse(source, Facts())(state)
+    return {name[1:]: value for name, value in state.writes.items()}
 
 
 @pytest.mark.parametrize(
@@ -76,15 +77,13 @@ def test_operators_may_be_words(words, signs):
     assert value(words) == value(signs)
 
 
-def test_words_inside_strings_are_no_operators():
+def test_words_inside_strings_are_not_operators():
     assert value('"to be or not to be"') == "to be or not to be"
 
 
 def test_is_not_compares_with_the_opposite_as_the_classic_formats_do():
     assert value("5 is not 5") is False  # 5 == !5
-    assert (
-        value("5 is not 4") is False
-    )  # 5 == !4, which surprises authors, and is what they tested against
+    assert value("5 is not 4") is False  # 5 == !4: surprising, but the formats do it
     assert value("0 is not 1") is True
 
 
@@ -95,7 +94,7 @@ def test_an_unset_variable_is_zero():
     assert value("$x ? 'yes' : 'no'") == "no"
 
 
-def test_plus_joins_where_one_side_is_a_string():
+def test_plus_concatenates_if_one_side_is_a_string():
     assert value("'a' + 'b'") == "ab"
     assert value("'a' + 1 + 2") == "a12"
     assert value("1 + 2 + 'a'") == "3a"
@@ -126,7 +125,7 @@ def test_these_are_true(source):
         "[1,2] == '1,2'",
     ],
 )
-def test_loose_equality_looks_past_the_kind(source):
+def test_loose_equality_converts_types(source):
     assert value(source) is True
 
 
@@ -153,19 +152,19 @@ def test_strings_are_compared_by_their_letters_and_numbers_by_size():
     assert value("'10' < 9") is False
 
 
-def test_or_and_and_give_one_of_their_sides():
+def test_or_and_and_return_one_of_their_operands():
     assert value("0 || 'x'") == "x"
     assert value("'a' && 'b'") == "b"
     assert value("0 && 'b'") == 0
     assert value("0 || 0 || 3 || 4") == 3
 
 
-def test_or_and_and_stop_early():
-    assert written("true || ($x = 1)") == {}
-    assert written("false && ($x = 1)") == {}
+def test_or_and_and_short_circuit():
+    assert assignments("true || ($x = 1)") == {}
+    assert assignments("false && ($x = 1)") == {}
 
 
-def test_a_string_keeps_its_escapes():
+def test_escapes_in_strings():
     assert value(r"'it\'s'") == "it's"
     assert value(r'"a\nb"') == "a\nb"
     assert value(r"'caf\u00e9 \x41'") == "café A"
@@ -198,13 +197,16 @@ def test_lists_can_be_read():
     assert value("[1, 2] + ''") == "1,2"
 
 
-def every(source):
-    """All values that chance can give."""
-    found, outcomes = [], []
-    value(source, lot=lambda n: outcomes.append(n) or 0)
-    for outcome in range(outcomes[0]):
-        found.append(value(source, lot=lambda n, outcome=outcome: outcome))
-    return found
+def possible_values(source):
+    """Return the value of each random outcome."""
+    counts = []
+
+    def record_count(count):
+        counts.append(count)
+        return 0
+
+    value(source, draw=record_count)
+    return [value(source, draw=lambda _, index=index: index) for index in range(counts[0])]
 
 
 @pytest.mark.parametrize(
@@ -220,17 +222,17 @@ def every(source):
         ("either(1, [2])", [1, (2,)]),
     ],
 )
-def test_chance_gives_each_value_once(source, values):
-    assert every(source) == values
+def test_a_random_draw_lists_each_value_once(source, values):
+    assert possible_values(source) == values
 
 
-def test_a_lot_of_one_outcome_is_no_chance():
-    assert value("either('a')", lot=None) == "a"
-    assert value("random(0)", lot=None) == 0
-    assert value("either()", lot=None) == 0
+def test_a_single_outcome_needs_no_random_draw():
+    assert value("either('a')", draw=None) == "a"
+    assert value("random(0)", draw=None) == 0
+    assert value("either()", draw=None) == 0
 
 
-def test_the_engine_answers_about_the_way_so_far():
+def test_functions_read_the_history_of_the_game():
     cells = {"visited Cave": 2, "visited Cellar": 3, "turns": 5, "previous": "Cellar"}
     assert value("visited()", cells) == 2
     assert value("visited('Cellar')", cells) == 3
@@ -282,26 +284,26 @@ def test_math_rounds_as_javascript_does():
     ],
 )
 def test_statements_write_variables(source, after):
-    assert written(source, x=10) == after
+    assert assignments(source, x=10) == after
 
 
-def test_a_plain_set_does_not_read_what_it_overwrites():
-    told = page({"$x": 1})
-    parse("$x = 2", Facts())(told)
-    assert told.trail == []
+def test_a_plain_assignment_does_not_read_its_variable():
+    state = page({"$x": 1})
+    parse("$x = 2", Facts())(state)
+    assert state.trail == []
 
 
-def test_a_question_to_the_player_is_answered_by_the_inputs():
-    asked = "$name = prompt('Who are you?', 'Bob')"
+def test_the_inputs_answer_a_prompt():
+    prompt = "$name = prompt('Who are you?', 'Bob')"
     facts = Facts()
-    assert parse(asked, facts, {"name": "Ada"})(page()) == "Ada"
-    assert parse(asked, facts)(page()) == "Bob"
+    assert parse(prompt, facts, {"name": "Ada"})(page()) == "Ada"
+    assert parse(prompt, facts)(page()) == "Bob"
     assert parse("$name = prompt('Who are you?')", facts)(page()) == DEFAULT_ANSWER
     assert facts.prompts == {"name"}
     assert parse("prompt('Who?')", Facts())(page()) == DEFAULT_ANSWER
 
 
-def test_facts_tell_what_an_expression_touches():
+def test_facts_list_what_an_expression_reads_and_writes():
     facts = Facts()
     parse("$a = $b + random(1, 2); $c += visited('Cave')", facts)
     assert facts.read == {"b", "c"}
@@ -311,7 +313,7 @@ def test_facts_tell_what_an_expression_touches():
 
 
 @pytest.mark.parametrize(
-    ("source", "complaint"),
+    ("source", "message"),
     [
         ("", "nothing"),
         ("1 +", "stops in the middle"),
@@ -337,46 +339,43 @@ def test_facts_tell_what_an_expression_touches():
         ("1 + " * LONGEST, "40,000 characters; the limit is 10,000"),
     ],
 )
-def test_what_cannot_be_read_is_named(source, complaint):
+def test_the_error_for_an_unreadable_expression_names_its_part(source, message):
     with pytest.raises(ExpressionError) as error:
         parse(source, Facts())
-    assert complaint in str(error.value)
+    assert message in str(error.value)
     assert len(str(error.value)) < 200
 
 
-def test_a_long_row_of_operators_is_no_deep_one():
+def test_a_long_row_of_operators_is_not_nesting():
     assert value("+".join(["1"] * 4000)) == 4000
     assert value("||".join(["0"] * 3000)) == 0
     assert value("&&".join(["1"] * 3000)) == 1
 
 
-def test_what_grows_without_end_is_refused():
+def test_values_that_grow_too_large_are_rejected():
     for source, cells in [("$x + $x", {"$x": "a" * 90_000}), ("[$x, $x]", {"$x": ("a" * 90_000,)})]:
         with pytest.raises(js.GrowthError):
             value(source, cells)
 
 
-def test_lists_in_lists_cannot_grow_in_secret():
-    told = page()
-    doubled = parse("$x = [$x, $x]", Facts())
+@pytest.mark.parametrize("source", ["$x = [$x, $x]", "$x = [$x]"])
+def test_nested_lists_cannot_grow_without_limit(source):
+    state = page()
+    grow = parse(source, Facts())
     with pytest.raises(js.GrowthError):
         for _ in range(40):
-            doubled(told)
-    nested = parse("$y = [$y]", Facts())
-    with pytest.raises(js.GrowthError):
-        for _ in range(40):
-            nested(told)
+            grow(state)
 
 
-def test_numbers_grow_to_infinity_and_no_further():
-    told = page({"$x": 10})
-    squared = parse("$x = $x * $x", Facts())
+def test_numbers_overflow_to_infinity():
+    state = page({"$x": 10})
+    square = parse("$x = $x * $x", Facts())
     for _ in range(20):
-        squared(told)
-    assert js.string(told.read("$x")) == "Infinity"
+        square(state)
+    assert js.string(state.read("$x")) == "Infinity"
 
 
-# --- against other evaluators
+# Other evaluators
 
 NUMBERS = st.integers(-9, 9)
 ARITHMETIC = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}
@@ -396,14 +395,14 @@ LEVELS = [
 
 
 def by_hand(tokens, level=0):
-    """Numbers and operators in turn: split at the last operator of the loosest level."""
+    """Evaluate alternating numbers and operators: split at the last operator of the loosest level."""
     if len(tokens) == 1:
         return int(tokens[0])
     for at in range(len(tokens) - 2, 0, -2):
         if tokens[at] in LEVELS[level]:
-            return LEVELS[level][tokens[at]](
-                by_hand(tokens[:at], level), by_hand(tokens[at + 1 :], level + 1)
-            )
+            first = by_hand(tokens[:at], level)
+            second = by_hand(tokens[at + 1 :], level + 1)
+            return LEVELS[level][tokens[at]](first, second)
     return by_hand(tokens, level + 1)
 
 
@@ -450,7 +449,7 @@ def test_expressions_agree_with_javascript():
 
     gather()
     program = "const s = JSON.parse(require('fs').readFileSync(0)); console.log(JSON.stringify(s.map(x => String(eval(x)))))"
-    told = subprocess.run(
+    result = subprocess.run(
         ["node", "-e", program],
         input=json.dumps(sources),
         capture_output=True,
@@ -458,10 +457,8 @@ def test_expressions_agree_with_javascript():
         check=True,
     )
     ours = [js.string(value(source)) for source in sources]
-    differing = [
-        row for row in zip(sources, ours, json.loads(told.stdout), strict=True) if row[1] != row[2]
-    ]
-    assert differing == []
+    rows = zip(sources, ours, json.loads(result.stdout), strict=True)
+    assert [row for row in rows if row[1] != row[2]] == []
     assert len(sources) > 300
 
 

@@ -1,3 +1,5 @@
+"""Stories as Gymnasium environments, alone and in vectors."""
+
 import contextlib
 import warnings
 
@@ -8,12 +10,13 @@ from gymnasium.utils.env_checker import check_env
 
 import drrn.gym
 from drrn.game.make import BUILT_IN
+from tests.stories import open_story
 
 IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_every_built_in_game_passes_gymnasiums_own_check(env_id):
+def test_every_built_in_game_passes_the_check_of_gymnasium(env_id):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         env = gymnasium.make(env_id)
@@ -21,13 +24,13 @@ def test_every_built_in_game_passes_gymnasiums_own_check(env_id):
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_the_action_space_has_as_many_indices_as_the_most_actions_shown(name):
-    faces = drrn.make(name).explore().faces
+def test_the_action_space_has_the_size_of_the_largest_menu(name):
+    faces = open_story(name).explore().faces
     assert drrn.gym.MOST_ACTIONS[name] == max(len(face.actions) for face in faces)
 
 
 @pytest.mark.parametrize("env_id", IDS)
-def test_every_observation_lies_in_the_space_and_admissible_commands_fill_the_mask(env_id):
+def test_observations_are_in_the_space_and_the_mask_has_the_admissible_commands(env_id):
     env = gymnasium.make(env_id)
     text, info = env.reset(seed=3)
     generator = np.random.default_rng(0)
@@ -40,7 +43,7 @@ def test_every_observation_lies_in_the_space_and_admissible_commands_fill_the_ma
             text, info = env.reset(seed=int(generator.integers(1000)))
 
 
-def test_the_default_charset_would_refuse_a_page_but_ours_does_not():
+def test_the_charset_of_observations_is_larger_than_the_default():
     env = gymnasium.make(IDS[0])
     text, _ = env.reset(seed=0)
     assert " " in text and text not in gymnasium.spaces.Text(100_000)
@@ -77,7 +80,7 @@ def test_an_ending_on_the_last_allowed_step_is_not_truncated(loop):
     assert env.step("Out.")[2:4] == (True, False)
 
 
-def test_an_action_that_is_not_shown_leaves_the_page_and_costs_a_step(loop):
+def test_an_action_that_is_not_on_the_page_costs_a_step(loop):
     env = gymnasium.make("drrn/Story-v0", game=loop, most_actions=5)
     text, info = env.reset(seed=0)
     after, reward, terminated, truncated, info_after = env.step(4)
@@ -85,7 +88,7 @@ def test_an_action_that_is_not_shown_leaves_the_page_and_costs_a_step(loop):
     assert info_after["admissible_commands"] == info["admissible_commands"]
 
 
-def test_a_step_after_the_end_is_refused(loop):
+def test_a_step_after_the_end_raises_an_error(loop):
     env = drrn.gym.StoryEnv(loop)
     env.reset(seed=0)
     env.step("Out.")
@@ -94,11 +97,11 @@ def test_a_step_after_the_end_is_refused(loop):
 
 
 @pytest.mark.parametrize(
-    "how", [{}, {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}]
+    "options", [{}, {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}]
 )
-def test_a_vector_of_games_returns_real_texts(how):
+def test_a_vector_of_games_returns_texts(options):
     first = gymnasium.make(IDS[0]).reset(seed=5)[0]
-    games = gymnasium.make_vec(IDS[0], num_envs=2, **how)
+    games = gymnasium.make_vec(IDS[0], num_envs=2, **options)
     with contextlib.closing(games):
         texts, infos = games.reset(seed=5)
         assert texts[0] == first and len(texts) == 2
@@ -107,6 +110,6 @@ def test_a_vector_of_games_returns_real_texts(how):
         assert all(text.strip("0\0 ") for text in texts)
 
 
-def test_a_vector_in_shared_memory_is_refused_with_the_call_that_works():
+def test_the_error_for_shared_memory_names_the_call_that_works():
     with pytest.raises(ValueError, match="shared_memory=False"):
         gymnasium.make_vec(IDS[0], num_envs=2, vectorization_mode="async")

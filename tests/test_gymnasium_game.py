@@ -24,37 +24,36 @@ from tests import sample_games
 from tests.sample_games import CommandsEnv, Doors, FixedEnv
 
 
-def played(game, seeds, choose=lambda count, step: step % count):
-    """Everything shown over some episodes."""
-    found = []
+def episodes_of(game, seeds):
+    """Return the pages of one episode per seed; the actions are taken in turn."""
+    episodes = []
     for seed in seeds:
-        shown, step = [game.reset(seed)], 0
-        while shown[-1].actions and step < step_limit_of(game) and not is_stopped(game):
-            shown.append(game.step(choose(len(shown[-1].actions), step)))
+        pages = [game.reset(seed)]
+        step = 0
+        while pages[-1].actions and step < step_limit_of(game) and not is_stopped(game):
+            pages.append(game.step(step % len(pages[-1].actions)))
             step += 1
-        found.append(shown)
-    return found
+        episodes.append(pages)
+    return episodes
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_our_own_environment_wrapped_back_plays_the_same_episodes(name):
-    wrapped = GymnasiumGame(drrn.gym.StoryEnv(name))
-    assert played(wrapped, [0, 1, None, 2]) == played(make(name), [0, 1, None, 2])
+def test_the_environment_of_a_story_plays_the_episodes_of_the_story(name):
+    game = GymnasiumGame(drrn.gym.StoryEnv(name))
+    assert episodes_of(game, [0, 1, None, 2]) == episodes_of(make(name), [0, 1, None, 2])
 
 
-def test_an_environment_that_wants_words_gets_them_and_ends_where_it_terminates():
+def test_an_environment_with_text_commands_ends_where_it_terminates():
     game = GymnasiumGame(CommandsEnv())
     first = game.reset(1)
     assert first.actions == ("go to the cellar", "go to the attic") and first.reward == 0
-    for place in ("go to the cellar", "go to the attic"):
+    for command in first.actions:
         game.reset(1)
-        if "take the lamp" in (shown := game.step(first.actions.index(place))).actions:
-            last = game.step(shown.actions.index("take the lamp"))
-    assert (last.text, last.actions, last.reward) == (
-        "You have the lamp.",
-        (),
-        5.0,
-    ) and not game.stopped
+        page = game.step(first.actions.index(command))
+        if "take the lamp" in page.actions:
+            last = game.step(page.actions.index("take the lamp"))
+    assert (last.text, last.actions, last.reward) == ("You have the lamp.", (), 5.0)
+    assert not game.stopped
     assert ending_of(game, last) == THE_END
     with pytest.raises(RuntimeError, match="has ended"):
         game.step(0)
@@ -71,7 +70,7 @@ def test_a_truncated_episode_still_has_actions_and_must_be_reset():
     assert not is_stopped(game)
 
 
-def test_a_truncated_episode_without_commands_keeps_those_before():
+def test_a_truncated_episode_without_commands_keeps_the_previous_ones():
     class Mute(CommandsEnv):
         def step(self, action):
             text, reward, terminated, truncated, info = super().step(action)
@@ -88,13 +87,8 @@ def test_an_environment_with_a_fixed_list_is_stepped_by_number():
         GymnasiumGame(FixedEnv(), ["count on", "begin again"], "counting"),
     ):
         assert game.reset(0).actions == ("count on", "begin again")
-        assert [game.step(i).text for i in (0, 1, 0, 0, 0)] == [
-            "One.",
-            "Zero.",
-            "One.",
-            "Two.",
-            "Three.",
-        ]
+        texts = [game.step(index).text for index in (0, 1, 0, 0, 0)]
+        assert texts == ["One.", "Zero.", "One.", "Two.", "Three."]
     assert game.name == "counting"
 
 
@@ -106,23 +100,23 @@ def test_a_registered_environment_has_its_limit_and_copies():
     game = GymnasiumGame(gymnasium.make("tests/Commands-v0", disable_env_checker=True))
     assert (game.name, step_limit_of(game)) == ("Commands-v0", 7)
     twin = another(game)
+    assert twin is not None
     assert twin.reset(5) == game.reset(5) and fingerprint_of(twin) == fingerprint_of(game)
-    assert (
-        step_limit_of(GymnasiumGame(CommandsEnv())) == 500
-        and another(GymnasiumGame(CommandsEnv())) is None
-    )
+
+
+def test_an_unregistered_environment_has_the_default_limit_and_no_copies():
+    game = GymnasiumGame(CommandsEnv())
+    assert step_limit_of(game) == 500 and another(game) is None
 
 
 def test_environments_around_two_stories_have_two_fingerprints():
     by_name = [GymnasiumGame(drrn.gym.StoryEnv(name)) for name in BUILT_IN]
     assert fingerprint_of(by_name[0]) != fingerprint_of(by_name[1])
-    made = [
-        GymnasiumGame(gymnasium.make("drrn/Story-v0", game=make("long-watch"))) for _ in range(2)
-    ]
-    assert fingerprint_of(made[0]) == fingerprint_of(made[1])
+    envs = [gymnasium.make("drrn/Story-v0", game=make("long-watch")) for _ in range(2)]
+    assert len({fingerprint_of(GymnasiumGame(env)) for env in envs}) == 1
 
 
-def test_an_environment_in_a_wrapper_that_cannot_be_made_again_is_used_alone():
+def test_an_environment_in_an_unknown_wrapper_has_no_copies():
     class Plain(gymnasium.Wrapper):
         pass
 
@@ -130,13 +124,13 @@ def test_an_environment_in_a_wrapper_that_cannot_be_made_again_is_used_alone():
     assert another(game) is None and game.reset(0).actions
 
 
-def test_an_environment_that_shows_no_texts_or_lists_no_actions_is_told_so():
+def test_an_environment_without_texts_or_actions_is_rejected():
     class Numbers(FixedEnv):
         def reset(self, *, seed=None, options=None):
             return np.zeros(3), {}
 
     class Silent(FixedEnv):
-        actions = None
+        actions = None  # type: ignore[assignment]
 
     with pytest.raises(drrn.InputError, match="an observation is a ndarray"):
         GymnasiumGame(Numbers()).reset(0)

@@ -1,4 +1,4 @@
-"""Home World: the rules of 2015, in numbers that were computed elsewhere, and sentences that keep to its facts."""
+"""Home World: scores computed independently, its rules, and facts about its sentences."""
 
 import itertools
 
@@ -10,8 +10,15 @@ from drrn.compiled.chain import uniform
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
-from drrn.text import words
-from drrn.worlds.home_world import DIRECTIONS, DONE, MOST_COMMANDS, OUT_OF_TIME, HomeState
+from drrn.worlds.home_world import (
+    DIRECTIONS,
+    DONE,
+    MOST_COMMANDS,
+    OUT_OF_TIME,
+    HomeState,
+    HomeWorld,
+)
+from drrn.writing import words
 from tests.game_checks import check_outcomes
 
 VERBS = ("eat", "sleep", "watch", "exercise", "go")
@@ -28,37 +35,36 @@ def compiled(world):
     return compile_game(world)
 
 
-def done(compiled, score):
-    """The share of quests done."""
-    return sum(
-        share
-        for place, share in zip(compiled.endings, score.endings, strict=True)
-        if place.passage == DONE
-    )
+def success_rate(compiled, score):
+    """Return the share of completed quests."""
+    endings = zip(compiled.endings, score.endings, strict=True)
+    return sum(share for ending, share in endings if ending.passage == DONE)
 
 
 def best_for_a_bag(world, needs, alike):
-    """The best command for each room and description, of all there are, where either need may be the true one; room by
-    room, the commands by description. `alike`: the descriptions of a room cannot be told apart."""
-    rooms, options = world.home.rooms, []
-    for number, room in enumerate(rooms):
+    """Return the best commands [room][description] for a player who knows only two possible needs.
+
+    With `alike`, the player cannot distinguish the descriptions of a room.
+    """
+    options = []
+    for number, room in enumerate(world.home.rooms):
         commands = [f"go {direction}" for direction in room.exits]
-        commands += (
-            [f"{room.verb} {room.thing}"] if number in needs else []
-        )  # elsewhere it is of no use
+        if number in needs:  # in other rooms the command is useless
+            commands.append(f"{room.verb} {room.thing}")
         mixed = itertools.combinations_with_replacement(commands, len(room.descriptions))
         options.append([some for some in mixed if len(set(some)) == 1 or not alike])
     policies = list(itertools.product(*options))
-    go, use = (
-        np.stack(part) for part in zip(*(shares(world, policy) for policy in policies), strict=True)
-    )
-    total = sum(values(go, use, need) for need in needs)
+    probabilities = [move_probabilities(world, policy) for policy in policies]
+    go = np.stack([moves for moves, _ in probabilities])
+    use = np.stack([uses for _, uses in probabilities])
+    total = np.sum([values(go, use, need) for need in needs], axis=0)
     return policies[int(total.argmax())]
 
 
-def shares(world, policy):
-    """How often one goes from room to room [4, 4], and uses the thing of a room [4]."""
-    go, use = np.zeros((4, 4)), np.zeros(4)
+def move_probabilities(world, policy):
+    """Return the probabilities of going from room to room [4, 4] and of using a room's thing [4]."""
+    go = np.zeros((4, 4))
+    use = np.zeros(4)
     for here, commands in enumerate(policy):
         for verb, thing in map(str.split, commands):
             if verb == "go":
@@ -69,60 +75,59 @@ def shares(world, policy):
 
 
 def values(go, use, need):
-    """The mean return of each policy from all four rooms, by as many steps as a day has."""
+    """Return the mean return of each policy over the four rooms to start in."""
     pay = np.full(use.shape, -0.01)
     pay[:, need] += 1.01 * use[:, need]
-    stay, value = use.copy(), np.zeros(use.shape)
+    stay = use.copy()
     stay[:, need] = 0
+    value = np.zeros(use.shape)
     for _ in range(MOST_COMMANDS):
         value = pay + np.einsum("prq,pq->pr", go, value) + stay * value
     return value.mean(axis=1)
 
 
-def test_random_play_returns_minus_1_576_and_does_a_tenth_of_the_quests(compiled):
+def test_random_play_returns_minus_1_576_and_completes_a_tenth_of_the_quests(compiled):
     score = random_play(compiled)
     assert score.total == pytest.approx(-1.576, abs=0.0005)
     assert score.steps == pytest.approx(18.9, abs=0.05)
-    assert done(compiled, score) == pytest.approx(0.105, abs=0.0005)
+    assert success_rate(compiled, score) == pytest.approx(0.105, abs=0.0005)
 
 
-def test_the_best_play_returns_0_990_in_two_steps_and_does_every_quest(compiled):
+def test_the_best_play_returns_0_990_in_two_steps_and_completes_every_quest(compiled):
     solution = best(compiled, 1.0)
     score = policy_score(compiled, one_slot(compiled, solution.slot))
     assert solution.score == pytest.approx(0.990, abs=0.0005)
-    assert (done(compiled, score), score.steps) == pytest.approx((1.0, 2.0))
+    assert (success_rate(compiled, score), score.steps) == pytest.approx((1.0, 2.0))
 
 
-def test_the_best_play_with_a_twentieth_of_chance_returns_0_981(compiled):
-    chosen = one_slot(compiled, best(compiled, 1.0).slot)
-    score = policy_score(compiled, 0.95 * chosen + 0.05 * uniform(compiled))
+def test_the_best_play_with_5_percent_random_actions_returns_0_981(compiled):
+    policy = one_slot(compiled, best(compiled, 1.0).slot)
+    score = policy_score(compiled, 0.95 * policy + 0.05 * uniform(compiled))
     assert score.total == pytest.approx(0.981, abs=0.0005)
 
 
 @pytest.mark.parametrize(
-    ("alike", "returned", "share"),
+    ("alike", "mean_return", "share"),
     [(False, 0.935, 0.979), (True, 0.398, 0.5)],
     ids=["descriptions", "rooms alone"],
 )
-def test_what_a_bag_of_words_can_reach(world, compiled, alike, returned, share):
-    policy = {
-        needs: best_for_a_bag(world, needs, alike) for needs in itertools.combinations(range(4), 2)
-    }
-    wanted = {}  # the command of each text
-    for room, description, (need, other) in itertools.product(
-        range(4), range(3), itertools.permutations(range(4), 2)
-    ):
-        text = world.look(HomeState(room, description, need, other, 0, 0.0)).text
-        wanted[text] = policy[tuple(sorted((need, other)))][room][description]
-    at = compiled.slot_state
-    taken = [wanted[compiled.texts[text]] == compiled.actions[action]
-             for text, action in zip(compiled.text[at], compiled.action, strict=True)]  # fmt: skip
-    score = policy_score(compiled, np.array(taken, float))
-    assert score.total == pytest.approx(returned, abs=0.0006)
-    assert done(compiled, score) == pytest.approx(share, abs=0.0005)
+def test_the_best_score_of_a_bag_of_words(world, compiled, alike, mean_return, share):
+    commands = {}  # text → command
+    for needs in itertools.combinations(range(4), 2):
+        policy = best_for_a_bag(world, needs, alike)
+        for room, description in itertools.product(range(4), range(3)):
+            for need, other in (needs, needs[::-1]):
+                text = world.look(HomeState(room, description, need, other, 0, 0.0)).text
+                commands[text] = policy[room][description]
+    texts = [compiled.texts[text] for text in compiled.text[compiled.slot_state]]
+    actions = [compiled.actions[action] for action in compiled.action]
+    chosen = [commands[text] == action for text, action in zip(texts, actions, strict=True)]
+    score = policy_score(compiled, np.array(chosen, float))
+    assert score.total == pytest.approx(mean_return, abs=0.0006)
+    assert success_rate(compiled, score) == pytest.approx(share, abs=0.0005)
 
 
-def test_it_keeps_the_contract_and_lists_its_outcomes():
+def test_home_world_keeps_the_contract_and_lists_its_outcomes():
     for game in (
         drrn.make("home-world"),
         drrn.make("home-world", shuffle=False),
@@ -133,9 +138,8 @@ def test_it_keeps_the_contract_and_lists_its_outcomes():
 
 
 def test_every_page_offers_five_verbs_times_eight_objects(compiled):
-    commands = {
-        f"{verb} {thing}" for verb, thing in itertools.product(VERBS, (*DIRECTIONS, *THINGS))
-    }
+    pairs = itertools.product(VERBS, (*DIRECTIONS, *THINGS))
+    commands = {f"{verb} {thing}" for verb, thing in pairs}
     assert len(commands) == 40
     assert all(set(page) == commands for page in menus(compiled))
 
@@ -149,9 +153,12 @@ def menus(compiled):
 
 
 def test_shuffled_commands_have_a_new_order_and_the_same_effects():
-    shuffled, plain = drrn.make("home-world"), drrn.make("home-world", shuffle=False)
+    plain = drrn.make("home-world", shuffle=False)
+    assert isinstance(plain, HomeWorld)
     assert plain.reset(seed=1).actions == plain.step(0).actions == plain.commands
-    first, second = shuffled.reset(seed=1), shuffled.step(0)
+    shuffled = drrn.make("home-world")
+    first = shuffled.reset(seed=1)
+    second = shuffled.step(0)
     assert sorted(first.actions) == sorted(second.actions) == sorted(plain.commands)
     assert len({first.actions, second.actions, plain.commands}) == 3
 
@@ -183,9 +190,10 @@ def test_one_description_of_the_kitchen_mentions_living(world):
 
 def test_the_description_is_drawn_again_when_a_command_fails(world):
     state = HomeState(room=2, description=0, need=2, other=0, steps=3, reward=-0.01)  # the kitchen
-    led = list(world.outcomes(state, world.commands.index("watch bed")))
-    assert [chance for chance, _ in led] == pytest.approx([1 / 3] * 3)
-    assert [after for _, after in led] == [HomeState(2, d, 2, 0, 4, -0.1) for d in range(3)]
+    outcomes = list(world.outcomes(state, world.commands.index("watch bed")))
+    assert [chance for chance, _ in outcomes] == pytest.approx([1 / 3] * 3)
+    states = [HomeState(2, description, 2, 0, 4, -0.1) for description in range(3)]
+    assert [after for _, after in outcomes] == states
 
 
 @pytest.mark.parametrize(
@@ -193,7 +201,7 @@ def test_the_description_is_drawn_again_when_a_command_fails(world):
     [
         ("eat apple", 2, 1.0),
         ("eat apple", 0, -0.01),  # nothing is used up
-        ("eat north", 2, -0.01),  # the parser finds the exit
+        ("eat north", 2, -0.01),  # the parser reads it as an exit
         ("eat south", 2, -0.1),
         ("eat bed", 2, -0.1),
         ("sleep bed", 3, -0.1),  # another room's verb
@@ -202,7 +210,7 @@ def test_the_description_is_drawn_again_when_a_command_fails(world):
         ("go apple", 2, -0.1),
     ],
 )
-def test_what_commands_pay_in_the_kitchen(world, command, need, pays):
+def test_rewards_of_commands_in_the_kitchen(world, command, need, pays):
     state = HomeState(room=2, description=0, need=need, other=1, steps=0, reward=0.0)
     for _, after in world.outcomes(state, world.commands.index(command)):
         assert world.look(after).reward == pays
@@ -215,7 +223,7 @@ def test_in_each_room_35_commands_cost_a_tenth_and_2_move(world):
         assert sum(there not in (None, room) for there, _ in effects) == 2
 
 
-def test_after_twenty_commands_the_day_is_over_unless_the_last_one_does_it(world):
+def test_the_day_ends_after_twenty_commands_unless_the_last_completes_the_quest(world):
     last = HomeState(room=2, description=0, need=2, other=0, steps=MOST_COMMANDS - 1, reward=-0.1)
     for command, ending, pays in (
         ("go bed", OUT_OF_TIME, -0.1),
@@ -223,20 +231,16 @@ def test_after_twenty_commands_the_day_is_over_unless_the_last_one_does_it(world
         ("eat apple", DONE, 1),
     ):
         [(chance, after)] = world.outcomes(last, world.commands.index(command))
-        shown = world.look(after)
-        assert (chance, shown.ended, shown.reward, world.ending_at(after)) == (
-            1,
-            True,
-            pays,
-            ending,
-        )
+        page = world.look(after)
+        assert chance == 1 and page.ended
+        assert (page.reward, world.ending_at(after)) == (pays, ending)
 
 
-def test_stories_alone_have_paraphrases_and_engines():
+def test_the_options_of_stories_are_rejected():
     with pytest.raises(drrn.InputError, match="home-world: the option paraphrased is for stories"):
         drrn.make("home-world", paraphrased=True)
 
 
-def test_the_settings_that_suit_it_play_at_most_20_000_steps(world):
+def test_the_default_settings_play_at_most_20_000_steps(world):
     training = world.training
     assert training["rounds"] * training["episodes_per_round"] * MOST_COMMANDS <= 20_000

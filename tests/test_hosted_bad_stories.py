@@ -1,4 +1,4 @@
-"""Bad and hostile stories, as users meet them: one sentence each, and the process goes on."""
+"""Bad and hostile hosted stories: one error each, and the process continues."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.hosted import browser, session
+from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -21,49 +22,49 @@ NOTHING = "shows no text and no links"
 CHANGED = "scripts replace functions that are needed to read its page"
 
 
-@pytest.fixture(autouse=True)
-def in_a_home_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+pytestmark = pytest.mark.usefixtures("home")
 
 
 @pytest.fixture
-def hasty(monkeypatch):
-    """Stories have half a second for a page."""
+def half_a_second(monkeypatch):
+    """Limit the time for a page to half a second."""
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
 
 
 @pytest.fixture
-def opened(tmp_path):
-    """Opens a page as a game, and closes it in the end."""
+def open_page(tmp_path):
+    """Function that opens a page as a game; the games are closed after the test."""
     games = []
 
-    def open_page(page, name="tale.html"):
-        (tmp_path / name).write_text(page, encoding="utf-8")
-        games.append(drrn.make(tmp_path / name))
+    def open_file(page):
+        path = tmp_path / "tale.html"
+        path.write_text(page, encoding="utf-8")
+        games.append(open_hosted(path))
         return games[-1]
 
-    yield open_page
+    yield open_file
     for game in games:
         game.close()
 
 
-def refusal(game, steps=1):
-    """What is said when a game is begun and goes a few steps."""
-    with pytest.raises(InputError) as caught:
+def error_of(game, steps=1):
+    """Return the error of a game within some steps."""
+    with pytest.raises(InputError) as error:
         game.reset(0)
         for _ in range(steps):
             game.step(0)
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 def hostile(script, passages=WALK):
     return tiny_story(passages, script=script)
 
 
-# --- time
+# Time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "script",
     [
@@ -82,22 +83,25 @@ def hostile(script, passages=WALK):
         "/^(a+)+$/.test('a'.repeat(40) + 'b')",
     ],
 )
-def test_a_story_that_loops_at_its_start_is_refused(hasty, opened, script):
-    said = refusal(opened(hostile(script)), steps=0)
-    assert "tale.html, at its start: the story " in said and said.endswith(LOOP.replace("\\", ""))
+def test_a_story_that_loops_at_its_start_is_rejected(half_a_second, open_page, script):
+    message = error_of(open_page(hostile(script)), steps=0)
+    assert "tale.html, at its start: the story " in message and message.endswith(
+        LOOP.replace("\\", "")
+    )
 
 
 @pytest.mark.parametrize(
     "click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"]
 )
-def test_a_click_that_loops_names_its_passage(hasty, opened, click):
-    game = opened(tiny_story({"Hall": f'A hall. <button onclick="{escape(click)}">press</button>'}))
-    with pytest.raises(
-        InputError, match=rf'tale\.html, after passage "Hall": the story cannot be played: {LOOP}'
-    ):
+def test_the_error_for_a_click_that_loops_names_its_passage(half_a_second, open_page, click):
+    game = open_page(
+        tiny_story({"Hall": f'A hall. <button onclick="{escape(click)}">press</button>'})
+    )
+    message = rf'tale\.html, after passage "Hall": the story cannot be played: {LOOP}'
+    with pytest.raises(InputError, match=message):
         game.reset(0)
         game.step(0)
-    assert game.reset(0).actions == ("press",)  # another episode can begin
+    assert game.reset(0).actions == ("press",)  # another episode can start
 
 
 @pytest.mark.parametrize(
@@ -122,13 +126,13 @@ def test_a_click_that_loops_names_its_passage(hasty, opened, click):
         "let e = document.body; for (let i = 0; i < 1e4; i++) e = e.appendChild(document.createElement('i'))",
     ],
 )
-def test_scripts_that_a_browser_tolerates_are_played(opened, script):
-    game = opened(hostile(script))
+def test_scripts_that_a_browser_tolerates_are_played(open_page, script):
+    game = open_page(hostile(script))
     assert game.reset(0) == drrn.Observation("A hall.", ("go on",))
     assert game.step(0).text == "A cave."
 
 
-# --- memory
+# Memory
 
 
 @pytest.mark.parametrize(
@@ -139,15 +143,17 @@ def test_scripts_that_a_browser_tolerates_are_played(opened, script):
     ],
 )
 @pytest.mark.slow
-def test_a_story_that_needs_too_much_memory_is_refused(opened, script):
-    assert MEMORY in refusal(opened(hostile(script)), steps=0)
+def test_a_story_that_needs_too_much_memory_is_rejected(open_page, script):
+    assert MEMORY in error_of(open_page(hostile(script)), steps=0)
 
 
 @pytest.mark.slow
-def test_the_error_for_a_click_that_needs_too_much_memory_names_its_passage(opened):
+def test_the_error_for_a_click_that_needs_too_much_memory_names_its_passage(open_page):
     click = "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))"
-    game = opened(tiny_story({"Hall": f'A hall. <button onclick="{click}">press</button>'}))
-    assert f'tale.html, after passage "Hall": the story cannot be played: {MEMORY}' in refusal(game)
+    game = open_page(tiny_story({"Hall": f'A hall. <button onclick="{click}">press</button>'}))
+    assert f'tale.html, after passage "Hall": the story cannot be played: {MEMORY}' in error_of(
+        game
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,22 +173,22 @@ def test_the_error_for_a_click_that_needs_too_much_memory_names_its_passage(open
         "Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)",
     ],
 )
-def test_what_would_end_the_process_is_an_error_of_the_story(opened, expression):
-    game = opened(hostile(expression))
+def test_a_huge_allocation_is_a_script_error_and_the_process_continues(open_page, expression):
+    game = open_page(hostile(expression))
     assert game.reset(0).text == "A hall."
     assert game.problems[0].what.partition(":")[0] in ("RangeError", "ReferenceError")
 
 
-def test_a_page_of_more_than_16_mb_is_not_read(opened):
-    game = opened(tiny_story({"Hall": "{{'x'.repeat(3e7)}}"}))
-    assert "larger than 16 MB: the page cannot be read" in refusal(game, steps=0)
+def test_a_page_of_more_than_16_mb_is_not_read(open_page):
+    game = open_page(tiny_story({"Hall": "{{'x'.repeat(3e7)}}"}))
+    assert "larger than 16 MB: the page cannot be read" in error_of(game, steps=0)
 
 
-# --- what the reading stands on
+# Changed built-in functions
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         (
             "for (const name of Object.getOwnPropertyNames(__drrn)) delete __drrn[name]",
@@ -211,19 +217,22 @@ def test_a_page_of_more_than_16_mb_is_not_read(opened):
         ("story.state = new Proxy({}, { ownKeys() { throw new Error('mine') } })", "mine"),
     ],
 )
-def test_a_story_that_breaks_what_it_is_read_by_is_refused(hasty, opened, script, said):
-    assert said in refusal(opened(hostile(script)), steps=0)
+def test_a_story_that_replaces_built_in_functions_is_rejected(
+    half_a_second, open_page, script, message
+):
+    assert message in error_of(open_page(hostile(script)), steps=0)
 
 
-def test_scripts_without_end_are_stopped(hasty, opened):
-    assert "it loops" in refusal(opened(hostile("__drrn.nextScript = () => '1'")), steps=0)
+@pytest.mark.slow
+def test_an_endless_sequence_of_scripts_is_stopped(half_a_second, open_page):
+    assert "it loops" in error_of(open_page(hostile("__drrn.nextScript = () => '1'")), steps=0)
 
 
-# --- what is no story
+# Pages without a playable story
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "message"),
     [
         (
             tiny_story(WALK).replace("const data", "nothing.here(); const data"),
@@ -244,61 +253,63 @@ def test_scripts_without_end_are_stopped(hasty, opened):
         (hostile("location.href = 'https://story.example'"), "reloads itself at once"),
     ],
 )
-def test_a_page_that_never_begins_is_refused(opened, page, said):
-    told = refusal(opened(page), steps=0)
-    assert "tale.html, at its start: " in told and said in told
+def test_a_page_that_does_not_start_is_rejected(open_page, page, message):
+    error = error_of(open_page(page), steps=0)
+    assert "tale.html, at its start: " in error and message in error
 
 
-def test_a_truncated_page_is_refused(opened):
+def test_a_truncated_page_is_rejected(open_page):
     page = tiny_story(WALK)
     with pytest.raises(InputError, match=r"tale\.html: the file is truncated"):
-        opened(page[: page.index("A cave") + 3])
+        open_page(page[: page.index("A cave") + 3])
 
 
 @pytest.mark.parametrize("page", [tiny_story({}), "", "<p>Hello.<script>1</script>"])
-def test_a_page_without_passages_is_refused(opened, page):
+def test_a_page_without_passages_is_rejected(open_page, page):
     with pytest.raises(InputError, match=r"tale\.html: .*no (passages|Twine story)"):
-        opened(page)
+        open_page(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["inspect"], ["play", "--policy", "random"], ["train", "--no-compile"]]
 )
 @pytest.mark.parametrize(
-    ("script", "said"), [("for (;;);", "it loops"), ("location.reload()", "reloads itself at once")]
+    ("script", "message"),
+    [("for (;;);", "it loops"), ("location.reload()", "reloads itself at once")],
 )
 def test_every_command_reports_one_error(
-    hasty, tmp_path, capsys, monkeypatch, command, script, said
+    half_a_second, tmp_path, capsys, monkeypatch, command, script, message
 ):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tale.html").write_text(hostile(script), encoding="utf-8")
     assert main([command[0], "tale.html", *command[1:]]) == 2
-    told = capsys.readouterr().err.strip()
-    assert told.startswith("drrn: ") and "tale.html, at its start: " in told and said in told
-    assert "\n" not in told
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("drrn: ") and "tale.html, at its start: " in error and message in error
+    assert "\n" not in error
 
 
-# --- odd pages that can be played
+# Unusual pages that can be played
 
 
-def test_links_without_words_go_by_their_target_and_links_elsewhere_are_none(opened):
+def test_links_without_words_are_named_after_their_target_and_web_links_are_ignored(open_page):
     text = 'Here. [[->Cave]] <button></button> <a href="https://story.example">away</a>'
-    assert opened(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
+    assert open_page(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
 
 
 @pytest.mark.slow
-def test_a_page_of_three_thousand_links_is_read(opened):
+def test_a_page_of_three_thousand_links_is_read(open_page):
     links = "".join(f"[[go {number}->Cave]] " for number in range(3_000))
-    assert len(opened(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
+    assert len(open_page(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
 
 
-def test_half_a_character_is_shown_as_a_browser_shows_it(opened):
+def test_half_a_surrogate_pair_becomes_the_replacement_character(open_page):
     half = "{{String.fromCharCode(0xd83d)}}"
-    shown = opened(tiny_story({"Hall": f"half {half}<p>[[on {half}->Hall]]</p>"})).reset(0)
-    assert (shown.text, shown.actions) == ("half \ufffd", ("on \ufffd",))
+    page = open_page(tiny_story({"Hall": f"half {half}<p>[[on {half}->Hall]]</p>"})).reset(0)
+    assert (page.text, page.actions) == ("half \ufffd", ("on \ufffd",))
 
 
-# --- large pages
+# Large pages
 
 PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
 
@@ -316,17 +327,17 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
     ],
 )
 @pytest.mark.slow
-def test_embedded_pictures_sounds_and_fonts_do_not_count(opened, monkeypatch, page):
+def test_embedded_pictures_sounds_and_fonts_do_not_count_as_text(open_page, monkeypatch, page):
     monkeypatch.setattr(browser, "MAX_CHARACTERS", 20_000)
-    game = opened(page)
+    game = open_page(page)
     assert game.reset(0).text == "A hall." and game.step(0).text == "A cave."
     assert len(browser.prepare(page)) < 20_000
 
 
-def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypatch):
+def test_a_page_that_is_too_large_is_rejected_before_it_is_read(open_page, monkeypatch):
     monkeypatch.setattr(browser, "MAX_CHARACTERS", 2**20)
     with pytest.raises(InputError, match=r"tale\.html: 3 MB of text and scripts.* 1 MB"):
-        opened(tiny_story(WALK, body="word " * 700_000))
+        open_page(tiny_story(WALK, body="word " * 700_000))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The light browser in which hosted stories run behaves as a real one where story formats and jQuery look."""
+"""The browser of hosted stories: it behaves like a real one for story formats and jQuery."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ def isolate():
 
 @pytest.fixture
 def run(isolate):
-    """Evaluate an expression on a page whose body holds nothing yet."""
+    """Function that evaluates an expression on an empty page."""
     isolate.evaluate("document.body.innerHTML = ''")
-    return lambda expression: json.loads(
-        isolate.evaluate(f"JSON.stringify({expression})") or "null"
-    )
+
+    def evaluate(expression):
+        return json.loads(isolate.evaluate(f"JSON.stringify({expression})") or "null")
+
+    return evaluate
 
 
-def page(run, markup):
+def write_page(run, markup):
     run(f"document.body.innerHTML = {json.dumps(markup)}")
 
 
@@ -69,10 +71,10 @@ MARKUP = [
 ]
 
 
-@pytest.mark.parametrize(("written", "read"), MARKUP)
-def test_markup_is_mended_as_browsers_mend_it(run, written, read):
-    page(run, written)
-    expected = read.replace("<textarea><b>", "<textarea>&lt;b&gt;")
+@pytest.mark.parametrize(("markup", "repaired"), MARKUP)
+def test_invalid_markup_is_repaired_as_by_browsers(run, markup, repaired):
+    write_page(run, markup)
+    expected = repaired.replace("<textarea><b>", "<textarea>&lt;b&gt;")
     assert run("document.body.innerHTML") == expected
 
 
@@ -92,74 +94,74 @@ SELECTORS = [
 ]
 
 
-@pytest.mark.parametrize(("selector", "found"), SELECTORS)
-def test_selectors_find_elements_in_document_order(run, selector, found):
-    page(
-        run,
-        '<ul><li id=a class=odd>1<li id=b data-name="two words">2<li id=c class="x odd"><em>3</em></ul>',
-    )
-    assert (
-        run(f"[...document.querySelectorAll({json.dumps(selector)})].map((element) => element.id)")
-        == found
-    )
+@pytest.mark.parametrize(("selector", "ids"), SELECTORS)
+def test_selectors_match_elements_in_document_order(run, selector, ids):
+    first = "<li id=a class=odd>1"
+    second = '<li id=b data-name="two words">2'
+    write_page(run, f'<ul>{first}{second}<li id=c class="x odd"><em>3</em></ul>')
+    matches = f"[...document.querySelectorAll({json.dumps(selector)})]"
+    assert run(f"{matches}.map((element) => element.id)") == ids
 
 
 def test_an_invalid_selector_throws_so_that_jquery_uses_its_own_matcher(run):
-    refused = "(() => { try { document.querySelector('li:eq(0)') } catch (error) { return error.name } })()"
-    assert run(refused) == "SyntaxError"
+    query = "document.querySelector('li:eq(0)')"
+    assert run(f"(() => {{ try {{ {query} }} catch (error) {{ return error.name }} }})()") == (
+        "SyntaxError"
+    )
 
 
-def test_events_go_down_to_their_target_and_up_again(run):
-    page(run, "<div id=outer><span id=inner></span></div>")
-    run("""(globalThis.told = [],
-        document.addEventListener("ping", () => told.push("document, down"), true),
+def test_events_are_captured_and_then_bubble(run):
+    write_page(run, "<div id=outer><span id=inner></span></div>")
+    run("""(globalThis.events = [],
+        document.addEventListener("ping", () => events.push("document, down"), true),
         outer = document.getElementById("outer"), inner = document.getElementById("inner"),
-        outer.addEventListener("ping", () => told.push("outer, up")),
-        outer.addEventListener("ping", () => told.push("outer, down"), true),
-        inner.addEventListener("ping", (event) => told.push("inner", event.target.id)),
+        outer.addEventListener("ping", () => events.push("outer, up")),
+        outer.addEventListener("ping", () => events.push("outer, down"), true),
+        inner.addEventListener("ping", (event) => events.push("inner", event.target.id)),
         inner.dispatchEvent(new CustomEvent("ping", { bubbles: true })), 0)""")
-    assert run("told") == ["document, down", "outer, down", "inner", "inner", "outer, up"]
+    assert run("events") == ["document, down", "outer, down", "inner", "inner", "outer, up"]
 
 
-def test_a_listener_can_stop_an_event_and_forbid_what_follows_it(run):
-    page(run, "<form id=form><input type=checkbox id=box></form>")
-    run("""(globalThis.told = 0, $ = (id) => document.getElementById(id), box = $("box"),
-        $("form").onclick = () => told++,
+def test_a_listener_can_stop_propagation_and_the_default_action(run):
+    write_page(run, "<form id=form><input type=checkbox id=box></form>")
+    run("""(globalThis.events = 0, $ = (id) => document.getElementById(id), box = $("box"),
+        $("form").onclick = () => events++,
         box.addEventListener("click", (event) => { event.stopPropagation(); event.preventDefault(); }), box.click())""")
-    assert run("[told, box.checked]") == [0, False]
+    assert run("[events, box.checked]") == [0, False]
 
 
-def test_a_listener_that_throws_stops_nobody_else(run):
-    page(run, "<p id=p></p>")
-    run("""(globalThis.told = [], addEventListener("error", (event) => told.push(event.error.message), { once: true }),
+def test_a_listener_that_throws_does_not_stop_others(run):
+    write_page(run, "<p id=p></p>")
+    run("""(globalThis.events = [], addEventListener("error", (event) => events.push(event.error.message), { once: true }),
         p = document.getElementById("p"), p.addEventListener("x", () => { throw new Error("mine") }),
-        p.addEventListener("x", () => told.push("second")), p.dispatchEvent(new Event("x")))""")
-    assert run("told") == ["mine", "second"]
+        p.addEventListener("x", () => events.push("second")), p.dispatchEvent(new Event("x")))""")
+    assert run("events") == ["mine", "second"]
 
 
-def test_clicks_do_what_forms_and_links_do(run):
-    page(
+def test_clicks_have_the_default_actions_of_forms_and_links(run):
+    write_page(
         run,
         """<form id=form><label id=label>Tick <input type=checkbox id=box></label><input type=radio name=r id=r1
         checked><input type=radio name=r id=r2><button id=send>Go</button></form>
-        <a id=link href="javascript:told.push('link')">x</a>""",
+        <a id=link href="javascript:events.push('link')">x</a>""",
     )
-    run("""(globalThis.told = [], $ = (id) => document.getElementById(id),
-        $("box").addEventListener("change", () => told.push("change")), $("label").click(), $("r2").click(),
-        $("form").addEventListener("submit", (event) => told.push("submit by " + event.submitter.id)),
+    run("""(globalThis.events = [], $ = (id) => document.getElementById(id),
+        $("box").addEventListener("change", () => events.push("change")), $("label").click(), $("r2").click(),
+        $("form").addEventListener("submit", (event) => events.push("submit by " + event.submitter.id)),
         $("send").click(), $("link").click())""")
-    assert run("told") == ["change", "submit by send", "link"]
+    assert run("events") == ["change", "submit by send", "link"]
     assert run('[$("box").checked, $("r1").checked, $("r2").checked]') == [True, False, True]
 
 
-def test_selects_have_the_value_of_the_option_chosen(run):
-    page(run, "<select id=s><option value=1>one<option value=2 selected>two<option>three</select>")
-    assert run(
-        '(s = document.getElementById("s"), [s.value, s.selectedIndex, s.options.length])'
-    ) == ["2", 1, 3]
-    assert run('(s.value = "three", [s.value, s.selectedIndex, s.options[2].selected, s.options[1].selected])') == [
-        "three", 2, True, False,
-    ]  # fmt: skip
+def test_a_select_has_the_value_of_its_selected_option(run):
+    write_page(
+        run, "<select id=s><option value=1>one<option value=2 selected>two<option>three</select>"
+    )
+    run('void (s = document.getElementById("s"))')
+    assert run("[s.value, s.selectedIndex, s.options.length]") == ["2", 1, 3]
+    run('void (s.value = "three")')
+    assert run("[s.value, s.selectedIndex]") == ["three", 2]
+    assert run("[s.options[2].selected, s.options[1].selected]") == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -177,84 +179,75 @@ def test_selects_have_the_value_of_the_option_chosen(run):
         ("<tw-hook id=x>", "inline"),
     ],
 )
-def test_display_follows_the_page_s_style_sheets(run, markup, display):
-    page(run, markup)
+def test_display_follows_the_style_sheets_of_the_page(run, markup, display):
+    write_page(run, markup)
     assert run('getComputedStyle(document.getElementById("x")).display') == display
 
 
 def test_visibility_is_inherited_and_hidden_parts_have_no_box(run):
-    page(run, "<div id=ghost><i id=i></i></div><div class=secret><b id=b></b></div>")
+    write_page(run, "<div id=ghost><i id=i></i></div><div class=secret><b id=b></b></div>")
     assert run('getComputedStyle(document.getElementById("i")).visibility') == "hidden"
-    assert run('["i", "b"].map((id) => document.getElementById(id).getClientRects().length)') == [
-        1,
-        0,
-    ]
+    count = "(id) => document.getElementById(id).getClientRects().length"
+    assert run(f'["i", "b"].map({count})') == [1, 0]
 
 
 def test_a_style_sheet_that_a_script_adds_counts(run):
-    page(run, "<p id=x>text</p>")
+    write_page(run, "<p id=x>text</p>")
     assert run('getComputedStyle(document.getElementById("x")).display') == "block"
-    run(
-        'void (document.body.appendChild(document.createElement("style")).textContent = "#x { display: none }")'
-    )
+    run('void (sheet = document.body.appendChild(document.createElement("style")))')
+    run('void (sheet.textContent = "#x { display: none }")')
     assert run('getComputedStyle(document.getElementById("x")).display') == "none"
 
 
-def test_inline_style_and_attribute_are_one(run):
-    page(run, "<p id=x style='color: red'>")
-    run(
-        '(x = document.getElementById("x"), x.style.marginTop = "2px", x.style.setProperty("--own", "1"), 0)'
-    )
+def test_inline_style_and_style_attribute_agree(run):
+    write_page(run, "<p id=x style='color: red'>")
+    run('(x = document.getElementById("x"), x.style.marginTop = "2px")')
+    run('void x.style.setProperty("--own", "1")')
     assert run('x.getAttribute("style")') == "color: red; margin-top: 2px; --own: 1;"
-    assert run(
-        """(x.setAttribute("style", "display: none"), [x.style.display, x.style.color])"""
-    ) == ["none", ""]
+    run('void x.setAttribute("style", "display: none")')
+    assert run("[x.style.display, x.style.color]") == ["none", ""]
 
 
 def test_lists_of_nodes_are_live(run):
-    page(run, "<i></i><i></i>")
-    run(
-        "void (kept = document.getElementsByTagName('i'), children = document.body.childNodes, children[0].remove())"
-    )
-    assert run(
-        "[kept.length, children.length, kept[0] === children[0], kept[1] === undefined]"
-    ) == [1, 1, True, True]
+    write_page(run, "<i></i><i></i>")
+    run("void (tags = document.getElementsByTagName('i'), children = document.body.childNodes)")
+    run("children[0].remove()")
+    assert run("[tags.length, children.length]") == [1, 1]
+    assert run("[tags[0] === children[0], tags[1] === undefined]") == [True, True]
 
 
 def test_classes_and_data_mirror_their_attributes(run):
-    page(run, "<p id=x class='one two' data-first-word=hello>")
-    run(
-        '(x = document.getElementById("x"), x.classList.toggle("two"), x.classList.add("three"), x.dataset.next = 5)'
-    )
-    assert run("""([x.className, x.dataset.firstWord, x.getAttribute("data-next"), Object.keys(x.dataset)])""") == [
-        "one three", "hello", "5", ["firstWord", "next"],
-    ]  # fmt: skip
+    write_page(run, "<p id=x class='one two' data-first-word=hello>")
+    run('(x = document.getElementById("x"), x.classList.toggle("two"), x.classList.add("three"))')
+    run("x.dataset.next = 5")
+    assert run("[x.className, x.dataset.firstWord]") == ["one three", "hello"]
+    assert run('x.getAttribute("data-next")') == "5"
+    assert run("Object.keys(x.dataset)") == ["firstWord", "next"]
 
 
-def test_scripts_run_when_they_are_inserted_but_not_out_of_markup(run):
-    page(run, "<script>globalThis.told = 'markup'</script>")
-    assert run("globalThis.told === 'markup'") is False
-    run(
-        'void (s = document.createElement("script"), s.text = "globalThis.told = 7", document.head.appendChild(s))'
-    )
-    assert run("told") == 7
+def test_inserted_scripts_run_but_not_those_of_inner_html(run):
+    write_page(run, "<script>globalThis.events = 'markup'</script>")
+    assert run("globalThis.events === 'markup'") is False
+    run('void (s = document.createElement("script"), s.text = "globalThis.events = 7")')
+    run("void document.head.appendChild(s)")
+    assert run("events") == 7
 
 
-def test_custom_elements_are_upgraded_wherever_they_come_from(run):
+def test_custom_elements_are_upgraded_in_markup_and_in_scripts(run):
     run("""(customElements.define("x-box", class extends HTMLElement {
         static get observedAttributes() { return ["kind"]; }
         connectedCallback() { this.textContent = "box " + (this.kind || ""); }
         attributeChangedCallback(name, old, value) { this.kind = value; } }), 0)""")
-    page(run, "<x-box kind=blue></x-box>")
+    write_page(run, "<x-box kind=blue></x-box>")
     run('document.body.appendChild(document.createElement("x-box")).nodeType')
     assert run("document.body.textContent") == "box bluebox "
 
 
 def test_mutation_observers_are_called_between_scripts(run, isolate):
-    page(run, "<p id=x></p>")
-    run("""(globalThis.told = [], new MutationObserver((records) => told.push(records.length)).observe(document.body,
+    write_page(run, "<p id=x></p>")
+    run("""(globalThis.events = [], new MutationObserver((records) => events.push(records.length)).observe(document.body,
         { childList: true, subtree: true }), document.getElementById("x").append("a", "b"), 0)""")
-    assert run("told") == [2]
+    assert run("events") == [2]
 
 
 def test_storage_history_and_addresses_exist(run):
@@ -267,7 +260,7 @@ def test_storage_history_and_addresses_exist(run):
     assert run('[new URLSearchParams("a=1&b=c+d").get("b"), atob(btoa("Hi!"))]') == ["c d", "Hi!"]
 
 
-def test_scripts_of_a_page_share_their_names_and_see_only_what_was_read_before_them():
+def test_scripts_share_their_names_and_see_only_the_page_before_them():
     page = """<body><script>let mine = 1; var count = document.querySelectorAll('p').length</script>
         <p><script>globalThis.sum = mine + count</script>"""
     with Isolate() as isolate:
@@ -280,7 +273,7 @@ def test_scripts_of_a_page_share_their_names_and_see_only_what_was_read_before_t
         assert isolate.evaluate("[sum, last, document.readyState].join()") == "1,true,complete"
 
 
-def test_a_story_is_prepare_to_load_nothing_and_to_draw_no_lots_for_jquery():
+def test_a_prepared_page_loads_no_files_and_jquery_draws_no_random_number():
     text = prepare(
         '<script src="https://x.y/z.js"></script><link rel="stylesheet" href="a.css">h=E+=null==p?1:Math.random()||.1'
     )

@@ -1,6 +1,7 @@
-"""Stories that their own engine plays, as games: opened, ruled, trained, resumed like any other."""
+"""Hosted stories as games: opening, rules, compilation, training and commands."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
 from tests.game_checks import check_markup
+from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
+from tests.trainings import same_weights
 
 FORK = {
     "Start": "{{(s.gold = 0, '')}}A fork.<p>[[Climb the hill->Hill]]</p><p>[[Go down to the lake->Lake]]</p>",
@@ -44,16 +47,17 @@ def fork(tmp_path):
 
 @pytest.fixture
 def game(fork):
-    made = drrn.make(fork)
-    yield made
-    made.close()
+    hosted = open_hosted(fork)
+    yield hosted
+    hosted.close()
 
 
-def walked(game, *actions):
-    shown = game.reset(0)
+def play(game, *actions):
+    """Play these actions; return the last page."""
+    page = game.reset(0)
     for action in actions:
-        shown = game.step(shown.actions.index(action))
-    return shown
+        page = game.step(page.actions.index(action))
+    return page
 
 
 def test_a_page_with_an_engine_is_hosted_and_keeps_the_contract(game):
@@ -62,24 +66,23 @@ def test_a_page_with_an_engine_is_hosted_and_keeps_the_contract(game):
     check_markup(game)
 
 
-def test_rules_speak_of_passages_and_of_the_engines_variables(game):
-    assert walked(game, "Climb the hill", "Go on") == drrn.Observation("The gate opens.", (), 10.0)
+def test_rules_use_passages_and_variables_of_the_engine(game):
+    assert play(game, "Climb the hill", "Go on") == drrn.Observation("The gate opens.", (), 10.0)
     assert game.ending == "Gate"
-    assert walked(game, "Go down to the lake", "Go on") == drrn.Observation(
-        "The gate stays shut.", (), -10.0
-    )
-    assert walked(game, "Go down to the lake").reward == -0.1
+    last = play(game, "Go down to the lake", "Go on")
+    assert last == drrn.Observation("The gate stays shut.", (), -10.0)
+    assert play(game, "Go down to the lake").reward == -0.1
 
 
 def test_a_hosted_story_is_compiled_and_solved(game):
     compiled = drrn.compile_game(game, cache=False)
     assert best(compiled).score == 10.0
-    # From the fork: up with 1/2; else the lake, from where the gate and the fork are equally likely: p = 1/2 + p/4.
+    # p = 1/2 (the hill) + 1/2 (the lake) · 1/2 (back to the fork) · p.
     assert random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
 
 
-def test_the_engine_runs_once_for_a_story_in_the_cache(fork, tmp_path, monkeypatch):
-    game = drrn.make(fork)
+def test_the_engine_does_not_run_for_a_cached_story(fork, tmp_path, monkeypatch):
+    game = open_hosted(fork)
     first = drrn.compile_game(game, cache=tmp_path / "cache")
     game.close()
     monkeypatch.setattr("drrn.stories.hosted.session.Isolate", None)
@@ -87,19 +90,19 @@ def test_the_engine_runs_once_for_a_story_in_the_cache(fork, tmp_path, monkeypat
     assert again.texts == first.texts and np.array_equal(again.successor, first.successor)
 
 
-def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
+def test_a_search_that_ran_out_of_time_is_not_repeated(tmp_path, monkeypatch):
     endless = {
         "Start": "{{(s.n = (s.n || 0) + 1, s.n)}} steps.<p>[[Walk on->Start]]</p><p>[[Stop->End]]</p>",
         "End": "Done.",
     }
     (tmp_path / "walk.html").write_text(tiny_story(endless), encoding="utf-8")
-    game = drrn.make(tmp_path / "walk.html")
+    game = open_hosted(tmp_path / "walk.html")
     game.search_seconds = 0.5
     with pytest.raises(InputError, match="search longer with --seconds"):
         drrn.compile_game(game, cache=tmp_path / "cache")
     game.close()
     monkeypatch.setattr("drrn.stories.hosted.session.Isolate", None)
-    again = drrn.make(tmp_path / "walk.html")
+    again = open_hosted(tmp_path / "walk.html")
     again.search_seconds = 0.5
     with pytest.raises(InputError, match="search longer with --seconds"):
         drrn.compile_game(again, cache=tmp_path / "cache")
@@ -107,36 +110,25 @@ def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("no_compile", [False, True])
 @pytest.mark.slow
-def test_a_run_on_a_hosted_story_resumes_to_the_same_numbers(fork, tmp_path, no_compile):
-    settings = {
+def test_a_resumed_run_on_a_hosted_story_has_the_same_weights(fork, tmp_path, no_compile):
+    settings: dict[str, Any] = {
         "rounds": 2,
         "episodes_per_round": 10,
         "replicas": 2,
         "hidden": 8,
         "no_compile": no_compile,
     }
-    whole = learned(fork, **settings)
-    trainer = drrn.trainer(str(fork), **settings)
-    next(iter(trainer.train()))
-    trainer.save(tmp_path / "cut")
-    resumed = drrn.resume(tmp_path / "cut", str(fork))
-    for _ in resumed.train():
-        pass
-    assert np.array_equal(whole, weights(resumed))
+    whole = drrn.trainer(str(fork), **settings)
+    list(whole.train())
+    interrupted = drrn.trainer(str(fork), **settings)
+    next(iter(interrupted.train()))
+    interrupted.save(tmp_path / "run")
+    resumed = drrn.resume(tmp_path / "run", str(fork))
+    list(resumed.train())
+    assert same_weights(whole, resumed)
 
 
-def learned(fork, **settings):
-    trainer = drrn.trainer(str(fork), **settings)
-    for _ in trainer.train():
-        pass
-    return weights(trainer)
-
-
-def weights(trainer):
-    return np.concatenate([tensor.numpy().ravel() for tensor in trainer.model.weights.values()])
-
-
-def test_a_link_that_reloads_the_page_leads_back_to_the_opening(tmp_path):
+def test_a_link_that_reloads_the_page_leads_to_the_opening(tmp_path):
     again = '<p><button onclick="location.reload()">Once round</button></p>'
     page = tiny_story(
         {
@@ -146,8 +138,8 @@ def test_a_link_that_reloads_the_page_leads_back_to_the_opening(tmp_path):
         }
     )
     (tmp_path / "tale.html").write_text(page, encoding="utf-8")
-    game = drrn.make(tmp_path / "tale.html")
-    assert walked(game, "On", "Once round", "On", "End").text == "Out."
+    game = open_hosted(tmp_path / "tale.html")
+    assert play(game, "On", "Once round", "On", "End").text == "Out."
     assert len(drrn.compile_game(game, cache=False).texts) == 3
     game.close()
 
@@ -166,7 +158,7 @@ def test_a_story_in_a_format_of_twine_2_is_played_by_its_engine(tmp_path):
         drrn.make(tmp_path / "odd.html", engine="chromium")
 
 
-def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
+def test_the_error_without_mini_racer_names_the_installation(tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.stories.open_story.has_mini_racer", lambda: False)
     (tmp_path / "harlowe.html").write_text(
         tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
@@ -179,7 +171,7 @@ def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
             drrn.make(tmp_path / name)
 
 
-def test_a_where_may_only_compare_variables(fork):
+def test_a_where_may_only_use_variables(fork):
     fork.write_text(RULES.replace("$gold gte 5", "visited('Hill') gte 1"), encoding="utf-8")
     with pytest.raises(InputError, match="variables only; leave out visited"):
         drrn.make(fork)
@@ -189,23 +181,11 @@ def test_a_where_may_only_compare_variables(fork):
 def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["inspect", str(fork), "--json"])
-    found = json.loads(capsys.readouterr().out)
-    assert found["top_reward"] == 10.0 and found["statistics"]["pages"] == 5
+    findings = json.loads(capsys.readouterr().out)
+    assert findings["top_reward"] == 10.0 and findings["statistics"]["pages"] == 5
     run = str(tmp_path / "run")
-    main(
-        [
-            "train",
-            str(fork),
-            "--rounds",
-            "1",
-            "--episodes-per-round",
-            "20",
-            "--replicas",
-            "2",
-            "--out",
-            run,
-        ]
-    )
+    small = "--rounds 1 --episodes-per-round 20 --replicas 2".split()
+    main(["train", str(fork), *small, "--out", run])
     main(["evaluate", run, "--episodes", "20"])
     assert "final reward" in capsys.readouterr().out
     (tmp_path / "fork.toml").unlink()

@@ -1,4 +1,4 @@
-"""Many hosted games in one process: no leak, no hang, and a bad one leaves the others alone."""
+"""Many hosted games in one process: no leak, no hang, and a bad one does not affect others."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ pytest.importorskip("py_mini_racer")
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.stories.authored import AuthoredGame
 from drrn.stories.hosted import session, stage
 from drrn.stories.hosted.browser import OPEN_ISOLATES
 from drrn.stories.hosted.session import HostedPage
 from drrn.stories.twine.script import Link
+from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -28,46 +30,44 @@ LOOPS = tiny_story(WALK, script="for (;;);")
 
 
 @pytest.fixture
-def opened(tmp_path, monkeypatch):
-    """Opens a page as a game, and closes it in the end."""
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+def open_page(tmp_path, home):
+    """Function that opens a page as a game; the games are closed after the test."""
     games = []
 
-    def open_page(page, name):
+    def open_file(page, name):
         (tmp_path / name).write_text(page, encoding="utf-8")
-        games.append(drrn.make(tmp_path / name))
+        games.append(open_hosted(tmp_path / name))
         return games[-1]
 
-    yield open_page
+    yield open_file
     for game in games:
         game.close()
 
 
-def told_by(program, tmp_path):
-    """What a program prints, run by an interpreter of its own in a folder with a tale; it must end well."""
+def output_of(program, tmp_path):
+    """Run a program in a new process and a folder with two stories; return the printed words."""
     (tmp_path / "tale.html").write_text(tiny_story(WALK), encoding="utf-8")
     (tmp_path / "loop.html").write_text(LOOPS, encoding="utf-8")
-    where = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env=where,
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    assert result.returncode == 0, result.stderr
+    return result.stdout.split()
 
 
 MANY = """
 import drrn
 
 def resident():
-    with open("/proc/self/statm") as told:
-        return int(told.read().split()[1]) * 4096 // 2**20
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 // 2**20
 
-def several(count):
+def play_games(count):
     for seed in range(count):
         game = drrn.make("tale.html")
         game.reset(seed)
@@ -75,9 +75,9 @@ def several(count):
             game.step(0)
         game.close()
 
-several(5)
+play_games(5)
 before = resident()
-several(15)
+play_games(15)
 print(resident() - before)
 """
 
@@ -85,7 +85,7 @@ print(resident() - before)
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.slow
 def test_many_games_in_turn_release_their_memory(tmp_path):
-    assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
+    assert int(output_of(MANY, tmp_path)[0]) < 30  # MB; one game needs about that much
 
 
 EXIT = """
@@ -100,13 +100,13 @@ print("done")
 
 @pytest.mark.slow
 def test_the_interpreter_exits_with_open_games(tmp_path):
-    assert told_by(EXIT, tmp_path) == ["done"]
+    assert output_of(EXIT, tmp_path) == ["done"]
 
 
 INTERRUPT = """
 import os, signal, threading
 import drrn
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told its background jobs to ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it for its background jobs
 other = drrn.make("tale.html")
 other.reset(0)
 game = drrn.make("loop.html")
@@ -122,7 +122,7 @@ print(other.step(0).actions[0].replace(" ", "_"))
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.slow
 def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
-    assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
+    assert output_of(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
 
 def test_a_game_that_was_never_closed_is_collected(tmp_path):
@@ -137,7 +137,7 @@ def test_a_game_that_was_never_closed_is_collected(tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["native", "hosted"])
-def test_a_game_that_is_gone_leaves_its_story_behind_no_more(tmp_path, engine):
+def test_the_story_of_a_deleted_game_is_collected(tmp_path, engine):
     page = tiny_story(
         {
             "Hall": "A hall.<p>[[go on->Last]]</p>",
@@ -146,6 +146,7 @@ def test_a_game_that_is_gone_leaves_its_story_behind_no_more(tmp_path, engine):
     )
     (tmp_path / "gone.html").write_text(page, encoding="utf-8")
     game = drrn.make(tmp_path / "gone.html", engine=engine)
+    assert isinstance(game, AuthoredGame)
     game.reset(0)
     assert game.step(0).ended
     story = weakref.ref(game.story)
@@ -158,9 +159,9 @@ NEXT = "{{ s.n = (s.n || 0) + 1 }}"
 COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
 
 
-def test_pages_that_are_not_cached_are_released(monkeypatch, opened):
+def test_pages_that_are_not_cached_are_released(monkeypatch, open_page):
     monkeypatch.setattr(stage, "MAX_SAVED", 3000)
-    game = opened(tiny_story(COUNTS), "counts.html")
+    game = open_page(tiny_story(COUNTS), "counts.html")
     game.reset(0)
     game.step(0)
     game.step(0)
@@ -173,7 +174,7 @@ def test_pages_that_are_not_cached_are_released(monkeypatch, opened):
 
 
 class CountingSession:
-    """An engine without saves, which shows how many pages it has shown."""
+    """An engine without saves, which shows the number of its pages so far."""
 
     missing = ()
 
@@ -192,8 +193,8 @@ class CountingSession:
         pass
 
 
-def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(opened):
-    game = opened(tiny_story(WALK), "way.html")
+def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(open_page):
+    game = open_page(tiny_story(WALK), "way.html")
     game.stage.open_session = CountingSession
     game.reset(0)
     for _ in range(1000):
@@ -203,32 +204,33 @@ def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(opened):
 
 
 @pytest.mark.slow
-def test_a_refused_story_holds_no_engine_and_others_continue(monkeypatch, opened):
+def test_a_rejected_story_releases_its_engine_and_others_continue(monkeypatch, open_page):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
-    good, before = opened(tiny_story(WALK), "good.html"), len(OPEN_ISOLATES)
+    before = len(OPEN_ISOLATES)
+    good = open_page(tiny_story(WALK), "good.html")
     good.reset(0)
     for _ in range(3):
         with pytest.raises(InputError, match="it loops"):
-            opened(LOOPS, "bad.html").reset(0)
+            open_page(LOOPS, "bad.html").reset(0)
     assert len(OPEN_ISOLATES) == before + 1
     assert good.step(0).text == "A cave."
 
 
-def test_games_are_played_in_two_threads(opened):
-    games = [opened(tiny_story(WALK), f"{name}.html") for name in "ab"]
-    found = []
+def test_games_are_played_in_two_threads(open_page):
+    games = [open_page(tiny_story(WALK), f"{name}.html") for name in "ab"]
+    texts = []
 
     def play(game):
         for seed in range(3):
             game.reset(seed)
-            found.append(game.step(0).text)
+            texts.append(game.step(0).text)
 
     threads = [threading.Thread(target=play, args=(game,)) for game in games]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == ["A cave."] * 6
+    assert texts == ["A cave."] * 6
 
 
 @pytest.mark.slow
@@ -240,21 +242,10 @@ def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
         "End": "Out.",
     }
     (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
-    small = [
-        "--rounds",
-        "1",
-        "--episodes-per-round",
-        "6",
-        "--replicas",
-        "2",
-        "--hidden",
-        "4",
-        "--no-compile",
-        "--evaluation-episodes",
-        "5",
-        "--updates",
-        "5",
-    ]
+    small = "--rounds 1 --episodes-per-round 6 --replicas 2 --hidden 4 --no-compile".split()
+    small += "--evaluation-episodes 5 --updates 5".split()
     command = ["train", str(tmp_path / "tale.html"), *small]
     assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
     assert main([*command, "--out", str(tmp_path / "one")]) == 0
+    rows = [(tmp_path / run / "evaluations.csv").read_text() for run in ("one", "two")]
+    assert rows[0] == rows[1]

@@ -1,4 +1,4 @@
-"""A hosted story has no way out of its isolate, and cannot hang, crash or fill the process."""
+"""A hosted story cannot leave its isolate, nor hang, crash or fill the process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
+from drrn.errors import InputError
 from drrn.stories.hosted.browser import (
     Isolate,
     IsolateError,
@@ -19,14 +20,14 @@ from drrn.stories.hosted.browser import (
 )
 
 
-def opened(page, **limits):
+def open_isolate(page, **limits):
     isolate = Isolate(**limits)
     add_browser(isolate)
     load(isolate, page, seconds=2)
     return isolate
 
 
-def test_an_endless_loop_is_stopped_and_the_isolate_lives_on():
+def test_an_endless_loop_is_stopped_and_the_isolate_remains_usable():
     with Isolate() as isolate:
         with pytest.raises(TimedOutError, match=r"0\.2 seconds"):
             isolate.evaluate("for (;;);", seconds=0.2)
@@ -40,7 +41,7 @@ def test_a_page_that_loops_while_it_loads_is_stopped():
             load(isolate, "<script>while (true) document.title = 'x'</script>", seconds=0.3)
 
 
-def test_a_page_that_allocates_without_end_is_stopped():
+def test_a_page_that_allocates_endlessly_is_stopped():
     with Isolate(megabytes=64) as isolate:
         with pytest.raises(OutOfMemoryError, match="more memory"):
             isolate.evaluate("const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))")
@@ -48,7 +49,7 @@ def test_a_page_that_allocates_without_end_is_stopped():
             isolate.evaluate("1")
 
 
-def test_a_string_that_doubles_without_end_is_an_error_of_the_story():
+def test_a_string_that_doubles_endlessly_is_a_script_error():
     with Isolate(megabytes=64) as isolate, pytest.raises(IsolateError):
         isolate.evaluate("let text = 'x'; for (;;) text += text", seconds=5)
 
@@ -62,36 +63,36 @@ def test_a_string_that_doubles_without_end_is_an_error_of_the_story():
         "Float64Array.from(kept[0])",
     ],
 )
-def test_binary_buffers_without_end_are_an_error_of_the_story(make):
-    with opened("<body>") as isolate, pytest.raises(IsolateError, match="allocation failed"):
+def test_endless_binary_buffers_are_a_script_error(make):
+    with open_isolate("<body>") as isolate, pytest.raises(IsolateError, match="allocation failed"):
         isolate.evaluate(
             f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})", seconds=10
         )
 
 
-def test_promises_without_end_are_stopped():
+def test_endless_promises_are_stopped():
     with Isolate() as isolate:
         isolate.evaluate("void (async () => { for (;;) await 0 })()", seconds=0.3)
         with pytest.raises(TimedOutError):
             isolate.evaluate("1", seconds=0.3)
 
 
-def test_endless_recursion_is_an_error_of_the_story():
+def test_endless_recursion_is_a_script_error():
     with Isolate() as isolate, pytest.raises(IsolateError, match="Maximum call stack"):
         isolate.evaluate("(function deeper() { deeper() })()")
 
 
 def test_an_error_at_start_is_reported_and_the_rest_of_the_page_runs():
-    page = """<script>addEventListener('error', (event) => { globalThis.told = event.message })</script>
+    page = """<script>addEventListener('error', (event) => { globalThis.outcomes = event.message })</script>
         <script>nothing.here()</script><p id=p>"""
-    with opened(page) as isolate:
-        assert "nothing is not defined" in isolate.evaluate("told")
+    with open_isolate(page) as isolate:
+        assert "nothing is not defined" in isolate.evaluate("outcomes")
         assert isolate.evaluate("document.getElementById('p') !== null") is True
 
 
 HOSTILE = """
-const found = [];
-const attempt = (name, act) => { try { if (act() !== undefined) found.push(name); } catch {} };
+const successes = [];
+const attempt = (name, act) => { try { if (act() !== undefined) successes.push(name); } catch {} };
 attempt("require", () => require("fs"));
 attempt("process", () => process.env);
 attempt("import", () => Function("return import.meta")());
@@ -105,12 +106,12 @@ attempt("worker", () => new Worker("x.js"));
 attempt("wasm", () => WebAssembly.Module);
 attempt("shared memory", () => new SharedArrayBuffer(8));
 attempt("host", () => Function("return this")().constructor.constructor("return process")());
-let told = [];
-fetch("file:///etc/passwd").then(() => told.push("fetched"), () => told.push("fetch refused"));
-import("/etc/passwd").then(() => told.push("imported"), () => told.push("import refused"));
+let outcomes = [];
+fetch("file:///etc/passwd").then(() => outcomes.push("fetched"), () => outcomes.push("fetch refused"));
+import("/etc/passwd").then(() => outcomes.push("imported"), () => outcomes.push("import refused"));
 const request = new XMLHttpRequest();
-request.onload = () => told.push("requested");
-request.onerror = () => told.push("request refused");
+request.onload = () => outcomes.push("requested");
+request.onerror = () => outcomes.push("request refused");
 request.open("GET", "file:///etc/passwd");
 request.send();
 const frame = document.createElement("iframe");
@@ -120,21 +121,18 @@ attempt("frame", () => frame.contentWindow ?? undefined);
 """
 
 
-def test_a_hostile_page_finds_no_file_no_socket_and_no_environment():
-    with opened(f"<script>{HOSTILE}</script>") as isolate:
+def test_a_hostile_page_has_no_access_to_files_sockets_and_the_environment():
+    with open_isolate(f"<script>{HOSTILE}</script>") as isolate:
         isolate.evaluate("void __drrn.begin({}, 1), void __drrn.open()")
-        assert isolate.evaluate("found.join()") == ""
-        assert sorted(isolate.evaluate("told.join()").split(",")) == [
-            "fetch refused",
-            "import refused",
-            "request refused",
-        ]
+        assert isolate.evaluate("successes.join()") == ""
+        outcomes = sorted(isolate.evaluate("outcomes.join()").split(","))
+        assert outcomes == ["fetch refused", "import refused", "request refused"]
 
 
 def test_dialogs_leaving_and_reloading_do_not_stop_a_page():
     page = """<script>alert("a"); globalThis.yes = confirm("b"); prompt("c"); open("https://x.y"); location.href = "https://x.y";
         location.reload(); print(); window.close(); globalThis.done = true</script>"""
-    with opened(page) as isolate:
+    with open_isolate(page) as isolate:
         assert isolate.evaluate("yes && done") is True
         assert isolate.evaluate("location.hostname") == "story.invalid"
 
@@ -152,12 +150,12 @@ def test_dialogs_leaving_and_reloading_do_not_stop_a_page():
         "<table><td><table><a><p><a>" * 50,
     ],
 )
-def test_a_page_that_is_cut_or_broken_still_loads(page):
-    with opened(page) as isolate:
+def test_a_truncated_or_broken_page_loads(page):
+    with open_isolate(page) as isolate:
         assert isolate.evaluate("document.body !== null") is True
 
 
-def test_an_isolate_can_be_closed_twice_and_is_of_no_use_then():
+def test_an_isolate_can_be_closed_twice_and_is_unusable_then():
     isolate = Isolate()
     isolate.close()
     isolate.close()
@@ -165,9 +163,7 @@ def test_an_isolate_can_be_closed_twice_and_is_of_no_use_then():
         isolate.evaluate("1")
 
 
-def test_without_mini_racer_one_sentence_names_the_cure(monkeypatch):
-    from drrn.errors import InputError
-
+def test_the_error_without_mini_racer_names_the_installation(monkeypatch):
     monkeypatch.setitem(sys.modules, "py_mini_racer", None)
     with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
         Isolate()
@@ -180,23 +176,24 @@ from drrn.stories.hosted.browser import Isolate
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
-def several(count):
+def use_isolates(count):
     for _ in range(count):
         with Isolate() as isolate:
             isolate.evaluate("globalThis.kept = new Array(60000).fill({}); 1")
 
-several(30)
+use_isolates(30)
 before = peak()
-several(300)
+use_isolates(300)
 assert peak() - before < 100, (before, peak())
 assert threading.active_count() < 10
-Isolate().evaluate("1")  # left open, to be closed by the interpreter's end
-left = Isolate()
+Isolate().evaluate("1")  # the interpreter closes it at its end
+open_isolate = Isolate()
 print("done")
 """
 
 
 @pytest.mark.slow
-def test_hundreds_of_isolates_in_turn_are_freed_and_the_interpreter_exits():
-    done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=300)
-    assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr
+def test_hundreds_of_isolates_are_released_and_the_interpreter_exits():
+    command = [sys.executable, "-c", MANY]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (result.returncode, result.stdout.strip()) == (0, "done"), result.stderr

@@ -1,4 +1,4 @@
-"""Hosted stories: states are told apart by what can matter, odds are exact, what cannot be listed says so."""
+"""States of hosted stories: what distinguishes them, exact odds, and errors of unlisted draws."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity, Past, counters
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import LostError, UnlistedError
@@ -24,6 +25,8 @@ from drrn.stories.playtest.findings import share_of
 from drrn.stories.playtest.play import Games, play_random_games
 from drrn.stories.twine.story import Passage, Story
 from tests.game_checks import check_outcomes
+from tests.stories import open_hosted
+from tests.story_formats import SHARED_FORMATS
 from tests.tiny_engine import tiny_story
 from tests.trainings import SMALL, same_weights
 
@@ -31,11 +34,11 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
 )
 
-FORMATS = Path(__file__).parents[2] / "shared" / "formats"
 needs_formats = pytest.mark.skipif(
-    not FORMATS.is_dir(), reason="the story formats are not there (../shared/formats)"
+    not SHARED_FORMATS.is_dir(), reason="the story formats are missing (../shared/formats)"
 )
-DICE = {  # one throw of a die: 1 wins, 2 and 3 throw again, the rest loses
+# One throw of a die: 1 wins, 2 and 3 throw again, the rest loses.
+DICE = {
     "harlowe": (
         "3.3.9",
         "(set: $die to (random: 1, 6))",
@@ -50,41 +53,41 @@ DICE = {  # one throw of a die: 1 wins, 2 and 3 throw again, the rest loses
 
 
 @pytest.fixture
-def opened(tmp_path):
-    games = []
+def open_story(tmp_path):
+    """Function that opens a story of the tiny engine; the games are closed after the test."""
+    games: list[HostedGame] = []
 
-    def open_tiny(passages, **parts):
+    def open_passages(passages, **parts):
         path = tmp_path / f"story{len(games)}.html"
         path.write_text(tiny_story(passages, **parts), encoding="utf-8")
-        games.append(drrn.make(path, engine="hosted"))
+        games.append(open_hosted(path, engine="hosted"))
         return games[-1]
 
-    yield open_tiny
+    yield open_passages
     for game in games:
         game.close()
 
 
 def odds(game):
-    """The exact odds of each ending in random play."""
+    """Return the exact odds of each ending in random play."""
     compiled = drrn.compile_game(game, cache=False)
-    return dict(
-        zip(
-            (ending.passage for ending in compiled.endings),
-            random_play(compiled).endings,
-            strict=True,
-        )
-    )
+    names = [ending.passage for ending in compiled.endings]
+    return dict(zip(names, random_play(compiled).endings, strict=True))
+
+
+def last_texts(compiled):
+    """Return the sorted texts of the endings."""
+    return sorted(compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended))
 
 
 def story(passages, form="sugarcube"):
-    return Story(
-        "test", {name: Passage(name, text) for name, text in passages.items()}, format=form
-    )
+    pages = {name: Passage(name, text) for name, text in passages.items()}
+    return Story("test", pages, format=form)
 
 
 @pytest.mark.slow
-def test_a_random_whole_number_has_exact_odds(opened):
-    game = opened(
+def test_a_random_whole_number_has_exact_odds(open_story):
+    game = open_story(
         {
             "Start": "[[throw->Throw]]",
             "Throw": "{{(s.die = 1 + Math.floor(Math.random() * 6), '')}}"
@@ -94,14 +97,12 @@ def test_a_random_whole_number_has_exact_odds(opened):
             "Lose": "Lost.",
         }
     )
-    assert odds(game) == {
-        "Win": pytest.approx(1 / 4),
-        "Lose": pytest.approx(3 / 4),
-    }  # p = 1/6 + p/3
+    # p = 1/6 + p/3
+    assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}
 
 
-def test_a_random_draw_on_the_first_page_has_exact_odds(opened):
-    game = opened(
+def test_a_random_draw_on_the_first_page_has_exact_odds(open_story):
+    game = open_story(
         {
             "Start": "{{Math.floor(Math.random() * 4) ? '[[go->B]]' : '[[go->A]]'}}",
             "A": "A.",
@@ -111,8 +112,8 @@ def test_a_random_draw_on_the_first_page_has_exact_odds(opened):
     assert odds(game) == {"A": pytest.approx(1 / 4), "B": pytest.approx(3 / 4)}
 
 
-def test_a_number_drawn_otherwise_is_refused_with_its_passage(opened):
-    game = opened(
+def test_the_error_for_a_draw_with_unknown_odds_names_its_passage(open_story):
+    game = open_story(
         {
             "Start": "[[go->Dice]]",
             "Dice": "{{Math.random() < 0.3 ? 'low' : 'high'}} [[on->End]]",
@@ -123,8 +124,8 @@ def test_a_number_drawn_otherwise_is_refused_with_its_passage(opened):
         drrn.compile_game(game, cache=False)
 
 
-def test_a_story_with_an_undo_is_not_enumerated(opened):
-    game = opened(
+def test_a_story_with_an_undo_is_not_enumerated(open_story):
+    game = open_story(
         {"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."}
     )
     with pytest.raises(InputError, match="undo"):
@@ -132,20 +133,20 @@ def test_a_story_with_an_undo_is_not_enumerated(opened):
 
 
 @pytest.mark.slow
-def test_a_second_search_finds_the_same_states(opened):
+def test_a_second_search_reaches_the_same_states(open_story):
     passages = {
         "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 2), '')}}{{s.gold}} "
         "{{s.gold < 3 ? '[[more->Start2]]' : ''}} [[stop->End]]",
         "Start2": "Once more. [[on->Start]]",
         "End": "{{s.gold}} in all.",
     }
-    first, second = (drrn.compile_game(opened(passages), cache=False) for _ in range(2))
+    first, second = (drrn.compile_game(open_story(passages), cache=False) for _ in range(2))
     for part in ("page", "row", "successor", "probability"):
         assert np.array_equal(getattr(first, part), getattr(second, part)), part
 
 
-def test_what_a_script_keeps_in_a_global_tells_states_apart(opened):
-    game = opened(
+def test_global_variables_of_scripts_distinguish_states(open_story):
+    game = open_story(
         {
             "A": "A hall. [[on->B]] [[leave->End]]",
             "B": "{{(window.times = Math.min(2, window.times + 1), '')}}A room. [[back->A]]",
@@ -153,14 +154,11 @@ def test_what_a_script_keeps_in_a_global_tells_states_apart(opened):
         },
         script="window.times = 0;",
     )
-    compiled = drrn.compile_game(game, cache=False)
-    assert sorted(
-        compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended)
-    ) == ["early", "late"]
+    assert last_texts(drrn.compile_game(game, cache=False)) == ["early", "late"]
 
 
-def test_a_link_that_reloads_the_page_leads_back_to_the_opening(opened):
-    game = opened(
+def test_a_link_that_reloads_the_page_leads_to_the_opening_state(open_story):
+    game = open_story(
         {
             "Start": "{{(s.n = (s.n || 0) + 1, '')}}{{s.n}} [[on->Next]]",
             "Next": '<button onclick="location.reload()">again</button> [[end->End]]',
@@ -171,8 +169,8 @@ def test_a_link_that_reloads_the_page_leads_back_to_the_opening(opened):
 
 
 @pytest.mark.slow
-def test_sampled_odds_come_with_their_standard_error(opened):
-    game = opened(
+def test_sampled_odds_are_near_the_exact_ones(open_story):
+    game = open_story(
         {
             "Start": "[[go->Dice]]",
             "Dice": "{{Math.random() < 0.25 ? '[[on->A]]' : '[[on->B]]'}}",
@@ -182,29 +180,29 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     )
     evidence = Evidence()
     play_random_games(Games(game, evidence), 40, 600.0)
-    shares = {
-        key.passage: share_of(len(games), 40) for key, games in evidence.random.endings.items()
-    }
-    assert evidence.random.games == 40 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
-    assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
+    assert evidence.random.games == 40
+    counts = {key.passage: len(games) for key, games in evidence.random.endings.items()}
+    assert counts["A"] + counts["B"] == 40
+    share = share_of(counts["A"], 40)
+    assert share is not None
+    assert abs(share.mean - 0.25) < 5 * 0.0685
 
 
 @pytest.mark.slow
 def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
-    opened, tmp_path, capsys, monkeypatch
+    open_story, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(
         "drrn.stories.playtest.playtest.play_random_games",
         partial(play_random_games, count=5, seconds=600.0),
     )
-    opened(
+    open_story(
         {"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."}
     )
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
-    told = capsys.readouterr().out
-    assert (
-        "uses Math.random()" in told and "Random play (5 games" in told and "100 % ± 15.6 %" in told
-    )
+    output = capsys.readouterr().out
+    for part in ("uses Math.random()", "Random play (5 games", "100 % ± 15.6 %"):
+        assert part in output
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
     assert json.loads(capsys.readouterr().out)["random"]["games"] == 5
 
@@ -212,33 +210,23 @@ def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
 @needs_formats
 @pytest.mark.parametrize("kind", DICE)
 @pytest.mark.slow
-def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    main(["formats", "add", str(FORMATS / kind)])
+def test_random_functions_of_a_format_have_exact_odds(kind, tmp_path, home):
     version, throw, links = DICE[kind]
-    data = json.dumps(
-        {"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version}
-    )
-    path = tmp_path / "dice.twee"
-    path.write_text(
-        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nOK\n\n:: Lose\nNo.\n",
-        encoding="utf-8",
-    )
-    game = drrn.make(path, engine="hosted")
+    passages = {"Start": "[[Go->Throw]]", "Throw": f"{throw}{links}", "Win": "OK", "Lose": "No."}
+    game = open_twee(passages, kind, version, tmp_path)
     assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}
     game.close()
 
 
-def published(passages, kind, version, folder):
-    """A Twee file of a format, played by that format's own engine."""
-    data = json.dumps(
-        {"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version}
-    )
-    told = "".join(f"\n\n:: {name}\n{text}" for name, text in passages.items())
-    path = folder / "told.twee"
-    path.write_text(f":: StoryData\n{data}{told}\n", encoding="utf-8")
-    main(["formats", "add", str(FORMATS / kind)])
-    return drrn.make(path, engine="hosted")
+def open_twee(passages, kind, version, folder):
+    """Write a Twee file, install its format, and open it with the engine of the format."""
+    data = {"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52"}
+    data |= {"format": kind, "format-version": version}
+    source = "".join(f"\n\n:: {name}\n{text}" for name, text in passages.items())
+    path = folder / "tale.twee"
+    path.write_text(f":: StoryData\n{json.dumps(data)}{source}\n", encoding="utf-8")
+    main(["formats", "add", str(SHARED_FORMATS / kind)])
+    return open_hosted(path, engine="hosted")
 
 
 def sugarcube_takes(first, much, little, last):
@@ -262,7 +250,8 @@ def harlowe_takes(first, last):
 
 
 SET = ("<<set $gold to 7>>", "<<set $gold to 2>>")
-KEPT = {  # gold that is told two pages later, by something other than its name there
+# Stories that show the gold two pages later without its name.
+STORED = {
     "text": sugarcube_takes(
         '<<set $gold to 0>><<set $desc to "$gold coins.">>', *SET, "<<print $desc>>"
     ),
@@ -273,7 +262,7 @@ KEPT = {  # gold that is told two pages later, by something other than its name 
         '<<set $all to []>><<run $all.push("$gold coins.")>>', *SET, "<<= $all[0]>>"
     ),
     "function": sugarcube_takes(
-        '<<set setup.told to () => $gold + " coins.">>', *SET, "<<= setup.told()>>"
+        '<<set setup.text to () => $gold + " coins.">>', *SET, "<<= setup.text()>>"
     ),
     "memory": sugarcube_takes(
         "",
@@ -296,26 +285,20 @@ KEPT = {  # gold that is told two pages later, by something other than its name 
 
 
 @needs_formats
-@pytest.mark.parametrize("how", KEPT)
-def test_stored_texts_and_code_distinguish_states(how, tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    kind, version = ("sugarcube", "2.36.1") if "<<" in KEPT[how]["Start"] else ("harlowe", "3.3.9")
-    game = published(KEPT[how], kind, version, tmp_path)
+@pytest.mark.parametrize("passages", STORED.values(), ids=STORED)
+def test_stored_texts_and_code_distinguish_states(passages, tmp_path, home):
+    is_sugarcube = "<<" in passages["Start"]
+    kind, version = ("sugarcube", "2.36.1") if is_sugarcube else ("harlowe", "3.3.9")
+    game = open_twee(passages, kind, version, tmp_path)
     compiled = drrn.compile_game(game, cache=False)
-    endings = sorted(
-        compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended)
-    )
-    assert endings == ["2 coins.", "7 coins."] and len(compiled) == 5
+    assert last_texts(compiled) == ["2 coins.", "7 coins."] and len(compiled) == 5
     game.close()
 
 
 @needs_formats
 @pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
 @pytest.mark.slow
-def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(
-    condition, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+def test_a_story_with_elliptic_comparisons_has_exact_odds(condition, tmp_path, home):
     halls = {
         f"Hall {n}": f"(set: $x to it + 1)A hall. {f'[[On->Hall {n + 1}]]' if n < 7 else ''} [[Out->Gate]]"
         for n in range(1, 8)
@@ -328,17 +311,14 @@ def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(
         "Good": "In good time.",
         "Bad": "At the wrong time.",
     }
-    game = published(passages, "harlowe", "3.3.9", tmp_path)
-    assert odds(game) == {
-        "Good": pytest.approx(7 / 32),
-        "Bad": pytest.approx(25 / 32),
-    }  # 1/8 + 1/16 + 1/32
+    game = open_twee(passages, "harlowe", "3.3.9", tmp_path)
+    # 1/8 + 1/16 + 1/32
+    assert odds(game) == {"Good": pytest.approx(7 / 32), "Bad": pytest.approx(25 / 32)}
     game.close()
 
 
 @needs_formats
-def test_storage_that_grows_with_every_page_is_brought_back_as_it_was(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+def test_the_storage_of_a_state_is_restored(tmp_path, home):
     passages = {
         "Start": "[[A]] [[B]]",
         "A": '<<run memorize("n", recall("n", 0) + 1)>>Here. [[A2]] [[Gate]]',
@@ -347,50 +327,38 @@ def test_storage_that_grows_with_every_page_is_brought_back_as_it_was(tmp_path, 
         "Gate": "A gate. [[End]]",
         "End": '<<= recall("n", 0)>>',
     }
-    game = published(passages, "sugarcube", "2.36.1", tmp_path)
-    compiled = drrn.compile_game(game, cache=False)
-    assert sorted(compiled.texts[compiled.text[s]] for s in np.flatnonzero(compiled.ended)) == [
-        "0",
-        "1",
-        "2",
-    ]
+    game = open_twee(passages, "sugarcube", "2.36.1", tmp_path)
+    assert last_texts(drrn.compile_game(game, cache=False)) == ["0", "1", "2"]
     game.close()
 
 
 @needs_formats
 @pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
 @pytest.mark.slow
-def test_every_step_of_our_examples_is_a_listed_outcome(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    main(["formats", "add", str(FORMATS)])
-    game = drrn.make(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
+def test_every_step_of_our_examples_is_a_listed_outcome(name, home):
+    main(["formats", "add", str(SHARED_FORMATS)])
+    game = open_hosted(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
     check_outcomes(game, episodes=2, max_steps=12)
     game.close()
 
 
-def test_a_variable_identity_until_its_last_reader():
-    ahead = Lookahead(
-        story(
-            {
-                "A": "<<set $x to 1>>[[B]]",
-                "B": "<<if $x is 1>>yes<</if>>[[C]]",
-                "C": "[[D]]",
-                "D": "End.",
-            }
-        ),
-        True,
-    )
+def test_a_variable_matters_until_its_last_reader():
+    passages = {
+        "A": "<<set $x to 1>>[[B]]",
+        "B": "<<if $x is 1>>yes<</if>>[[C]]",
+        "C": "[[D]]",
+        "D": "End.",
+    }
+    ahead = Lookahead(story(passages), True)
     assert ahead.may_be_read("A", "x")
-    assert not ahead.may_be_read("B", "x") and not ahead.may_be_read(
-        "C", "x"
-    )  # B has read it, and is done
+    assert not ahead.may_be_read("B", "x") and not ahead.may_be_read("C", "x")
 
 
-def test_a_variable_that_only_sets_itself_never_identity():
+def test_a_variable_that_only_sets_itself_never_matters():
     ahead = Lookahead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
     assert not ahead.may_be_read("A", "n")
     ahead.always_read = {"n"}
-    assert ahead.may_be_read("A", "n")  # unless a rule asks for it
+    assert ahead.may_be_read("A", "n")  # a rule reads it
 
 
 def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
@@ -402,49 +370,44 @@ def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
     assert in_a_hook.may_be_read("A", "x")
 
 
-def test_a_variable_in_what_a_widget_keeps_identity_everywhere():
+def test_a_variable_in_a_text_that_a_widget_stores_matters_everywhere():
     widgets = '<<widget "note">><<set $log to _args[0]>><</widget>><<widget "keep" container>><<set $log to _contents>>'
     for call in ('<<note "You have $gold.">>', "<<keep>>You have $gold.<</keep>>"):
-        told = story(
-            {"W": widgets, "A": f"{call}<<set $x to 1>>$x[[B]]", "B": "[[C]]", "C": "$log"}
-        )
-        ahead = Lookahead(told, True)
+        first = f"{call}<<set $x to 1>>$x[[B]]"
+        ahead = Lookahead(story({"W": widgets, "A": first, "B": "[[C]]", "C": "$log"}), True)
         assert ahead.may_be_read("B", "gold") and not ahead.may_be_read("B", "x")
 
 
-def test_settings_are_read_with_quotes_and_brackets_in_them():
-    found = variable_uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
-    assert found.settings == (("a", frozenset({"b"})), ("c", frozenset({"d"}))) and not found.read
+def test_assignments_may_contain_quotes_and_brackets():
+    uses = variable_uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
+    assert uses.settings == (("a", frozenset({"b"})), ("c", frozenset({"d"}))) and not uses.read
 
 
-def test_a_counter_counts_as_far_as_it_is_compared():
+def test_a_counter_matters_up_to_its_largest_comparison():
     assert counters(["<<set $c to 0>>", "<<set $c += 1>><<if $c gte 5>>late<</if>>"]) == {"c": 6.0}
     assert counters(["<<set $c += 1>><<if $c gte 5>>$c<</if>>"]) == {}  # it is shown
     assert counters(["<<set $c -= 1>><<if $c gte 5>>late<</if>>"]) == {}  # it falls
     assert counters(["(set: $c to it + 1)(if: $c > 2 and $d < 4)[late]"]) == {"c": 3.0, "d": 5.0}
-    assert (
-        counters(["(set: $c to it + 1)(if: $c > 2 and it < 6)[late]"]) == {}
-    )  # compared without its name
+    # A comparison without the name.
+    assert counters(["(set: $c to it + 1)(if: $c > 2 and it < 6)[late]"]) == {}
     assert counters(["(set: $c to it + 1)(if: 10 - $c > 2)[early]"]) == {}  # part of a sum
 
 
-def test_only_the_visits_that_are_asked_for_are_counted():
-    told = story({"A": '<<if visited("B") gte 2>>x<</if>>[[B]][[C]]', "B": "[[A]]", "C": "[[A]]"})
-    past = Past(told, Lookahead(told, True))
+def test_only_visits_that_a_passage_reads_are_counted():
+    tale = story({"A": '<<if visited("B") gte 2>>x<</if>>[[B]][[C]]', "B": "[[A]]", "C": "[[A]]"})
+    past = Past(tale, Lookahead(tale, True))
     assert past.of("A", ("A", "B", "A")) == past.of("A", ("A", "B", "A", "C", "A"))
     assert past.of("A", ("A", "B", "A")) != past.of("A", ("A", "B", "A", "B", "A"))
 
 
-def test_an_unknown_formats_variables_all_matter():
+def test_all_variables_of_an_unknown_format_matter():
     identity = Identity(story({"A": "[[B]]", "B": "."}, "snowman"))
     assert not identity.reads_names and identity.ahead.may_be_read("B", "anything")
 
 
 @pytest.mark.slow
-def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(
-    opened, tmp_path
-):
-    opened(
+def test_worker_processes_give_the_same_weights_on_an_uncompiled_story(open_story, tmp_path):
+    open_story(
         {
             "Start": "{{Math.random() < 0.5 ? 'Heads' : 'Tails'}}.<p>[[Left->A]]</p><p>[[Right->B]]</p>",
             "A": "{{Math.random() < 0.5 ? 'Rain' : 'Sun'}}.<p>[[On->B]]</p><p>[[Turn back->Start]]</p>",
@@ -459,16 +422,16 @@ def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbe
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
-def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
+def test_the_variables_of_a_sound_library_do_not_distinguish_states(open_story):
     passages = {
         "A": "A hall. [[on->B]] [[leave->End]]",
         "B": "{{(window.Chapel.playing += 1, '')}}A room. [[back->A]]",
         "End": ".",
     }
     script = "window.Chapel = { options: { storagekey: '%%{}-1' }, playing: 0 };"
-    game = opened(passages, script=script.replace("{}", "hal"))
+    game = open_story(passages, script=script.replace("{}", "hal"))
     assert len(drrn.compile_game(game, cache=False)) == 3
-    other = opened(passages, script=script.replace("{}", "else"))
+    other = open_story(passages, script=script.replace("{}", "else"))
     other.search_seconds = 0.3
     with pytest.raises(InputError, match="search longer with --seconds"):
         drrn.compile_game(other, cache=False)
@@ -476,18 +439,24 @@ def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
 
 @needs_formats
 @pytest.mark.slow
-def test_a_page_with_very_many_random_draws_is_restored_in_few_attempts(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    main(["formats", "add", str(FORMATS / "sugarcube")])
+def test_a_page_with_very_many_random_draws_is_restored_in_few_attempts(
+    tmp_path, home, monkeypatch
+):
     noise = "<<for _i = 0; _i lt 60; _i++>><<= random(0, 1)>><</for>><<run window.n = (window.n || 0) + 1>><<= window.n>>"
     pages = {"Start": "[[Go->Noise]]", "Noise": f"{noise} [[On->End]]", "End": "End."}
-    game, attempts, restore = published(pages, "sugarcube", "2.37.3", tmp_path), [], Session.restore
-    monkeypatch.setattr(
-        Session, "restore", lambda self, saved: attempts.append(saved) or restore(self, saved)
-    )
+    game = open_twee(pages, "sugarcube", "2.37.3", tmp_path)
+    attempts = 0
+    restore = Session.restore
+
+    def count_attempts(self, saved):
+        nonlocal attempts
+        attempts += 1
+        return restore(self, saved)
+
+    monkeypatch.setattr(Session, "restore", count_attempts)
     start = next(iter(game.opening()))[1]
-    for page in [game.after(start, 0, key) for key in range(7)]:  # more than there are engines
+    for page in [game.after(start, 0, key) for key in range(7)]:  # more pages than engines
         with suppress(LostError, UnlistedError):
             game.after(page, 0, 0)
     game.close()
-    assert attempts and len(attempts) <= 7 * 20
+    assert 0 < attempts <= 7 * 20

@@ -95,7 +95,7 @@ def test_states_with_the_same_future_are_merged(imitated_games):
 def test_links_inside_a_text_are_parts_of_it(crossing):
     game = open_story(crossing, shuffle=False)
     page = game.reset(0)
-    assert game.scene is not None and game.scene.hypertext
+    assert game.scene is not None and game.scene.face.hypertext
     assert page.actions == ("kiosk", "ferry")
     assert all(action in page.text for action in page.actions)
 

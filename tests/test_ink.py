@@ -1,4 +1,4 @@
-"""Compiled Ink as a game: seeded, under rules, and compiled where it draws no lots."""
+"""Compiled Ink as a game: seeds, rules, and compilation of stories without random draws."""
 
 import copy
 import json
@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import drrn
+from drrn.cli import main
 from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.contract import another, ending_of, fingerprint_of, title_of
@@ -15,15 +16,17 @@ from drrn.stories.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
 
-BUY, TOSS, WALK = "Buy the brass key.", "Toss a coin into the well.", "Walk on."
+BUY = "Buy the brass key."
+TOSS = "Toss a coin into the well."
+WALK = "Walk on."
 
 
 @pytest.fixture
 def ink(tmp_path):
-    """A game from compiled Ink (and, if given, a TOML), with the actions in the story's order unless asked."""
+    """Function that opens compiled Ink with an optional TOML, by default without shuffling."""
     pytest.importorskip("bink", reason="needs the extra ink")
 
-    def opened(table, toml=None, *, shuffle=False, **options):
+    def open_table(table, toml=None, *, shuffle=False, **options):
         path = tmp_path / "tale.json"
         path.write_text(json.dumps(table), encoding="utf-8-sig")  # as inklecate writes it
         if toml is None:
@@ -32,15 +35,15 @@ def ink(tmp_path):
         rules.write_text(f'story = "tale.json"\n{toml}', encoding="utf-8")
         return open_ink(path, read_rules(rules), rules, shuffle=shuffle, **options)
 
-    return opened
+    return open_table
 
 
-def play(game, *words, seed=0):
-    """The last page after some actions, by their words."""
-    shown = game.reset(seed)
-    for action in words:
-        shown = game.step(shown.actions.index(action))
-    return shown
+def play(game, *actions, seed=0):
+    """Play these actions; return the last page."""
+    page = game.reset(seed)
+    for action in actions:
+        page = game.step(page.actions.index(action))
+    return page
 
 
 def test_a_page_is_the_text_up_to_the_next_choice_without_markup(ink):
@@ -48,9 +51,8 @@ def test_a_page_is_the_text_up_to_the_next_choice_without_markup(ink):
     first = game.reset(0)
     assert first.text == "A stall of lost keys. You have 2 coins."
     assert first.actions == (BUY, TOSS, WALK) and first.reward == 0
-    assert (
-        play(game, TOSS).text == "It falls for a long time.\nA stall of lost keys. You have 1 coin."
-    )
+    text = "It falls for a long time.\nA stall of lost keys. You have 1 coin."
+    assert play(game, TOSS).text == text
     assert title_of(game) == "The Stall of Keys" and game.name == "tale"
 
 
@@ -60,37 +62,37 @@ def test_ink_games_keep_the_contract(ink, table, shuffle):
     game = ink(table, shuffle=shuffle)
     drrn.check_game(game, episodes=10)
     check_markup(game)
-    drrn.check_game(another(game), episodes=2)
+    twin = another(game)
+    assert twin is not None
+    drrn.check_game(twin, episodes=2)
 
 
-def test_a_story_ends_where_ink_has_no_choice_left_and_is_named_by_its_knot(ink):
+def test_a_story_ends_without_choices_and_its_ending_is_named_after_the_knot(ink):
     game = ink(STALL)
     last = play(game, BUY, WALK)
-    assert (
-        last.ended
-        and last.text == "The key opens the attic."
-        and ending_of(game, last) == "home.attic"
-    )
+    assert last.ended and last.text == "The key opens the attic."
+    assert ending_of(game, last) == "home.attic"
     with pytest.raises(RuntimeError, match="has ended"):
         game.step(0)
+    game.reset(0)
     with pytest.raises(IndexError, match="action 3 of 3"):
-        game.reset(0) and game.step(3)
+        game.step(3)
 
 
-def test_a_seed_makes_the_lots_and_other_seeds_make_others(ink):
+def test_the_seed_determines_the_random_draws(ink):
+    def texts(game):
+        first_pages = [game.reset(seed).text for seed in range(40)]
+        second_pages = [play(game, "Ring the bell.", seed=seed).text for seed in range(40)]
+        return first_pages, second_pages
+
     game = ink(TOWER)
-    episodes = [
-        tuple(play(game, *["Ring the bell."] * n, seed=s).text for n in range(2)) for s in range(40)
-    ]
-    again = [
-        tuple(play(another(game), *["Ring the bell."] * n, seed=s).text for n in range(2))
-        for s in range(40)
-    ]
-    assert episodes == again and len({first for first, _ in episodes}) == 2
-    assert {"The whole town looks up."} < {second for _, second in episodes}
+    first_pages, second_pages = texts(game)
+    assert texts(another(game)) == (first_pages, second_pages)
+    assert len(set(first_pages)) == 2
+    assert {"The whole town looks up."} < set(second_pages)
 
 
-def test_actions_are_shown_in_a_new_order_each_time(ink):
+def test_actions_are_shuffled(ink):
     game = ink(STALL, shuffle=True)
     assert len({game.reset(seed).actions for seed in range(20)}) > 2
 
@@ -135,7 +137,7 @@ def test_a_rule_can_end_the_game_and_drop_choices(ink):
         ('contains = "dragon"', '"dragon"'),
     ],
 )
-def test_rules_that_can_never_match_are_refused(ink, rule, sentence):
+def test_rules_that_can_never_match_are_rejected(ink, rule, sentence):
     with pytest.raises(InputError, match=sentence):
         ink(STALL, f"[[ending]]\n{rule}\nreward = 1\n")
 
@@ -144,7 +146,7 @@ def test_actions_can_be_paraphrased(ink):
     assert ink(STALL, paraphrases={WALK: "Go."}).reset(0).actions == (BUY, TOSS, "Go.")
 
 
-def test_a_story_without_chance_is_compiled_and_solved(ink):
+def test_a_story_without_random_draws_is_compiled_and_solved(ink):
     game = ink(STALL, RULES)
     check_outcomes(game, episodes=5)
     compiled = drrn.compile_game(game, cache=False)
@@ -152,33 +154,30 @@ def test_a_story_without_chance_is_compiled_and_solved(ink):
     assert len(compiled) == 9  # six at the stall, and three endings
 
 
-def test_states_with_equal_continuations_are_one_even_if_visits_differ(ink):
+def test_states_with_equal_continuations_are_merged_even_if_visits_differ(ink):
     table = copy.deepcopy(STALL)
     loop = table["root"][2]["stall"][0][-1]["c-1"]
-    loop[loop.index(1)] = 0  # the coin comes back
+    loop[loop.index(1)] = 0  # the coin returns
     assert len(drrn.compile_game(ink(table), cache=False)) < 20
 
 
-def test_a_story_with_chance_does_not_claim_to_know_its_odds(ink):
+def test_a_story_with_random_draws_cannot_be_compiled(ink):
     assert can_be_compiled(ink(STALL)) and not can_be_compiled(ink(TOWER))
 
 
-def test_results_belong_to_the_story_and_its_rewards(ink):
-    prints = [
-        fingerprint_of(game) for game in (ink(STALL), ink(STALL), ink(STALL, RULES), ink(TOWER))
-    ]
-    assert prints[0] == prints[1] and len(set(prints)) == 3
+def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
+    games = [ink(STALL), ink(STALL), ink(STALL, RULES), ink(TOWER)]
+    fingerprints = [fingerprint_of(game) for game in games]
+    assert fingerprints[0] == fingerprints[1] and len(set(fingerprints)) == 3
 
 
-# --- what is wrong is one sentence
+# Errors
 
 
-def test_the_error_for_ink_source_says_how_to_compile_it(tmp_path):
+def test_the_error_for_ink_source_names_the_compiler(tmp_path):
     path = tmp_path / "tale.ink"
     path.write_text("Hello. -> END")
-    with pytest.raises(
-        InputError, match=r"compile it first: inklecate -o 'tale\.json' 'tale\.ink', or in Inky"
-    ):
+    with pytest.raises(InputError, match=r"inklecate -o 'tale\.json' 'tale\.ink'"):
         read_ink(path)
 
 
@@ -192,7 +191,7 @@ def test_the_error_for_ink_source_says_how_to_compile_it(tmp_path):
         ('{"inkVersion": 21, "root": [["^Hi"], "done", null]}', "a container has no end"),
     ],
 )
-def test_a_file_that_is_not_compiled_ink_is_refused(tmp_path, text, sentence):
+def test_a_file_that_is_not_compiled_ink_is_rejected(tmp_path, text, sentence):
     path = tmp_path / "tale.json"
     path.write_text(text)
     with pytest.raises(InputError, match=sentence):
@@ -216,7 +215,7 @@ def choice(words, knot):
         (tiny("ev", {"x()": "shine", "exArgs": 0}, "out", "/ev", "\n", "end"), "external: 'shine'"),
     ],
 )
-def test_a_story_that_the_runtime_cannot_play_is_refused(ink, table, sentence):
+def test_a_story_that_the_runtime_cannot_play_is_rejected(ink, table, sentence):
     with pytest.raises(InputError, match=sentence) as error:
         ink(table).reset(0)
     assert "\n" not in str(error.value)
@@ -230,7 +229,7 @@ def test_a_story_that_the_runtime_cannot_play_is_refused(ink, table, sentence):
         ["^On", "\n", {"->": "round"}, None],
     ],
 )
-def test_a_story_that_never_reaches_a_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
+def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
     monkeypatch.setattr("drrn.stories.ink.MAX_LINE_MILLISECONDS", 50.0)
     game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
     first = game.reset(0)
@@ -244,15 +243,13 @@ def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     assert play(game, "Go.").ended and "ran out of content" in game.errors[0]
 
 
-def test_without_the_runtime_the_cure_is_named(ink, monkeypatch):
+def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):
     monkeypatch.setitem(sys.modules, "bink.story", None)
     with pytest.raises(InputError, match=r"pip install 'drrn\[ink\]'"):
         ink(STALL)
 
 
-def test_what_the_runtime_panics_over_is_one_sentence_and_nothing_else(tmp_path, capfd):
-    from drrn.cli import main
-
+def test_a_panic_of_the_runtime_is_one_sentence(tmp_path, capfd):
     path = tmp_path / "tale.json"
     path.write_text(json.dumps(STALL).replace('"nop"', '"npo"', 1))
     assert main(["play", str(path), "--policy", "random", "--episodes", "1"]) == 2

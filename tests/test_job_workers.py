@@ -1,5 +1,7 @@
-"""Several jobs at once: every job ends, even if workers die."""
+"""Several jobs at once: every job ends, even if workers die; the longest start first."""
 
+import heapq
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,8 +9,9 @@ import pytest
 
 import drrn
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import TABLE, Scale, settings_of
-from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
+from drrn.lab.experiments.plan import TABLE, VARIANTS, Scale, settings_of
+from drrn.lab.experiments.workers import Event, Processes, Workers, in_order, run_all
+from drrn.settings import Settings, all_settings
 
 GAME = drrn.make("long-watch")
 TINY = Scale(seeds=1, overrides={"rounds": 1, "episodes_per_round": 1})
@@ -118,3 +121,34 @@ def test_processes_start_with_the_first_job():
     with workers:
         assert not workers.idle
         assert not workers.running
+
+
+def published_jobs():
+    """Yield the jobs of the published results, and the seconds that each of them took."""
+    rows = Path(drrn.__file__).parent.parent / "results" / "rows"
+    for path in sorted(rows.glob("*/*.json")):
+        record = json.loads(path.read_text())
+        values = record["wanted"]
+        if record["job"] != "game" and "vectors" not in values:
+            names = values.keys() & all_settings()
+            settings = Settings.from_flat({name: values[name] for name in names})
+            variant = VARIANTS[record["job"]]
+            job = replace(JOB, game=record["game"], variant=variant, settings=settings)
+            yield job, record["seconds"]["whole"]
+
+
+def test_the_order_of_the_published_jobs_takes_little_longer_than_the_best_order():
+    published = list(published_jobs())
+    seconds = {(job.game, job.name): time for job, time in published}
+    for processes in (2, 4, 16):
+        free = [0.0] * processes
+        for job in in_order(job for job, _ in published):
+            heapq.heappush(free, heapq.heappop(free) + seconds[job.game, job.name])
+        bound = max(sum(seconds.values()) / processes, *seconds.values())
+        assert max(free) < 1.05 * bound
+
+
+def test_facts_of_games_come_first_and_longer_jobs_before_shorter_ones():
+    long = replace(JOB, settings=JOB.settings.replace(rounds=2))
+    facts = replace(JOB, variant=None)
+    assert in_order([JOB, long, facts]) == [facts, long, JOB]

@@ -1,4 +1,4 @@
-"""Choice or hypertext: a link on a line of its own is no part of the text; a link in a sentence is."""
+"""Choice or hypertext: a link on a separate line is a choice; a link in a sentence is part of it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import pytest
 
 
 @pytest.fixture
-def see(story):
-    def seen(text):
+def layout(story):
+    """Function that returns the text and the actions of a passage, and whether it is hypertext."""
+
+    def open_passage(text):
         game = story(f":: Start\n{text}\n\n:: A\nA\n\n:: B\nB\n")
         observation = game.reset(0)
-        return observation.text, observation.actions, game.scene.hypertext
+        return observation.text, observation.actions, game.scene.face.hypertext
 
-    return seen
+    return open_passage
 
 
 @pytest.mark.parametrize(
@@ -35,8 +37,8 @@ def see(story):
         "[[Go|A]]\\\n\n[[Stay|B]]",
     ],
 )
-def test_links_that_stand_alone_are_choices(see, links):
-    assert see(f"You wait.\n\n{links}") == ("You wait.", ("Go", "Stay"), False)
+def test_links_on_separate_lines_are_choices(layout, links):
+    assert layout(f"You wait.\n\n{links}") == ("You wait.", ("Go", "Stay"), False)
 
 
 @pytest.mark.parametrize(
@@ -49,34 +51,31 @@ def test_links_that_stand_alone_are_choices(see, links):
         ("You\\\n [[go|A]] [[stay|B]]", "You go stay"),
     ],
 )
-def test_links_in_a_sentence_are_hypertext(see, sentence, text):
-    assert see(f"You wait.\n\n{sentence}") == (f"You wait.\n\n{text}", ("go", "stay"), True)
+def test_links_in_a_sentence_are_hypertext(layout, sentence, text):
+    assert layout(f"You wait.\n\n{sentence}") == (f"You wait.\n\n{text}", ("go", "stay"), True)
 
 
-def test_a_page_can_hold_both(see):
-    assert see("A [[red|A]] door.\n\n[[Leave|B]]") == ("A red door.", ("red", "Leave"), True)
+def test_a_page_can_have_choices_and_hypertext(layout):
+    assert layout("A [[red|A]] door.\n\n[[Leave|B]]") == ("A red door.", ("red", "Leave"), True)
 
 
-def test_conditions_around_a_link_do_not_make_it_hypertext(see):
+def test_conditions_around_a_link_do_not_make_it_hypertext(layout):
     text = "You wait.\n\n<<if true>>[[Go|A]]<<endif>>\n<<if false>>No.<<endif>>[[Stay|B]]<<set $x = 1>>"
-    assert see(text) == ("You wait.", ("Go", "Stay"), False)
+    assert layout(text) == ("You wait.", ("Go", "Stay"), False)
 
 
-def test_a_link_after_words_told_by_a_condition_is_hypertext(see):
-    assert see("<<if true>>You may <<endif>>[[go|A]]")[2] is True
+def test_a_link_after_words_of_a_condition_is_hypertext(layout):
+    assert layout("<<if true>>You may <<endif>>[[go|A]]")[2] is True
 
 
-def test_empty_lines_come_one_at_a_time_and_blanks_are_tidied(see):
-    assert see("  One.  \n\n\n[[Go|A]]\n\n\n\nTwo   three.\t\n") == (
-        "One.\n\nTwo three.",
-        ("Go",),
-        False,
-    )
+def test_empty_lines_and_blanks_are_collapsed(layout):
+    passage = "  One.  \n\n\n[[Go|A]]\n\n\n\nTwo   three.\t\n"
+    assert layout(passage) == ("One.\n\nTwo three.", ("Go",), False)
 
 
-def test_the_same_way_offered_twice_is_one_action(see):
-    assert see("[[Go|A]]\n[[Go|A]]")[1] == ("Go",)
+def test_equal_links_are_one_action(layout):
+    assert layout("[[Go|A]]\n[[Go|A]]")[1] == ("Go",)
 
 
-def test_a_page_of_links_alone_has_no_text(see):
-    assert see("[[Go|A]]\n[[Stay|B]]") == ("", ("Go", "Stay"), False)
+def test_a_page_of_links_alone_has_no_text(layout):
+    assert layout("[[Go|A]]\n[[Stay|B]]") == ("", ("Go", "Stay"), False)

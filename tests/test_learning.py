@@ -1,4 +1,4 @@
-"""The parts of Q-learning by hand: targets, exploration, the replay buffer, mini-batches."""
+"""Q-learning by hand: targets, exploration, the replay buffer, mini-batches."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from drrn.settings import Settings
 from tests.episodes import bytes_of, single_steps, steps_of
 
 
-def test_an_ending_bootstraps_nothing():
+def test_terminal_states_do_not_bootstrap():
     reward = torch.tensor([1.0, 1.0])
     next_q = torch.tensor([[2.0, 9.0], [5.0, 5.0]])
     next_mask = torch.tensor([[True, False], [False, False]])
@@ -31,7 +31,7 @@ def test_the_error_is_the_slope_of_the_loss():
     assert torch.autograd.grad(squared(error).sum(), error)[0].tolist() == [0.5, 3.0]
 
 
-def test_softmax_is_the_papers_equation_and_skips_what_does_not_exist():
+def test_softmax_is_the_equation_of_the_paper_over_available_actions():
     q = np.array([[0.0, np.log(3) / 2, 99.0]])
     mask = np.array([[True, True, False]])
     assert softmax(q, mask, alpha=2.0) == pytest.approx(np.array([[0.25, 0.75, 0.0]]))
@@ -40,17 +40,18 @@ def test_softmax_is_the_papers_equation_and_skips_what_does_not_exist():
 
 
 def test_greedy_takes_the_best_available_action():
-    q, mask = np.array([[1.0, 2.0, 9.0]]), np.array([[True, True, False]])
+    q = np.array([[1.0, 2.0, 9.0]])
+    mask = np.array([[True, True, False]])
     assert greedy(q, mask).tolist() == [[0.0, 1.0, 0.0]]
 
 
-def test_a_draw_falls_into_the_share_of_its_number():
+def test_a_random_number_selects_the_action_by_cumulative_probability():
     shares = np.array([[0.25, 0.75, 0.0]] * 4)
     assert draw_actions(shares, np.array([0.0, 0.24, 0.25, 0.999])).tolist() == [0, 0, 1, 1]
 
 
 def transitions(rewards, ended, n_steps, count=None):
-    """Return the rows of a buffer that was given one episode; its pages are 0, 1, 2 …"""
+    """Return the rows of a buffer after one episode; its pages are 0, 1, 2 …"""
     pages = [(state, [0, 1], 1, reward) for state, reward in enumerate(rewards)]
     buffer = ReplayBuffer(9, 0.5, n_steps)
     end = (len(rewards), [] if ended else [0, 1])
@@ -66,7 +67,7 @@ def test_a_truncated_episode_has_next_actions_and_an_ended_one_has_none():
     assert stopped["next_actions"].tolist() == [[0, 1], [0, 1]]
 
 
-def test_n_step_rewards_are_discounted_and_cut_at_the_end():
+def test_n_step_rewards_are_discounted_up_to_the_end():
     rows = transitions([1.0, 2.0, 4.0], ended=False, n_steps=2)
     assert rows["rewards"].tolist() == [2.0, 4.0, 4.0]
     assert rows["discounts"].tolist() == [0.25, 0.25, 0.5]
@@ -78,13 +79,13 @@ def test_a_buffer_adds_only_the_steps_whose_rewards_are_complete():
     assert rows["rewards"].tolist() == [2.0] and rows["next_states"].tolist() == [2]
 
 
-def some(count, width=2, start=0):
+def steps_from(count, width=2, start=0):
     ids = np.arange(start, start + count)
     menus = Menus.of_padded(np.tile(np.arange(width), (count, 1)))
     return single_steps(ids, menus, np.zeros(count, np.int64), ids, ids + 1, menus)
 
 
-def filled(*episodes, capacity=9):
+def buffer_of(*episodes, capacity=9):
     buffer = ReplayBuffer(capacity)
     for steps in episodes:
         buffer.add(steps)
@@ -92,7 +93,7 @@ def filled(*episodes, capacity=9):
 
 
 def test_a_full_replay_buffer_overwrites_the_oldest():
-    buffer = filled(some(3), some(3, width=3, start=3), capacity=4)
+    buffer = buffer_of(steps_from(3), steps_from(3, width=3, start=3), capacity=4)
     assert len(buffer) == 4
     rows = buffer.at(np.arange(4), 3, menus=True)
     assert sorted(rows["states"].tolist()) == [2, 3, 4, 5]
@@ -102,54 +103,58 @@ def test_a_full_replay_buffer_overwrites_the_oldest():
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     buffer = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):
-        buffer.add(some(250_000, width=5, start=start))
+        buffer.add(steps_from(250_000, width=5, start=start))
     assert len(buffer) == 1_000_000 and bytes_of(buffer) < 64e6
 
 
-def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(story):
+def test_the_online_form_learns_after_every_step_of_a_round(story):
     game = story(":: Start\nA door.\n\n[[Go in.|In]]\n\n:: In\nA room.\n")
     settings = Settings.from_flat(
         form="online", episodes_per_round=1, rounds=3, replicas=1, hidden=4, batch_size=2
     )
     trainer = Trainer(game, settings, torch.device("cpu"))
     # A step in a round, and a mini-batch of two after each step.
-    assert [done.transitions for done in trainer.train()] == [2, 2, 2]
+    assert [finished.transitions for finished in trainer.train()] == [2, 2, 2]
 
 
-def test_batches_are_cut_row_by_row_and_padded_with_weights_of_0():
-    buffers = [filled(some(5)), filled(some(3, width=3, start=5))]
-    cut = batches_of(buffers, [np.arange(5), np.arange(3)], size=2)
-    assert cut.weights.tolist() == [[[1, 1], [1, 1]], [[1, 1], [1, 0]], [[1, 0], [0, 0]]]
-    assert cut.pages.states[:, 0].tolist() == [[0, 1], [2, 3], [4, 0]]
-    assert cut.pages.states[:2, 1].tolist() == [[5, 6], [7, 5]]
-    assert cut.pages.actions[0, :, 0].tolist() == [[0, 1, -1], [0, 1, 2]]
+def test_batches_are_consecutive_rows_padded_with_weights_of_0():
+    buffers = [buffer_of(steps_from(5)), buffer_of(steps_from(3, width=3, start=5))]
+    batches = batches_of(buffers, [np.arange(5), np.arange(3)], size=2)
+    assert batches.weights.tolist() == [[[1, 1], [1, 1]], [[1, 1], [1, 0]], [[1, 0], [0, 0]]]
+    assert batches.pages.states[:, 0].tolist() == [[0, 1], [2, 3], [4, 0]]
+    assert batches.pages.states[:2, 1].tolist() == [[5, 6], [7, 5]]
+    assert batches.pages.actions[0, :, 0].tolist() == [[0, 1, -1], [0, 1, 2]]
 
 
-def test_a_replay_buffer_without_transitions_fills_its_row_with_nothing():
-    buffers = [filled(some(2)), filled()]
-    cut = batches_of(buffers, [np.arange(2), np.arange(0)], size=2)
-    assert cut.weights.tolist() == [[[1, 1], [0, 0]]] and not cut.pages.mask[0, 1].any()
+def test_an_empty_replay_buffer_has_weights_of_0():
+    buffers = [buffer_of(steps_from(2)), buffer_of()]
+    batches = batches_of(buffers, [np.arange(2), np.arange(0)], size=2)
+    assert batches.weights.tolist() == [[[1, 1], [0, 0]]] and not batches.pages.mask[0, 1].any()
 
 
-def test_a_batch_is_no_larger_than_what_there_is_to_learn_from():
-    assert batches_of([filled(some(3))], [np.arange(3)], size=1_000_000).weights.shape == (1, 1, 3)
+def test_a_batch_is_not_larger_than_the_buffer():
+    assert batches_of([buffer_of(steps_from(3))], [np.arange(3)], size=1_000_000).weights.shape == (
+        1,
+        1,
+        3,
+    )
 
 
 class CountedPowers(float):
     """A discount that counts its powers: one for each step that the rewards look ahead."""
 
-    taken = 0
+    powers = 0
 
-    def __pow__(self, steps):
-        self.taken += 1
+    def __pow__(self, steps):  # type: ignore[override]
+        self.powers += 1
         return float(self) ** steps
 
 
-def test_more_steps_than_any_episode_has_take_no_longer_than_its_length():
+def test_the_cost_of_n_step_rewards_is_bounded_by_the_longest_episode():
     last = np.array([False, False, True, True])
     reward = np.array([1.0, 2.0, 4.0, 8.0])
     discount = CountedPowers(0.5)
     rewards, end, steps = n_step_rewards(last, reward, discount, n_steps=1_000_000)
-    assert discount.taken == 3
+    assert discount.powers == 3
     assert rewards.tolist() == [3.0, 4.0, 4.0, 8.0]
     assert end.tolist() == [2, 2, 2, 3] and steps.tolist() == [3, 2, 1, 1]

@@ -15,7 +15,7 @@ from tests.trainings import SMALL
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "options",
     [
         ["--hidden", "9000000000000"],
         ["--replicas", "100000000"],
@@ -28,68 +28,61 @@ from tests.trainings import SMALL
         ["--interaction", "bilinear", "--action-hidden", "9000000000000"],
         ["--paper", "--model", "max-action", "--most-actions", "9000000000000"],
     ],
-    ids=lambda asked: asked[-2],
+    ids=lambda options: options[-2],
 )
-def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(
-    asked, capsys, working_folder, tmp_path
+def test_the_error_for_a_size_that_does_not_fit_in_memory_has_the_size(
+    options, capsys, working_folder, tmp_path
 ):
-    assert main(["train", "long-watch", *asked]) == 2
+    assert main(["train", "long-watch", *options]) == 2
     error = capsys.readouterr().err
-    assert (
-        "needs about" in error
-        and "B of memory, and this machine has" in error
-        and error.count("\n") == 1
-    )
+    assert "needs about" in error and "B of memory, and this machine has" in error
+    assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_asked_beyond_the_usual_is_named(monkeypatch):
+def test_the_error_names_the_settings_that_are_larger_than_the_defaults(monkeypatch):
     monkeypatch.setattr(limits, "_memory", lambda: 1000)
     with pytest.raises(InputError, match=r"^hidden 300, replicas 7: needs about \d+ MB"):
         limits.check_memory(Settings.from_flat(hidden=300, replicas=7))
 
 
-def test_a_wider_model_takes_more():
-    assert (
-        memory_needed(Settings(), 1000)
-        < memory_needed(Settings.from_flat(hidden=200), 1000)
-        < 10**9
-    )
+def test_a_wider_model_needs_more_memory():
+    wide = memory_needed(Settings.from_flat(hidden=200), 1000)
+    assert memory_needed(Settings(), 1000) < wide < 10**9
 
 
 @pytest.mark.parametrize(
     "name", ["alpha", "bag_norm", "learning_rate", "optimism", "vectors_scale"]
 )
 @pytest.mark.parametrize("value", ["inf", "nan", "1e999"])
-def test_a_number_without_end_is_refused(name, value, capsys):
+def test_infinity_and_nan_are_rejected(name, value, capsys):
     assert main(["train", "long-watch", f"--{name.replace('_', '-')}", value]) == 2
     error = capsys.readouterr().err
     assert f"{name} is {float(value)}; it must be " in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["count_power", "pseudo_count", "optimism", "vectors_noise"])
-def test_a_number_that_no_sum_could_hold_is_refused_by_its_own_name(name, capsys):
+def test_the_error_for_a_huge_number_names_the_setting(name, capsys):
     assert main(["train", "long-watch", f"--{name.replace('_', '-')}", "1e300"]) == 2
     assert f"{name} is 1e+300; it must " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("paper", [True, False])
-def test_a_learning_rate_that_saturates_every_unit_is_said_once(paper, caplog):
+def test_a_learning_rate_that_saturates_every_unit_is_logged_once(paper, caplog):
     settings = {name: value for name, value in SMALL.items() if paper or name != "epochs"}
-    trainer = drrn.trainer(
-        "long-watch", paper=paper, **{**settings, "rounds": 2, "learning_rate": 1e6}
-    )
+    settings |= {"rounds": 2, "learning_rate": 1e6}
+    trainer = drrn.trainer("long-watch", paper=paper, **settings)
     with caplog.at_level(logging.WARNING):
         list(trainer.train())
-    said = [record.getMessage() for record in caplog.records if "saturated" in record.getMessage()]
-    assert len(said) == 1 and "learning_rate below 1e+06" in said[0]
+    messages = [record.getMessage() for record in caplog.records]
+    (message,) = (message for message in messages if "saturated" in message)
+    assert "learning_rate below 1e+06" in message
 
 
-def test_learning_that_has_lost_its_numbers_ends_with_a_sentence(monkeypatch):
+def test_nan_in_the_weights_ends_training_with_an_error(monkeypatch):
     trainer = drrn.trainer("long-watch", paper=True, **SMALL)
     state = trainer.model.state()
-    monkeypatch.setattr(
-        trainer.model, "state", lambda: {**state, "weight W": np.array([np.nan], np.float32)}
-    )
+    state["weight W"] = np.array([np.nan], np.float32)
+    monkeypatch.setattr(trainer.model, "state", lambda: state)
     with pytest.raises(InputError, match='"weight W"'):
         next(trainer.train())

@@ -1,5 +1,7 @@
 """Menus of very different width: stored as ragged arrays, scored in pieces, learned from."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -18,7 +20,7 @@ LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
 
 
 def narrow(monkeypatch, most):
-    """Menus of more actions than this are wide."""
+    """Treat menus of more actions than this as wide."""
     modules = ["models.base", "learning.menus", "learning.q_learning"]
     for module in (*modules, "learning.return_learning", "playing.stepped_rollouts"):
         monkeypatch.setattr(f"drrn.{module}.NARROW", most)
@@ -66,7 +68,7 @@ class Hall:
         return Hall(self.doors)
 
 
-def test_ragged_menus_are_what_was_put_in():
+def test_ragged_menus_contain_the_lists_they_are_built_from():
     menus = Menus.of(LISTS)
     assert len(menus) == 5 and menus.widest == 200 and menus.counts.tolist() == [2, 0, 200, 1, 2]
     assert [row[row >= 0].tolist() for row in menus.padded()] == LISTS
@@ -77,8 +79,8 @@ def test_ragged_menus_are_what_was_put_in():
     assert both.padded(2).tolist() == [[3, 1], [-1, -1], [5, -1]] and len(both.used().actions) == 3
 
 
-def added(buffer, *menus):
-    """Add steps that lead from page to page, whose menus are these; return the menus' numbers."""
+def add_menus(buffer, *menus):
+    """Add steps through pages with these menus; return the menus' numbers."""
     lists = Menus.of(menus)
     count = len(menus) - 1
     ids = np.zeros(count, np.int64)
@@ -89,22 +91,22 @@ def added(buffer, *menus):
 
 def test_a_buffer_stores_a_wide_menu_once_and_drops_those_that_are_not_used():
     buffer = ReplayBuffer(capacity=4)
-    numbers = added(buffer, list(range(100)), [1], list(range(100)))
+    numbers = add_menus(buffer, list(range(100)), [1], list(range(100)))
     assert numbers[0] == numbers[2] and buffer.menu_count == 2
-    again = added(buffer, list(range(100)), [2])
+    again = add_menus(buffer, list(range(100)), [2])
     assert again[0] == numbers[0] and buffer.menu_count == 3
     buffer.renumber(np.arange(1), np.arange(100) + 1000)
     assert buffer.at(np.array([2]), 100, menus=True)["actions"].tolist() == [
         list(range(1000, 1100))
     ]
-    assert added(buffer, list(range(1000, 1100)), [1])[0] == again[0]
+    assert add_menus(buffer, list(range(1000, 1100)), [1])[0] == again[0]
     small = [[n] for n in range(5)]
-    added(buffer, *small)
+    add_menus(buffer, *small)
     assert buffer.texts_in_use()[1].tolist() == list(range(5)) and buffer.menu_count == 5
 
 
 def transitions(count, wide, start=0):
-    """Return steps; every tenth page is wide, and the others have an action of their own."""
+    """Return steps; every tenth page is wide, each other page has a separate action."""
     lists = [
         list(range(wide)) if n % 10 == 0 else [n % 50, 1] for n in range(start, start + count + 1)
     ]
@@ -114,7 +116,7 @@ def transitions(count, wide, start=0):
     return single_steps(ids, menus[:count], zeros, zeros, ids + 1, menus[1:])
 
 
-def test_memory_grows_with_the_links_not_with_the_widest_menu():
+def test_memory_grows_with_the_number_of_actions_not_with_the_widest_menu():
     buffer = ReplayBuffer(capacity=10_000)
     buffer.add(transitions(10_000, 3000))
     assert bytes_of(buffer) < 1e6  # padded, it would be 240 MB
@@ -134,7 +136,7 @@ def test_a_full_buffer_drops_the_menus_of_overwritten_transitions():
     assert np.array_equal(restored["next_actions"], rows["next_actions"])
 
 
-def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
+def test_a_model_scores_a_wide_page_in_pieces_like_the_whole_page(monkeypatch):
     built = model(seeds=(0, 1))
     chance = np.random.default_rng(0)
     pages = Pages(
@@ -151,33 +153,33 @@ def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
 @pytest.mark.parametrize("settings", [{}, {"n_steps": 2}], ids=["one-step", "two-step"])
-def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, name, settings):
-    def taught():
+def test_learning_from_ragged_menus_equals_learning_from_padded_ones(monkeypatch, name, settings):
+    def train():
         built = model(name, seeds=(0, 1))
         learning = learner(built, batch_size=8, **settings)
         chance = np.random.default_rng(3)
         for buffer in learning.memories:
             lists = [chance.permutation(4)[: chance.integers(0, 5)].tolist() for _ in range(60)]
-            shown = [menu or [0] for menu in lists]
-            menus = Menus.of([*shown, *lists])
+            menu_lists = [menu or [0] for menu in lists]
+            menus = Menus.of([*menu_lists, *lists])
             rewards = chance.normal(size=60)
-            taken = np.array([int(chance.integers(len(menu))) for menu in shown])
+            choices = np.array([int(chance.integers(len(menu))) for menu in menu_lists])
             states = chance.integers(3, size=60)
-            after = chance.integers(3, size=60)
-            steps = single_steps(states, menus[:60], taken, rewards, after, menus[60:])
+            next_states = chance.integers(3, size=60)
+            steps = single_steps(states, menus[:60], choices, rewards, next_states, menus[60:])
             buffer.add(steps)
         learning.learn([np.random.default_rng(r) for r in range(2)])
         return built.state()
 
-    padded = taught()
+    padded = train()
     narrow(monkeypatch, 2)
-    ragged_state = taught()
+    ragged_state = train()
     for key, array in padded.items():
         assert np.allclose(array, ragged_state[key], atol=1e-5), key
 
 
-def test_a_memory_of_episodes_is_valued_alike_however_its_pages_are_laid_out(monkeypatch):
-    episodes = [
+def test_values_of_episode_memory_do_not_depend_on_the_width_limit(monkeypatch):
+    episodes: list[Any] = [
         ([(n % 3, list(range(n + 1)), n, float(n)), (5, [1, 2], 1, 1.0)], (9, []))
         for n in range(12)
     ]
@@ -193,17 +195,25 @@ def test_a_memory_of_episodes_is_valued_alike_however_its_pages_are_laid_out(mon
     assert widest == 12 and means()[0] == pytest.approx(one)
 
 
-@pytest.mark.parametrize("settings", [{"paper": True}, {"paper": True, "no_compile": True}, {}, {"no_compile": True},
-                                      {"paper": True, "form": "online", "episodes_per_round": 10}])  # fmt: skip
-def test_a_game_with_a_wide_page_is_learned_by_every_way_of_playing(settings):
-    trainer = drrn.trainer(Hall(), **{"rounds": 2, "episodes_per_round": 30, "replicas": 2, "hidden": 8,
-                                      "evaluation_episodes": 5, **settings})  # fmt: skip
-    assert [len(done.evaluations) for done in trainer.train()] == [6, 6]
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"paper": True},
+        {"paper": True, "no_compile": True},
+        {},
+        {"no_compile": True},
+        {"paper": True, "form": "online", "episodes_per_round": 10},
+    ],
+)
+def test_a_game_with_a_wide_page_is_trained_by_every_kind_of_play(settings):
+    small = {"rounds": 2, "episodes_per_round": 30, "replicas": 2, "hidden": 8}
+    trainer = drrn.trainer(Hall(), **{**small, "evaluation_episodes": 5, **settings})
+    assert [len(result.evaluations) for result in trainer.train()] == [6, 6]
     state = trainer.state()
     trainer.restore(state, "itself")
 
 
-def test_wide_and_narrow_play_of_a_compiled_game_draw_by_the_same_chances(monkeypatch):
+def test_wide_and_narrow_compiled_play_have_the_same_mean_reward(monkeypatch):
     graph = drrn.compile_game(Hall(20), cache=False)
     shares = np.random.default_rng(1).random(len(graph.row))
     shares /= np.bincount(graph.slot_state, shares)[graph.slot_state]
@@ -214,7 +224,7 @@ def test_wide_and_narrow_play_of_a_compiled_game_draw_by_the_same_chances(monkey
     assert again == pytest.approx(one, abs=0.1)
 
 
-def test_groups_of_pages_waste_less_than_they_hold():
+def test_padding_of_a_group_is_less_than_its_actions():
     counts = np.array([1, 3, 65, 2000, 1900, 64, 0, 130])
     groups = list(ragged.groups_by_width(counts, 2000))
     assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == list(range(8))
@@ -222,14 +232,12 @@ def test_groups_of_pages_waste_less_than_they_hold():
     assert [width for _, width in ragged.groups_by_width(counts[:2], 3)] == [3]
 
 
-def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():
+def test_batches_without_menus_contain_the_taken_actions_only():
     buffer = ReplayBuffer(capacity=99)
     buffer.add(transitions(30, 20))
-    whole, alone = (
-        batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False)
-    )
-    assert (
-        np.array_equal(taken_pages(whole.pages, whole.taken).actions, alone.pages.actions)
-        and alone.pages.actions.shape[-1] == 1
-    )
+    rows = [np.arange(30)]
+    whole = batches_of([buffer], rows, 10, menus=True)
+    alone = batches_of([buffer], rows, 10, menus=False)
+    assert np.array_equal(taken_pages(whole.pages, whole.taken).actions, alone.pages.actions)
+    assert alone.pages.actions.shape[-1] == 1
     assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)

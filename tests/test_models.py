@@ -1,6 +1,8 @@
-"""The models' equations, worked out by hand and by finite differences; replicas that do not touch each other."""
+"""Models: equations by hand and by finite differences, and replicas that learn independently."""
 
 import dataclasses
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,22 +27,22 @@ from tests.models import (
 
 
 def bag(texts, text):
-    vector, number = np.zeros(len(texts.vocabulary)), texts.id(text)
+    vector = np.zeros(len(texts.vocabulary))
+    number = texts.id(text)
     for word, count in bag_of(texts, number).items():
         vector[word] = count
     return vector
 
 
 def tower(built, side, text, layers):
-    """h_1 = tanh(W_1 x + b_1), h_l = tanh(W_l h_{l-1} + b_l), each layer kept."""
-    table, texts = built.tables[side], getattr(built.store, built.encoders[side].side)
+    """h_1 = tanh(W_1 x + b_1), h_l = tanh(W_l h_{l-1} + b_l), for every layer l."""
+    table = built.tables[side]
+    texts = getattr(built.store, built.encoders[side].side)
     w1 = table.weight[0, : len(table.vocabulary)].numpy()
     hidden = [np.tanh(bag(texts, text) @ w1 + built.weights[f"{side} b1"][0, 0].numpy())]
     for layer in range(2, layers + 1):
-        w, b = (
-            built.weights[f"{side} W{layer}"][0].numpy(),
-            built.weights[f"{side} b{layer}"][0, 0].numpy(),
-        )
+        w = built.weights[f"{side} W{layer}"][0].numpy()
+        b = built.weights[f"{side} b{layer}"][0, 0].numpy()
         hidden.append(np.tanh(hidden[-1] @ w + b))
     return hidden
 
@@ -59,19 +61,21 @@ def test_drrn_is_the_inner_product_of_two_towers(layers):
 
 def test_the_other_interactions_follow_their_formulas():
     built = model(interaction="bilinear", action_hidden=3)
-    s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
+    s = tower(built, "state", STATES[0], 2)[-1]
+    a = tower(built, "action", ACTIONS[1], 2)[-1]
     assert s.shape == (5,) and a.shape == (3,)
     expected = s @ built.weights["interaction"][0].numpy() @ a
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
     built = model(interaction="network")
     w = {name: weight[0].numpy() for name, weight in built.weights.items()}
-    s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
+    s = tower(built, "state", STATES[0], 2)[-1]
+    a = tower(built, "action", ACTIONS[1], 2)[-1]
     hidden = np.tanh(s @ w["interaction s"] + a @ w["interaction a"] + w["interaction b"][0])
     expected = (hidden @ w["interaction out"]).item()
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
 
 
-def test_the_inner_product_refuses_sides_of_two_sizes():
+def test_the_inner_product_rejects_sides_of_different_sizes():
     with pytest.raises(InputError, match="bilinear"):
         model(action_hidden=3)
 
@@ -79,7 +83,8 @@ def test_the_inner_product_refuses_sides_of_two_sizes():
 def test_a_shared_embedding_reads_both_sides_with_one_table():
     built = model(shared=True)
     assert list(built.tables) == ["text"]
-    s, a = tower(built, "text", STATES[0], 2)[-1], tower(built, "text", ACTIONS[1], 2)[-1]
+    s = tower(built, "text", STATES[0], 2)[-1]
+    a = tower(built, "text", ACTIONS[1], 2)[-1]
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(s @ a, abs=1e-5)
 
 
@@ -94,18 +99,23 @@ def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
 
 
 def state_of(built):
-    found = {name: weight.clone() for name, weight in built.weights.items()}
-    found |= {f"table {name}": table.weight.clone() for name, table in built.tables.items()}
-    return found
+    weights = {name: weight.clone() for name, weight in built.weights.items()}
+    tables = {f"table {name}": table.weight.clone() for name, table in built.tables.items()}
+    return weights | tables
 
 
 def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     built = model(hidden=4)
     before = state_of(built)
-    state, action, rate = STATES[1], ACTIONS[3], 0.01  # page 1 takes action 3; y = 1 at an ending
-    x_s, x_a = bag(built.store.states, state), bag(built.store.actions, action)
-    h_s, h_a = tower(built, "state", state, 2), tower(built, "action", action, 2)
-    w_s, w_a = before["state W2"][0].numpy(), before["action W2"][0].numpy()
+    state = STATES[1]
+    action = ACTIONS[3]  # the action taken on page 1; y = 1 at an ending
+    rate = 0.01
+    x_s = bag(built.store.states, state)
+    x_a = bag(built.store.actions, action)
+    h_s = tower(built, "state", state, 2)
+    h_a = tower(built, "action", action, 2)
+    w_s = before["state W2"][0].numpy()
+    w_a = before["action W2"][0].numpy()
     q = h_s[1] @ h_a[1]
     delta_q = q - 1.0
     d2_s = delta_q * h_a[1] * (1 - h_s[1]) * (1 + h_s[1])
@@ -113,10 +123,15 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     d1_s = (w_s @ d2_s) * (1 - h_s[0]) * (1 + h_s[0])
     d1_a = (w_a @ d2_a) * (1 - h_a[0]) * (1 + h_a[0])
     expected = {
-        "state b2": d2_s, "action b2": d2_a, "state b1": d1_s, "action b1": d1_a,
-        "state W2": np.outer(h_s[0], d2_s), "action W2": np.outer(h_a[0], d2_a),
-        "table state": np.outer(x_s, d1_s), "table action": np.outer(x_a, d1_a),
-    }  # fmt: skip
+        "state b2": d2_s,
+        "state b1": d1_s,
+        "state W2": np.outer(h_s[0], d2_s),
+        "table state": np.outer(x_s, d1_s),
+        "action b2": d2_a,
+        "action b1": d1_a,
+        "action W2": np.outer(h_a[0], d2_a),
+        "table action": np.outer(x_a, d1_a),
+    }
     whole = batches(built)
     only = np.zeros_like(whole.weights)
     only[:, :, 1] = 1
@@ -124,9 +139,9 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     assert errors[0, 0, 1] == pytest.approx(-delta_q, abs=1e-5)
     after = state_of(built)
     for name, gradient in expected.items():
-        moved = (before[name] - after[name])[0].numpy() / rate
+        change = (before[name] - after[name])[0].numpy() / rate
         assert np.allclose(
-            moved[: len(gradient)] if moved.shape[0] > 1 else moved[0], gradient, atol=2e-4
+            change[: len(gradient)] if change.shape[0] > 1 else change[0], gradient, atol=2e-4
         ), name
 
 
@@ -139,9 +154,10 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
         ("drrn", "network"),
     ],
 )
-def test_every_models_update_agrees_with_finite_differences(name, interaction):
+def test_the_update_of_every_model_agrees_with_finite_differences(name, interaction):
     built = model(name, interaction=interaction, hidden=3)
-    before, rate = state_of(built), 1e-2
+    before = state_of(built)
+    rate = 1e-2
     whole = batches(built)
 
     def loss():
@@ -158,24 +174,24 @@ def test_every_models_update_agrees_with_finite_differences(name, interaction):
     numeric = {}
     generator = np.random.default_rng(0)
     for key, tensor in tensors.items():
-        places = [tuple(generator.integers(n) for n in tensor.shape) for _ in range(4)]
-        for place in places:
-            kept = tensor[place].item()
-            values = []
+        indices = [tuple(generator.integers(n) for n in tensor.shape) for _ in range(4)]
+        for index in indices:
+            value = tensor[index].item()
+            losses = []
             for step in (1e-2, -1e-2):
-                tensor[place] = kept + step
-                values.append(loss())
-            tensor[place] = kept
-            numeric[key, place] = (values[0] - values[1]) / 2e-2
+                tensor[index] = value + step
+                losses.append(loss())
+            tensor[index] = value
+            numeric[key, index] = (losses[0] - losses[1]) / 2e-2
     learner(built, rate).update(whole)
     after = state_of(built)
-    for (key, place), gradient in numeric.items():
-        moved = (before[key] - after[key])[place].item() / rate
-        assert moved == pytest.approx(gradient, abs=2e-3, rel=2e-2), (key, place)
+    for (key, index), gradient in numeric.items():
+        change = (before[key] - after[key])[index].item() / rate
+        assert change == pytest.approx(gradient, abs=2e-3, rel=2e-2), (key, index)
 
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-def test_shuffling_the_shown_actions_changes_no_q_value_of_a_model_that_sees_no_menu(name):
+def test_q_values_of_models_that_read_single_actions_do_not_depend_on_the_order_of_the_menu(name):
     built = model(name)
     learner(built, 0.1).update(batches(built))
     plain = pages_of(built)
@@ -185,7 +201,7 @@ def test_shuffling_the_shown_actions_changes_no_q_value_of_a_model_that_sees_no_
 
 
 @pytest.mark.parametrize("name", ["linear", "max-action"])
-def test_the_max_action_models_refuse_more_actions_than_they_have_outputs(name):
+def test_a_max_action_model_rejects_more_actions_than_it_has_outputs(name):
     built = model(name, most_actions=2)
     with pytest.raises(InputError, match="2 outputs"):
         built.q(pages_of(built))
@@ -196,18 +212,19 @@ def test_the_linear_model_is_linear_in_the_counts():
     page = pages_of(built)
     w = {key: table.weight[0].numpy() for key, table in built.tables.items()}
     x = bag(built.store.states, STATES[1]) @ w["state"][: len(built.store.states.vocabulary)]
-    for place, action in enumerate(["turn", "wait"]):
+    for column, action in enumerate(["turn", "wait"]):
         x = (
             x
             + bag(built.store.actions, action)
-            @ w[f"action {place}"][: len(built.store.actions.vocabulary)]
+            @ w[f"action {column}"][: len(built.store.actions.vocabulary)]
         )
     assert np.allclose(built.q(page)[0, 1].numpy(), x, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_a_replica_among_five_learns_the_same_as_alone(name):
-    together, alone = model(name, seeds=range(5)), model(name, seeds=[3])
+    together = model(name, seeds=range(5))
+    alone = model(name, seeds=[3])
     for built in (together, alone):
         learn = learner(built, 0.05)
         for _ in range(5):
@@ -227,7 +244,7 @@ def test_first_weights_are_small_and_depend_on_word_and_seed_only():
     assert not np.array_equal(small_random(["wind"], 1000, seed=2)[0], rows[1])
 
 
-def test_new_words_do_not_disturb_what_was_learned():
+def test_new_words_do_not_change_q_values_of_known_texts():
     built = model()
     learner(built, 0.1).update(batches(built))
     before = built.q(pages_of(built)).clone()
@@ -236,7 +253,7 @@ def test_new_words_do_not_disturb_what_was_learned():
     assert torch.equal(built.q(pages_of(built)), before)
 
 
-def test_a_word_that_a_replica_never_met_counts_for_nothing():
+def test_a_word_that_a_replica_has_not_met_does_not_change_its_q_values():
     built = model(seeds=(0, 1))
     new = built.store.states.id("the sea is grey zeppelin")
     built.meet(0, np.array([new]), np.arange(0))
@@ -247,14 +264,14 @@ def test_a_word_that_a_replica_never_met_counts_for_nothing():
     assert q[0, 0] != q[0, 1] and q[1, 0] == q[1, 1]
 
 
-def test_distinct_ids_keep_their_places():
+def test_distinct_texts_returns_the_index_of_each_id():
     ids = np.array([[3, 1, 3, -1], [2, 2, 2, 2]])
     unique, index = distinct_texts(ids[None], torch.device("cpu"))
     assert np.array_equal(unique.ravel()[index[0]], ids)
     assert unique.tolist() == [[-1, 1, 3], [2, -1, -1]]
 
 
-def test_unknown_models_and_interactions_get_a_hint():
+def test_the_errors_for_unknown_models_and_interactions_suggest_a_name():
     with pytest.raises(InputError, match='Did you mean "drrn"'):
         model("drn")
     with pytest.raises(InputError, match='Did you mean "bilinear"'):
@@ -262,8 +279,6 @@ def test_unknown_models_and_interactions_get_a_hint():
 
 
 def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
-    from pathlib import Path
-
     text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
     code = next(block for block in text.split("```python\n") if "class Additive" in block).split(
         "```"
@@ -278,9 +293,9 @@ def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
     assert last < first / 3
 
 
-# --- the same update, three ways
+# --- the same update by three implementations
 
-WAYS = {
+CASES: dict[str, dict[str, Any]] = {
     "drrn": {},
     "drrn, 1 layer": {"layers": 1},
     "drrn, 3 layers": {"layers": 3},
@@ -293,14 +308,14 @@ WAYS = {
 }
 
 
-def learned(way, size, monkeypatch, *, by_texts, by_hand):
+def weights_after_update(case, size, monkeypatch, *, by_texts, by_hand):
     from drrn.learning.fast import q_learning as fast
 
     with monkeypatch.context() as patch:
         patch.setattr(fast, "MOST_TEXTS", 100 if by_texts else 0)
         if not by_hand:
             patch.setattr(fast, "DRRN", None)
-        built = model(**{"seeds": (3, 4), **WAYS[way]})
+        built = model(**{"seeds": (3, 4), **CASES[case]})
         learn = learner(built, 0.05)
         errors = learn.update(random_batches(built, size))
         tables = {name: table.weight for name, table in built.tables.items()}
@@ -308,19 +323,17 @@ def learned(way, size, monkeypatch, *, by_texts, by_hand):
 
 
 @pytest.mark.parametrize("size", [1, 8])
-@pytest.mark.parametrize("way", WAYS)
-def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_do(
-    way, size, monkeypatch
-):
-    plain = learned(way, size, monkeypatch, by_texts=False, by_hand=False)
-    by_texts = learned(way, size, monkeypatch, by_texts=True, by_hand=False)
-    by_hand = learned(way, size, monkeypatch, by_texts=True, by_hand=True)
+@pytest.mark.parametrize("case", CASES)
+def test_updates_by_text_and_by_hand_written_gradients_equal_plain_updates(case, size, monkeypatch):
+    plain = weights_after_update(case, size, monkeypatch, by_texts=False, by_hand=False)
+    by_texts = weights_after_update(case, size, monkeypatch, by_texts=True, by_hand=False)
+    by_hand = weights_after_update(case, size, monkeypatch, by_texts=True, by_hand=True)
     for name, value in plain.items():
         torch.testing.assert_close(by_texts[name], value, rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(by_hand[name], value, rtol=1e-4, atol=1e-6)
 
 
-def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formulas(monkeypatch):
+def test_a_subclass_with_another_tower_is_not_updated_by_the_papers_formulas(monkeypatch):
     from drrn.models.drrn import DRRN
 
     class Louder(DRRN):
@@ -329,14 +342,16 @@ def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formu
             return 2 * s, a
 
     monkeypatch.setitem(MODELS, "louder", Louder)
-    monkeypatch.setitem(WAYS, "louder", {"name": "louder"})
-    plain = learned("louder", 8, monkeypatch, by_texts=False, by_hand=False)
-    for name, value in learned("louder", 8, monkeypatch, by_texts=True, by_hand=True).items():
+    monkeypatch.setitem(CASES, "louder", {"name": "louder"})
+    plain = weights_after_update("louder", 8, monkeypatch, by_texts=False, by_hand=False)
+    for name, value in weights_after_update(
+        "louder", 8, monkeypatch, by_texts=True, by_hand=True
+    ).items():
         torch.testing.assert_close(value, plain[name], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["drrn", "max-action", "per-action"])
-def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
+def test_texts_without_words_give_finite_errors(name, monkeypatch):
     monkeypatch.setattr("tests.models.STATES", ["…", "?", "!"])
     monkeypatch.setattr("tests.models.ACTIONS", [".", "..", "-", "--"])
     built = model(name)
@@ -344,10 +359,8 @@ def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
     assert np.isfinite(errors).all()
 
 
-def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_too():
-    built = model(
-        "max-action", most_actions=4
-    )  # as the widest page of a story, which few episodes come to
+def test_a_column_of_the_menu_that_is_empty_in_the_batch_gives_finite_errors():
+    built = model("max-action", most_actions=4)  # the widest page, which few episodes reach
     some = random_batches(built, 4)
 
     def wider(pages):
@@ -360,7 +373,7 @@ def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_t
 
 
 @pytest.mark.parametrize("name", ["linear", "per-action"])
-def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
+def test_diverging_q_values_raise_an_error_that_names_the_learning_rate(name):
     built = model(name)
     learn = learner(built, 1e9)
     with pytest.raises(InputError, match="1e\\+09"):
@@ -368,35 +381,37 @@ def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
             learn.update(random_batches(built, 8))
 
 
-@pytest.mark.parametrize("way", ["drrn", "bilinear", "per-action", "max-action"])
-def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other_weights(
-    way, monkeypatch
+@pytest.mark.parametrize("case", ["drrn", "bilinear", "per-action", "max-action"])
+def test_after_an_interrupt_word_tables_and_other_weights_have_the_same_number_of_updates(
+    case, monkeypatch
 ):
     from drrn.learning.fast.q_learning import TextView
 
-    interrupted, few = model(**WAYS[way]), model(**WAYS[way])
+    interrupted = model(**CASES[case])
+    few = model(**CASES[case])
     some = random_batches(interrupted, 8)
     learner(few, 0.05).update(
         dataclasses.replace(
             some, **{f.name: getattr(some, f.name)[:3] for f in dataclasses.fields(some)}
         )
     )
-    place, name, times = (
-        (TextView, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
-    )
-    usual, calls = (
-        getattr(place, name),
-        [],
-    )  # forward: for the next page and for this one at each update
+    if case == "drrn":
+        owner, times = TextView, 6
+    else:
+        owner, times = type(interrupted), 7
+    # forward is called for the next page and for this one at each update
+    forward = owner.forward
+    calls = 0
 
     def interrupt(*arguments):
-        calls.append(name)
-        if len(calls) > times:
+        nonlocal calls
+        calls += 1
+        if calls > times:
             raise KeyboardInterrupt
-        return usual(*arguments)
+        return forward(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(place, name, interrupt)
+        patch.setattr(owner, "forward", interrupt)
         learn = learner(interrupted, 0.05)
         with pytest.raises(KeyboardInterrupt):
             learn.update(some)

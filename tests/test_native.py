@@ -1,4 +1,4 @@
-"""Which stories our interpreter plays, and which are left to their own engine."""
+"""Which stories our interpreter plays, and which their engine plays."""
 
 import re
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_a_story_that_names_no_format_is_recognised_by_unmistakable_code(text, t
     assert twine_2_format(story_of(text)) == title
 
 
-def test_a_plain_story_of_twine_2_is_left_to_its_engine(tmp_path):
+def test_a_plain_story_of_twine_2_is_played_by_its_engine(tmp_path):
     page = tmp_path / "tale.html"
     page.write_text(tiny_story({"Start": "Here."}), encoding="utf-8")
     game = drrn.make(page)
@@ -64,14 +64,14 @@ def test_a_plain_story_of_twine_2_is_left_to_its_engine(tmp_path):
     game.close()
 
 
-def test_a_story_of_twine_2_without_its_engine_is_refused(tmp_path, home):
+def test_a_twine_2_story_without_its_engine_is_rejected(tmp_path, home):
     path = tmp_path / "tale.twee"
     path.write_text(':: StoryData\n{"format": "SugarCube"}\n\n:: Start\nHere.\n')
     with pytest.raises(InputError, match="SugarCube, is not installed"):
         drrn.make(path, lenient=True)
 
 
-def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_left_to_its_engine(tmp_path):
+def test_a_story_that_starts_in_a_passage_that_is_not_a_page_is_played_by_its_engine(tmp_path):
     page = tmp_path / "tale.html"
     page.write_text(
         tiny_story({"StoryInit": "Press [[here->Start]].", "Start": "Here."}), encoding="utf-8"

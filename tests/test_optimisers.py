@@ -1,4 +1,4 @@
-"""What an optimiser keeps for each weight, while tables grow and after a run was cut."""
+"""Slots of optimisers: growing tables, resumed runs, fused updates."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ TWEE = "".join(
 
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(
+def test_an_interrupted_run_with_growing_tables_resumes_to_the_same_numbers(
     name, tmp_path, monkeypatch
 ):
     (tmp_path / "tale.twee").write_text(f"{TWEE}:: Out\nOut.\n")
@@ -29,29 +29,29 @@ def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(
     more += ["--rounds", "4", "--episodes-per-round", "2"]
     arguments = ["train", str(tmp_path / "tale.twee"), *small_options(name), *more]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
-    keep = Run.save
+    save = Run.save
 
-    def keep_and_stop(self, trainer):
-        keep(self, trainer)
+    def save_and_stop(self, trainer):
+        save(self, trainer)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "save", keep_and_stop)
+    monkeypatch.setattr(Run, "save", save_and_stop)
     main([*arguments, "--out", str(tmp_path / "cut")])
     for _ in range(2):
         main(["train", "--resume", str(tmp_path / "cut")])
-    monkeypatch.setattr(Run, "save", keep)
+    monkeypatch.setattr(Run, "save", save)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
 
 
-def test_a_slot_takes_the_room_of_its_weight_whether_larger_or_smaller():
+def test_a_slot_is_resized_to_the_shape_of_its_weight():
     optimiser = Adam(model(), 0.1)
     optimiser.slots["w"] = torch.tensor([[[1.0], [2.0], [0.0]]])
     assert optimiser.slot("w", torch.zeros(1, 2, 1)).tolist() == [[[1.0], [2.0]]]
     assert optimiser.slot("w", torch.zeros(1, 4, 1)).tolist() == [[[1.0], [2.0], [0.0], [0.0]]]
 
 
-def test_adam_of_a_model_that_reads_in_order_makes_the_same_steps_in_one_operation():
+def test_fused_adam_makes_the_same_steps_as_plain_adam():
     plain, fused = (Adam(encoder_model("gru", seeds=(0, 1, 2)), 0.01) for _ in range(2))
     chance = torch.Generator().manual_seed(0)
     for active in (
@@ -68,10 +68,7 @@ def test_adam_of_a_model_that_reads_in_order_makes_the_same_steps_in_one_operati
                 for name, weight in weights.items()
             }
             move(optimiser, full, torch.tensor(active))
-    assert (
-        plain.slots["state in t"].view(-1).tolist()
-        == fused.slots["state in t"].view(-1).tolist()
-        == [3, 2, 4]
-    )
+    for optimiser in (plain, fused):
+        assert optimiser.slots["state in t"].view(-1).tolist() == [3, 2, 4]
     for name, weight in plain.model.weights.items():
         assert torch.allclose(weight, fused.model.weights[name], atol=1e-6), name

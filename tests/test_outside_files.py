@@ -10,23 +10,24 @@ PARAPHRASES = "original\tparaphrase\nGo out.\tLeave.\n"
 
 
 @pytest.mark.parametrize("key", ["story", "paraphrases", "a link"])
-def test_a_toml_names_files_outside_its_folder_only_when_asked(key, tale, tmp_path, capsys):
-    (tmp_path / "said.tsv").write_text(PARAPHRASES)
+def test_a_toml_may_name_files_outside_its_folder_only_with_the_option(key, tale, tmp_path, capsys):
+    (tmp_path / "paraphrases.tsv").write_text(PARAPHRASES)
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "tale.twee").write_text(tale.with_suffix(".twee").read_text())
-    story, said = "tale.twee", "said.tsv"
+    story = "tale.twee"
+    paraphrases = "paraphrases.tsv"
     if key == "story":
         story = "../tale.twee"
     elif key == "paraphrases":
-        said = str(tmp_path / "said.tsv")
+        paraphrases = str(tmp_path / "paraphrases.tsv")
     if key != "paraphrases":
-        (folder / said).write_text(PARAPHRASES)
+        (folder / paraphrases).write_text(PARAPHRASES)
     if key == "a link":
         (folder / "tale.twee").unlink()
         (folder / "tale.twee").symlink_to(tmp_path / "tale.twee")
     toml = folder / "tale.toml"
-    toml.write_text(f'story = "{story}"\nparaphrases = "{said}"\n')
+    toml.write_text(f'story = "{story}"\nparaphrases = "{paraphrases}"\n')
     command = ["play", str(toml), "--policy", "random", "--episodes", "1"]
     assert main(command) == 2
     error = capsys.readouterr().err
@@ -37,7 +38,7 @@ def test_a_toml_names_files_outside_its_folder_only_when_asked(key, tale, tmp_pa
     assert drrn.make(toml, outside=True).reset(0).actions
 
 
-def test_a_resumed_run_may_use_the_outside_files_that_it_was_allowed(tale, tmp_path):
+def test_a_resumed_run_may_use_its_outside_files(tale, tmp_path):
     (tmp_path / "folder").mkdir()
     toml = tmp_path / "folder/tale.toml"
     toml.write_text(tale.read_text().replace("tale.twee", "../tale.twee"))

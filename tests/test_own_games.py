@@ -1,4 +1,4 @@
-"""Games made by Python code: `module:factory`, registered names, recipes, and what is no game."""
+"""Games made by Python code: `module:factory`, registered names, specs, invalid objects."""
 
 import dataclasses
 import json
@@ -24,12 +24,19 @@ MINE = (
 
 @pytest.fixture
 def folder(import_folder):
-    """The current folder, with a module of the user's in it."""
+    """The current folder, with a user's module in it."""
     (import_folder / "mygames.py").write_text(MINE)
     return import_folder
 
 
-def test_a_game_of_ones_own_is_opened_by_module_and_factory(folder):
+def game_spec(game):
+    """Return the spec of a game that has one."""
+    spec = spec_of(game)
+    assert spec is not None
+    return spec
+
+
+def test_a_users_game_is_opened_by_module_and_factory(folder):
     game = make("mygames:Mine")
     assert game.name == "mine" and spec_of(game) == GameSpec("mygames:Mine", folder=str(folder))
     assert make("tests.sample_games:fixed_env").reset(0).actions == FixedEnv.actions
@@ -40,27 +47,27 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
     folder, monkeypatch, tmp_path_factory
 ):
     (folder / "tale.twee").write_text(":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere.\n")
-    made = [
+    games = [
         make("mygames:Mine"),
         make("tale.twee", shuffle=False),
         make("night-market", paraphrased=True),
     ]
-    recipes = [spec_of(game) for game in made]
-    assert pickle.loads(pickle.dumps(recipes)) == recipes
+    specs = [game_spec(game) for game in games]
+    assert pickle.loads(pickle.dumps(specs)) == specs
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    asked = json.dumps([dataclasses.asdict(recipe) for recipe in recipes])
+    arguments = json.dumps([dataclasses.asdict(spec) for spec in specs])
     code = "import sys, json; sys.path.append({!r})\nfrom drrn.game.make import GameSpec\n"
     code += "print([GameSpec(**r).open().name for r in json.loads(sys.argv[1])])"
     root = str(Path(__file__).parents[1])
     run = subprocess.run(
-        [sys.executable, "-c", code.format(root), asked],
+        [sys.executable, "-c", code.format(root), arguments],
         cwd=elsewhere,
         capture_output=True,
         text=True,
         check=True,
     )
     assert run.stdout.strip() == "['mine', 'tale', 'night-market']"
-    assert recipes[1].open().reset(0).text == "Here." and spec_of(recipes[1].open()) == recipes[1]
+    assert specs[1].open().reset(0).text == "Here." and spec_of(specs[1].open()) == specs[1]
     assert spec_of(Walk()) is None
 
 
@@ -82,22 +89,20 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
         ("my-games:Doors", "own game as module:factory"),
     ],
 )
-def test_every_failure_to_open_a_game_of_ones_own_is_one_sentence(folder, capsys, name, why):
+def test_every_failure_to_open_a_users_game_is_one_sentence(folder, capsys, name, why):
     (folder / "broken.py").write_text("def (:\n")
     (folder / "needy.py").write_text("import nothing_such\n")
     with pytest.raises(drrn.InputError, match=why) as error:
         make(name)
     assert "\n" not in str(error.value)
-    assert (
-        main(["play", name, "--policy", "random"]) == 2
-        and "Traceback" not in capsys.readouterr().err
-    )
+    assert main(["play", name, "--policy", "random"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "option", [{"paraphrased": True}, {"encoding": "cp1252"}, {"shuffle": False}]
 )
-def test_what_only_stories_take_is_refused_for_others(option):
+def test_options_of_stories_are_rejected_for_other_games(option):
     with pytest.raises(drrn.InputError, match="is for stories, and this is made by Python code"):
         make("tests.sample_games:Doors", **option)
 
@@ -105,38 +110,37 @@ def test_what_only_stories_take_is_refused_for_others(option):
 @pytest.fixture
 def package(monkeypatch):
     """A package that registers two games, one of them broken."""
-    found = [
+    entry_points = [
         metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.games")
         for name in ("dice", "gone")
     ]
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: found if group == "drrn.games" else []
+        metadata, "entry_points", lambda group: entry_points if group == "drrn.games" else []
     )
-    monkeypatch.syspath_prepend(
-        "a-path-not-seen-before"
-    )  # what is registered is kept for each path
+    monkeypatch.syspath_prepend("a-new-path")  # registered games are cached for each path
 
 
+@pytest.mark.slow
 def test_a_registered_name_is_a_game_like_any_other(package, capsys, shared_compile_cache):
     assert make("dice").name == "dice" and spec_of(make("dice")) == GameSpec("dice")
-    assert absolute_name("dice") == "dice" and spec_of(make("dice")).open().name == "dice"
+    assert absolute_name("dice") == "dice" and game_spec(make("dice")).open().name == "dice"
     with pytest.raises(drrn.InputError, match='game "gone": there is no Gone in tests'):
         make("gone")
     with pytest.raises(drrn.InputError, match=r'no game is named "dic"\. Did you mean "dice"'):
         make("dic")
     assert main(["games"]) == 0
-    told = capsys.readouterr().out
-    assert "dice          Doors and Dice" in told and 'cannot be opened: game "gone"' in told
+    output = capsys.readouterr().out
+    assert "dice          Doors and Dice" in output and 'cannot be opened: game "gone"' in output
 
 
-def test_names_stay_and_paths_become_absolute(folder):
+def test_absolute_name_changes_paths_only(folder):
     names = ["long-watch", "saving-john", "mygames:Mine", "package.module:thing.of"]
     assert [absolute_name(name) for name in names] == names
     (folder / "tale.twee").touch()
     assert absolute_name("tale.twee") == str(folder / "tale.twee")
 
 
-def test_anything_that_can_be_a_game_becomes_one(folder):
+def test_as_game_accepts_objects_names_and_environments(folder):
     doors = Doors()
     assert as_game(doors) is doors and as_game("long-watch").name == "long-watch"
     assert as_game("mygames:Mine").name == "mine" and as_game(FixedEnv()).name == "FixedEnv"
@@ -152,12 +156,12 @@ def test_anything_that_can_be_a_game_becomes_one(folder):
         (7, "type int is not a game; a game has a name"),
     ],
 )
-def test_an_object_that_is_not_a_game_is_refused(thing, why):
+def test_an_object_that_is_not_a_game_is_rejected(thing, why):
     with pytest.raises(drrn.InputError, match=why):
         as_game(thing)
 
 
-def test_a_game_without_a_name_is_refused():
+def test_a_game_without_a_name_is_rejected():
     game = Walk()
     game.name = ""
     with pytest.raises(drrn.InputError, match="name is ''"):

@@ -1,7 +1,8 @@
-"""A user's own learner: it writes `learn`; everything else is inherited."""
+"""Learners of users: they define `learn` and inherit everything else."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +22,11 @@ class RewardLearner(Learner):
     """Fits Q to the reward that followed each action."""
 
     def learn(self, generators):
-        played = [memory.joined() for memory in self.memories]
-        batch = StepBatch.of(played)
+        episodes = [memory.joined() for memory in self.memories]
+        batch = StepBatch.of(episodes)
         for _ in range(30):
             self.fit_batch(batch.pages, batch.taken, batch.rewards, batch.weights)
-        return sum(map(len, played))
+        return sum(map(len, episodes))
 
 
 class SilentLearner(RewardLearner):
@@ -52,7 +53,7 @@ def folder(tmp_path, import_folder):
     return tmp_path
 
 
-def test_an_own_learner_trains_by_the_real_command_and_learns(folder):
+def test_a_users_learner_is_trained_by_the_command_and_learns(folder):
     run = folder / "run"
     command = ["train", str(folder / "doors.twee"), "--learner", "toy:RewardLearner"]
     assert main([*command, *SMALL, "--out", str(run)]) == 0
@@ -63,27 +64,33 @@ def test_an_own_learner_trains_by_the_real_command_and_learns(folder):
     assert left > 2 > -2 > right
 
 
-def test_an_own_learner_is_saved_and_resumed(folder):
-    settings = {"paper": True, "hidden": 6, "episodes_per_round": 20, "evaluation_episodes": 4}
-    settings |= {"rounds": 2, "replicas": 1, "learner": "toy:RewardLearner", "optimiser": "adam"}
+def test_a_users_learner_is_saved_and_resumed(folder):
+    settings: dict[str, Any] = {"paper": True, "hidden": 6, "evaluation_episodes": 4}
+    settings |= {
+        "episodes_per_round": 20,
+        "rounds": 2,
+        "replicas": 1,
+        "learner": "toy:RewardLearner",
+        "optimiser": "adam",
+    }
     whole = drrn.trainer(folder / "doors.twee", **settings)
     assert isinstance(whole.learner, Learner)
     list(whole.train())
-    cut = drrn.trainer(folder / "doors.twee", **settings)
-    next(cut.train())
-    cut.save(folder / "cut")
-    resumed = drrn.resume(folder / "cut")
+    interrupted = drrn.trainer(folder / "doors.twee", **settings)
+    next(interrupted.train())
+    interrupted.save(folder / "interrupted")
+    resumed = drrn.resume(folder / "interrupted")
     list(resumed.train())
     for name, array in whole.model.state().items():
         assert np.array_equal(array, resumed.model.state()[name])
 
 
-def test_an_own_learner_needs_whole_episodes_unless_it_learns_online(folder):
+def test_a_users_learner_needs_whole_episodes_unless_it_learns_online(folder):
     with pytest.raises(InputError, match="needs whole episodes"):
         drrn.trainer(folder / "doors.twee", paper=True, learner="toy:RewardLearner", form="online")
 
 
-def test_a_learner_that_returns_no_count_is_refused(folder):
+def test_a_learner_that_returns_no_count_is_rejected(folder):
     trainer = drrn.trainer(folder / "doors.twee", paper=True, learner="toy:SilentLearner", rounds=1)
     with pytest.raises(InputError, match=r"toy:SilentLearner.*None"):
         next(trainer.train())
@@ -115,6 +122,6 @@ def test_steps_of_replicas_are_padded_with_weights_of_0():
     assert batch.weights.tolist() == [[1, 1], [1, 0]]
 
 
-def test_what_is_no_learner_is_refused(folder):
+def test_a_factory_that_returns_no_learner_is_rejected(folder):
     with pytest.raises(InputError, match=r"toy:not_a_learner.*Learner"):
         drrn.trainer(folder / "doors.twee", paper=True, learner="toy:not_a_learner")

@@ -1,4 +1,4 @@
-"""Named sets of paraphrases: chosen by name, in Python and on the command line; and our stories said in other words."""
+"""Named sets of paraphrases in Python and on the command line; those of the built-in stories."""
 
 import json
 from importlib.util import find_spec
@@ -27,15 +27,15 @@ OTHERS = 'paraphrases = { reworded = "second.tsv", old = "first.tsv" }\n'
 
 
 @pytest.fixture
-def said(story, tmp_path):
-    """The opening actions of the small story, from a TOML and what `make` is asked for."""
+def opening_actions(story, tmp_path):
+    """Function that returns the first actions of the small story with this TOML and set."""
     write_sets(tmp_path)
     return lambda toml, paraphrased: story(FORK, toml, paraphrased=paraphrased).reset(0).actions
 
 
 @pytest.fixture
 def tale(tmp_path):
-    """The small story with two sets, as a path."""
+    """Path of the small story with two sets."""
     write_sets(tmp_path)
     (tmp_path / "tale.twee").write_text(FORK, encoding="utf-8")
     (tmp_path / "tale.toml").write_text(f'story = "tale.twee"\n{TWO}{REWARDS}', encoding="utf-8")
@@ -53,22 +53,27 @@ def write_sets(folder):
 
 
 @pytest.mark.parametrize(
-    ("toml", "asked", "actions"),
+    ("toml", "paraphrased", "actions"),
     [
-        (ONE, False, PLAIN), (ONE, True, FIRST), (ONE, "paraphrased", FIRST),
-        (TWO, False, PLAIN), (TWO, True, FIRST), (TWO, "paraphrased", FIRST), (TWO, "reworded", SECOND),
+        (ONE, False, PLAIN),
+        (ONE, True, FIRST),
+        (ONE, "paraphrased", FIRST),
+        (TWO, False, PLAIN),
+        (TWO, True, FIRST),
+        (TWO, "paraphrased", FIRST),
+        (TWO, "reworded", SECOND),
         ('paraphrases = { reworded = "second.tsv" }\n', True, SECOND),
         ('[paraphrases]\nreworded = "second.tsv"\n', "reworded", SECOND),
     ],
-)  # fmt: skip
-def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(
-    said, toml, asked, actions
+)
+def test_a_set_is_chosen_by_name_and_true_selects_the_default_or_only_one(
+    opening_actions, toml, paraphrased, actions
 ):
-    assert said(toml, asked) == actions
+    assert opening_actions(toml, paraphrased) == actions
 
 
 @pytest.mark.parametrize(
-    ("toml", "asked", "message"),
+    ("toml", "paraphrased", "message"),
     [
         (
             TWO,
@@ -93,43 +98,43 @@ def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(
         ("paraphrases = 3\n", False, "paraphrases: must be a table, not 3"),
     ],
 )
-def test_a_set_that_is_not_there_is_one_sentence_with_those_that_are(said, toml, asked, message):
+def test_the_error_for_a_set_that_does_not_exist_lists_the_others(
+    opening_actions, toml, paraphrased, message
+):
     with pytest.raises(InputError) as error:
-        said(toml, asked)
-    assert (
-        message in str(error.value)
-        and "tale.toml" in str(error.value)
-        and "\n" not in str(error.value)
-    )
+        opening_actions(toml, paraphrased)
+    text = str(error.value)
+    assert message in text and "tale.toml" in text and "\n" not in text
 
 
-def test_results_are_of_the_default_set_whatever_else_there_is():
+def test_the_hash_of_results_covers_only_the_default_set():
     assert paraphrases_of(drrn.make("long-watch")) is None
     assert hashes_of(drrn.make("long-watch"))["paraphrases"] is None
     hashed = hashes_of(drrn.make("night-market"))["paraphrases"]
-    assert hashed.startswith("708bb5f4983a37f7")
+    assert hashed is not None and hashed.startswith("708bb5f4983a37f7")
 
 
-def test_a_set_by_name_plays_by_the_same_chances():
+def test_a_reworded_game_has_the_same_pages_and_outcomes():
     plain, other = (
         drrn.compile_game(drrn.make("long-watch", paraphrased=p)) for p in (False, "reworded")
     )
     reworded = paraphrases_of(drrn.make("long-watch"), "reworded")
     assert other.texts == plain.texts and np.array_equal(other.page_action, plain.page_action)
+    assert reworded is not None
     assert tuple(other.actions) == tuple(reworded[action] for action in plain.actions)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_every_action_of_our_stories_is_reworded_and_no_two_alike(name):
+def test_every_action_of_a_built_in_story_has_a_distinct_rewording(name):
     actions = drrn.compile_game(drrn.make(name)).actions
     reworded = paraphrases_of(drrn.make(name), "reworded")
-    assert list(reworded) == list(actions)
-    assert len({said.casefold() for said in reworded.values()}) == len(reworded)
+    assert reworded is not None and list(reworded) == list(actions)
+    assert len({text.casefold() for text in reworded.values()}) == len(reworded)
     assert not set(reworded.values()) & set(actions)
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_more_than_two_words_in_five_of_a_rewording_are_new(name):
+def test_more_than_two_fifths_of_the_words_of_rewordings_are_new(name):
     assert reworded_distance(name).oov_rate > 0.4
 
 
@@ -137,62 +142,61 @@ def test_more_than_two_words_in_five_of_a_rewording_are_new(name):
     find_spec("sacrebleu") is None, reason="BLEU needs sacrebleu: pip install 'drrn[paper]'"
 )
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_rewording_shares_hardly_a_phrase_with_the_originals(name):
+def test_rewordings_share_few_phrases_with_the_originals(name):
     assert reworded_distance(name).bleu < 0.05
 
 
 def reworded_distance(name):
     game = drrn.make(name)
-    return distance(paraphrases_of(game, "reworded"), drrn.compile_game(game).actions)
+    reworded = paraphrases_of(game, "reworded")
+    assert reworded is not None
+    return distance(dict(reworded), drrn.compile_game(game).actions)
 
 
 @pytest.mark.parametrize(
-    ("options", "shown"),
+    ("options", "actions"),
     [([], PLAIN), (["--paraphrased"], FIRST), (["--paraphrased", "reworded"], SECOND)],
 )
-def test_play_shows_the_set_that_is_named(tale, capsys, options, shown):
-    assert (
-        main(["play", str(tale), *options, "--policy", "random", "--episodes", "1", "--show"]) == 0
-    )
+def test_play_displays_the_chosen_set(tale, capsys, options, actions):
+    command = ["play", str(tale), *options, "--policy", "random", "--episodes", "1", "--show"]
+    assert main(command) == 0
     out = capsys.readouterr().out
-    assert tuple(action for action in (*PLAIN, *FIRST, *SECOND) if action in out) == shown
+    assert tuple(action for action in (*PLAIN, *FIRST, *SECOND) if action in out) == actions
 
 
-def test_evaluate_plays_the_set_that_is_named(tale, tmp_path, capsys):
+def test_evaluate_plays_the_chosen_set(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
     evaluate = ["evaluate", str(tmp_path / "run"), "--exact", "--json"]
-    found, by_name = [], ["--paraphrased", "reworded"]
+    rewards = []
+    by_name = ["--paraphrased", "reworded"]
     for options in ([], ["--paraphrased"], by_name, [*by_name, "--game", str(tale)]):
         assert main([*evaluate, *options]) == 0
-        found.append(
-            [row["final_reward"] for row in json.loads(capsys.readouterr().out)["replicas"]]
-        )
-    assert (
-        found[0] != found[1] != found[2] != found[0]
-    )  # other words, other Q-values, other chances
-    assert found[2] == found[3]
+        rows = json.loads(capsys.readouterr().out)["replicas"]
+        rewards.append([row["final_reward"] for row in rows])
+    # other words have other Q-values
+    assert rewards[0] != rewards[1] != rewards[2] != rewards[0]
+    assert rewards[2] == rewards[3]
     assert main([*evaluate, "--paraphrased", "reword"]) == 2
     assert 'Did you mean "reworded"? Known: paraphrased, reworded' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("before", [True, False, None])
-def test_a_run_that_was_kept_before_sets_had_names_opens_still(tale, tmp_path, capsys, before):
+def test_a_run_saved_before_sets_had_names_can_be_opened(tale, tmp_path, capsys, before):
     train(tale, tmp_path / "run")
     path = tmp_path / "run" / "config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     assert config["game"].pop("paraphrased") is False
     config["game"] |= {} if before is None else {"paraphrased": before}
     path.write_text(json.dumps(config), encoding="utf-8")
-    assert set(Run(tmp_path / "run").open_game().reset(0).actions) == set(
-        FIRST if before else PLAIN
-    )
+    expected = FIRST if before else PLAIN
+    assert set(Run(tmp_path / "run").open_game().reset(0).actions) == set(expected)
 
 
-def test_a_run_remembers_the_set_that_it_learned(tale, tmp_path):
-    recipe = spec_for(tale, paraphrased="reworded")
-    kept = json.loads(json.dumps({"game": game_entry(recipe.open(), recipe)}))
-    assert spec_from(tmp_path, kept) == recipe
+def test_the_config_of_a_run_contains_its_set(tale, tmp_path):
+    spec = spec_for(tale, paraphrased="reworded")
+    config = json.loads(json.dumps({"game": game_entry(spec.open(), spec)}))
+    assert spec_from(tmp_path, config) == spec
 
 
 def test_inspect_measures_every_set_under_its_name(tale, capsys):
@@ -201,12 +205,12 @@ def test_inspect_measures_every_set_under_its_name(tale, capsys):
     assert "Paraphrases, paraphrased  2 actions, OOV rate 50.0%" in out
     assert "Paraphrases, reworded     2 actions, OOV rate 100.0%" in out
     assert main(["inspect", str(tale), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found["statistics"]["paraphrases"]) == ["paraphrased", "reworded"]
-    assert found["statistics"]["paraphrases"]["paraphrased"]["pairs"] == 2
+    document = json.loads(capsys.readouterr().out)
+    assert list(document["statistics"]["paraphrases"]) == ["paraphrased", "reworded"]
+    assert document["statistics"]["paraphrases"]["paraphrased"]["pairs"] == 2
 
 
-def test_inspect_gives_a_set_without_a_name_none(tale, capsys):
+def test_inspect_prints_no_name_for_a_set_without_one(tale, capsys):
     tale.write_text(f'story = "tale.twee"\n{ONE}{REWARDS}', encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
     assert "\nParaphrases            2 actions, OOV rate 50.0%" in capsys.readouterr().out

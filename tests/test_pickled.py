@@ -19,7 +19,7 @@ HARMFUL = {
 
 
 @pytest.mark.parametrize("data", HARMFUL.values(), ids=HARMFUL)
-def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(
+def test_a_pickle_that_names_anything_but_the_storys_class_is_rejected(
     data, working_folder, tmp_path
 ):
     with pytest.raises(InputError, match=r"story\.pickle, byte \d+: .*nothing of it was used"):
@@ -27,12 +27,12 @@ def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(
     assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
 
 
-def test_the_error_for_a_refused_name_contains_it():
+def test_the_error_for_a_rejected_name_contains_it():
     with pytest.raises(InputError, match=r'it names "os\.system"'):
         read_pickle(HARMFUL["a function"], "x")
 
 
-def test_plain_data_comes_out_as_it_went_in():
+def test_plain_data_is_read():
     data = (
         b"(dp1\nS'a'\np2\n(lp3\nI-7\nag2\nas"
         + pickled_string("it’s “x”\n")

@@ -142,6 +142,7 @@ def test_refusals_and_exceptions_leave_the_process_alive(machine):
     assert machine.ask("pid") == pid
 
 
+@pytest.mark.slow
 def test_errors_while_the_object_is_created():
     with Service(Machine, None, InputError("no such game")) as service:
         with pytest.raises(InputError, match="no such game"):
@@ -154,6 +155,7 @@ def test_errors_while_the_object_is_created():
         service.answer(0)
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_is_reported_each_time(machine):
     for _ in range(2):
         with pytest.raises(ServiceError, match="exit code 3") as raised:
@@ -205,6 +207,7 @@ def test_an_interrupt_reaches_only_code_that_allows_it(machine):
     assert machine.ask("add", 1, 2) == 3
 
 
+@pytest.mark.slow
 def test_a_process_over_its_memory_limit_exits_after_the_answer():
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**10  # MB; a child starts with it
     with Service(Machine, memory=(own + 50) * 2**20) as service:
@@ -215,6 +218,7 @@ def test_a_process_over_its_memory_limit_exits_after_the_answer():
         assert raised.value.reason == "died" and "exit code 0" in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_object_is_closed_when_the_service_is_closed_or_collected(tmp_path):
     with Service(Machine, tmp_path / "one") as service:
         pid = service.ask("pid")
@@ -228,6 +232,7 @@ def test_the_object_is_closed_when_the_service_is_closed_or_collected(tmp_path):
     assert (tmp_path / "two").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_services_die_with_their_parent(number):
     root = str(Path(__file__).parents[1])
@@ -238,6 +243,7 @@ def test_services_die_with_their_parent(number):
         stderr=subprocess.PIPE,
         env=environment,
     )
+    assert parent.stdout is not None
     pids = [int(pid) for pid in parent.stdout.readline().split()]
     assert len(pids) == 2 and all(map(alive, pids))
     parent.send_signal(number)
@@ -253,6 +259,7 @@ def test_ctrl_c_does_not_reach_a_service(machine):
 def test_the_lock_of_a_killed_process_is_free(tmp_path):
     path = tmp_path / ".lock"
     holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE)
+    assert holder.stdout is not None
     holder.stdout.readline()
     with pytest.raises(InputError, match="busy"), locked(path, "busy"):
         pass

@@ -59,7 +59,7 @@ def twine_2(passages, start=2):
 
 
 @pytest.fixture
-def opened(tmp_path):
+def open_game(tmp_path):
     def game(content, name="tale.twee", **options):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -68,7 +68,7 @@ def opened(tmp_path):
     return game
 
 
-def played(game):
+def play_two_pages(game):
     first = game.reset(0)
     return game.title, first, game.step(0), dict(game.script.tags)
 
@@ -95,24 +95,26 @@ def played(game):
         (twine_2(PASSAGES).replace("tw-", "TW-"), "tale.html"),
     ],
 )
-def test_all_notations_and_encodings_give_the_same_game(opened, content, name):
-    title, first, second, tags = played(opened(content, name))
+def test_all_notations_and_encodings_give_the_same_game(open_game, content, name):
+    title, first, second, tags = play_two_pages(open_game(content, name))
     assert title == "Tiny"
     assert (first.text, first.actions) == ("Café “Ünder”, 5 < 6 & \\o/.", ("Go on", "Stay"))
     assert (second.text, second.actions) == ('You said a"b. Done.', ())
     assert tags == {"Start": (), "The end": ("dark", "wet")}
 
 
-def test_an_encoding_can_be_named(opened):
-    assert played(opened(TWEE_1.encode("cp1252"), encoding="cp1252"))[1].text.startswith("Café “")
+def test_an_encoding_can_be_named(open_game):
+    assert play_two_pages(open_game(TWEE_1.encode("cp1252"), encoding="cp1252"))[1].text.startswith(
+        "Café “"
+    )
 
 
 @pytest.mark.parametrize(
     "encoding", ["nonsense", "idna", "punycode", "unicode_escape", "rot13", "undefined", "a b\0"]
 )
-def test_what_is_no_encoding_of_a_text_is_refused(opened, encoding):
+def test_an_unknown_encoding_is_rejected(open_game, encoding):
     with pytest.raises(drrn.InputError, match=r"tale\.twee: the encoding .* is not known"):
-        opened(TWEE_1, encoding=encoding)
+        open_game(TWEE_1, encoding=encoding)
 
 
 ROT13 = {
@@ -124,12 +126,12 @@ ROT13 = {
 }
 
 
-def swapped(text):
+def swap_letters(text):
     return text.translate(str.maketrans("abcdABCD", "badcBADC"))
 
 
 SWAPPED = {
-    swapped(name): (swapped(text), tuple(map(swapped, tags)))
+    swap_letters(name): (swap_letters(text), tuple(map(swap_letters, tags)))
     for name, (text, tags) in PASSAGES.items()
 }
 
@@ -138,8 +140,8 @@ SWAPPED = {
     ("passages", "settings"),
     [(ROT13, "Obfuscate: ROT13"), (SWAPPED, "obfuscate:swap\nobfuscatekey:abcd")],
 )
-def test_a_hidden_story_is_revealed(opened, passages, settings):
-    title, first, second, tags = played(opened(twine_1(passages, settings), "tale.html"))
+def test_an_obfuscated_story_is_decoded(open_game, passages, settings):
+    title, first, second, tags = play_two_pages(open_game(twine_1(passages, settings), "tale.html"))
     assert (title, first.actions, tags["The end"]) == ("Tiny", ("Go on", "Stay"), ("dark", "wet"))
     assert second.text == 'You said a"b. Done.'
 
@@ -167,36 +169,36 @@ def test_headers_name_passages_and_tags(tmp_path, header, name, tags):
     assert (passage.text, passage.tags, passage.line) == ("Text.", tags, 5)
 
 
-def test_a_line_of_colons_can_be_escaped(opened):
-    assert opened(":: Start\n\\:: no header\n").reset(0).text == ":: no header"
+def test_a_line_of_colons_can_be_escaped(open_game):
+    assert open_game(":: Start\n\\:: no header\n").reset(0).text == ":: no header"
 
 
-def test_story_data_names_the_start(opened):
-    game = opened(':: StoryData\n{"start": "There"}\n\n:: Here\nHere.\n\n:: There\nThere.\n')
+def test_story_data_names_the_start(open_game):
+    game = open_game(':: StoryData\n{"start": "There"}\n\n:: Here\nHere.\n\n:: There\nThere.\n')
     assert game.reset(0).text == "There."
 
 
-def test_the_start_node_begins_a_twine_2_story(opened):
-    game = opened(twine_2({"Here": ("Here.", ()), "There": ("There.", ())}), "tale.html")
+def test_the_start_node_begins_a_twine_2_story(open_game):
+    game = open_game(twine_2({"Here": ("Here.", ()), "There": ("There.", ())}), "tale.html")
     assert game.reset(0).text == "There."
 
 
-def test_of_two_passages_with_one_name_the_later_counts(opened):
-    game = opened(":: Start\nFirst.\n\n:: Start\nSecond.\n")
+def test_the_later_of_two_passages_with_one_name_is_used(open_game):
+    game = open_game(":: Start\nFirst.\n\n:: Start\nSecond.\n")
     assert game.reset(0).text == "Second."
     assert game.script.story.notes == (
         'line 5: passage "Start" occurs twice; the later one counts',
     )
 
 
-def test_scripts_and_style_sheets_are_no_pages(opened):
-    game = opened(
+def test_scripts_and_style_sheets_are_not_pages(open_game):
+    game = open_game(
         ":: Start\nHere.\n\n:: Code [script]\nif (a << b) {}\n\n:: Look [stylesheet]\na {}\n"
     )
     assert set(game.script.nodes) == {"Start"}
 
 
-def test_colons_and_blanks_around_a_name_are_no_part_of_it(tmp_path):
+def test_colons_and_blanks_around_a_name_are_stripped(tmp_path):
     path = tmp_path / "tale.tw"
     path.write_text(":::Start\nHere.\n\n[[On.| Next ]]\n\n::  Next  \nThere.\n", encoding="utf-8")
     game = drrn.make(path)
@@ -204,7 +206,7 @@ def test_colons_and_blanks_around_a_name_are_no_part_of_it(tmp_path):
     assert game.step(0).text == "There."
 
 
-def test_a_published_story_may_name_the_files_it_was_made_of(tmp_path):
+def test_a_published_story_may_name_its_source_files(tmp_path):
     path = tmp_path / "tale.html"
     divs = '<div tiddler="Start" tags="">Here.</div><div tiddler="StoryIncludes" tags="">other.tw</div>'
     path.write_text(f'<html><div id="storeArea">{divs}</div></html>', encoding="utf-8")
@@ -220,7 +222,7 @@ def test_a_published_story_may_name_the_files_it_was_made_of(tmp_path):
         ("Snowman", "<% x %>"),
     ],
 )
-def test_code_of_another_format_is_never_read_aloud(tmp_path, style, code):
+def test_code_of_another_format_is_rejected(tmp_path, style, code):
     path = tmp_path / "tale.twee"
     code = f"{code}\n--\nText" if style == "Chapbook" else code
     path.write_text(

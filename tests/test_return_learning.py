@@ -1,4 +1,6 @@
-"""Learning from returns: fast as plain, averages by hand, replicas alone, every model, interrupted and resumed."""
+"""Learning from returns: fast and plain updates, averages, replicas, every model, resumed runs."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,12 +21,12 @@ from tests.trainings import run_training, same_weights
 from tests.vector_files import vector_file
 
 KINDS = [ReturnLearning, FastReturnLearning]
-FEW = {"updates": 5, "learning_rate": 0.001}
+FEW: dict[str, Any] = {"updates": 5, "learning_rate": 0.001}
 
 
-def near(one, two, within=2e-6):
+def all_close(one, two, tolerance=2e-6):
     return one.keys() == two.keys() and all(
-        np.allclose(one[name], two[name], atol=within) for name in one
+        np.allclose(one[name], two[name], atol=tolerance) for name in one
     )
 
 
@@ -47,47 +49,45 @@ ENCODERS = [BagOfWords, MeanOfVectors, BagAndVectors]
 def test_the_fast_learner_has_the_gradients_of_the_plain_one(encoder, layers, vectors):
     """Adam's first mean after one update is a tenth of the gradient."""
     shape = {"layers": layers, "action_encoder": encoder, "vectors": vectors}
-    plain, fast = (return_learner(kind, model(seeds=(0, 1), **shape), updates=1) for kind in KINDS)
-    for learning in (plain, fast):
+    learners = [return_learner(kind, model(seeds=(0, 1), **shape), updates=1) for kind in KINDS]
+    for learning in learners:
         state_after_rounds(learning, rounds=1)
-    plain, fast = plain.optimiser.slots, fast.optimiser.slots
+    plain, fast = (learning.optimiser.slots for learning in learners)
     means = [name for name in plain if name.endswith(" m")]
     assert plain.keys() == fast.keys() and len(means) == len(plain.keys()) / 3
     for name in means:
         gradient = plain[name].numpy()
-        assert (
-            np.allclose(gradient, fast[name].numpy(), rtol=1e-5, atol=1e-6 * np.abs(gradient).max())
-            and gradient.any()
-        )
+        tolerance = 1e-6 * np.abs(gradient).max()
+        assert np.allclose(gradient, fast[name].numpy(), rtol=1e-5, atol=tolerance)
+        assert gradient.any()
 
 
 @pytest.mark.parametrize("average", [None, 0.9])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_the_fast_learner_moves_the_weights_as_the_plain_one_does(
+def test_the_fast_learner_makes_the_updates_of_the_plain_one(
     encoder, layers, average, vectors, monkeypatch
 ):
-    """To rounding, which Adam enlarges where a gradient is near zero: so it is a few steps of a small rate."""
-    shape, given = (
-        {"layers": layers, "action_encoder": encoder, "vectors": vectors},
-        {"average": average, **FEW},
-    )
+    """A few steps of a small rate: Adam enlarges rounding errors where a gradient is near zero."""
+    shape = {"layers": layers, "action_encoder": encoder, "vectors": vectors}
+    settings = {"average": average, **FEW}
     plain = state_after_rounds(
-        return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **given)
+        return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **settings)
     )
     first = model(seeds=(0, 1), **shape).state()
-    monkeypatch.setattr(ReturnLearning, "fit_batch", None)  # the plain update is not asked for
+    monkeypatch.setattr(ReturnLearning, "fit_batch", None)  # the plain update is not called
     fast = state_after_rounds(
-        return_learner(FastReturnLearning, model(seeds=(0, 1), **shape), **given)
+        return_learner(FastReturnLearning, model(seeds=(0, 1), **shape), **settings)
     )
-    assert near(plain, fast) and not near(plain, first, within=0.005)
+    assert all_close(plain, fast) and not all_close(plain, first, tolerance=0.005)
 
 
 class Masks:
-    """A generator that leaves out the same words, whoever asks; all else is a usual one's."""
+    """A random generator whose word masks do not depend on how they are drawn."""
 
     def __init__(self, *seed):
-        self.usual, self.masks = np.random.default_rng(seed), np.random.default_rng(seed)
+        self.usual = np.random.default_rng(seed)
+        self.masks = np.random.default_rng(seed)
 
     def random(self, size, *kind):
         if not kind:
@@ -101,22 +101,22 @@ class Masks:
         return getattr(self.usual, name)
 
 
-def test_with_word_dropout_both_learn_the_same_once_they_leave_out_the_same_words():
-    found = []
-    for kind in KINDS:  # the batch is so large that it holds every text
+def test_with_equal_masks_of_word_dropout_both_learners_have_equal_weights():
+    states = []
+    for kind in KINDS:  # the batch contains every text
         learning = return_learner(
             kind, model(seeds=(0, 1)), state_dropout=0.4, action_dropout=0.4, batch_size=300, **FEW
         )
-        found.append(state_after_rounds(learning, make=Masks))
-    assert near(*found)
+        states.append(state_after_rounds(learning, make=Masks))
+    assert all_close(*states)
     without = state_after_rounds(
         return_learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks
     )
-    assert not near(found[0], without, within=0.001)
+    assert not all_close(states[0], without, tolerance=0.001)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(kind):
+def test_the_playing_model_is_the_moving_average_of_the_learning_one(kind):
     learning = return_learner(kind, model(), average=0.9, updates=AVERAGE_EVERY)
     average = learning.model.state()["weight state b1"].copy()
     for number in range(6):
@@ -132,7 +132,7 @@ def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(ki
     "settings", [{}, {"state_dropout": 0.3, "action_dropout": 0.3, "average": 0.9}], ids=str
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replica_among_three_learns_what_it_learns_alone(kind, settings):
+def test_a_replica_among_three_learns_the_same_as_alone(kind, settings):
     together = state_after_rounds(return_learner(kind, model(seeds=(5, 6, 7)), **settings))
     alone = state_after_rounds(return_learner(kind, model(seeds=(6,)), **settings))
     assert all(np.allclose(together[name][1], alone[name][0], atol=1e-6) for name in alone)
@@ -148,7 +148,7 @@ MODELS = [
     {"model": "per-action"},
     {"model": "table", "learning_rate": 0.3},
 ]
-LEARNED = {
+TRAINING: dict[str, Any] = {
     **RETURNS,
     "learning_rate": 0.02,
     "rounds": 3,
@@ -156,18 +156,19 @@ LEARNED = {
     "updates": 60,
     "alpha": 4.0,
 }
-NOISE = {"average": 0.9, "state_dropout": 0.1, "action_dropout": 0.1}
+NOISE: dict[str, Any] = {"average": 0.9, "state_dropout": 0.1, "action_dropout": 0.1}
 
 
 @pytest.fixture
 def small_fork(story):
-    """Returns between -1 and 1: Q of a small network is bounded by its number of units, and larger ones saturate it."""
+    """The small story with returns in -1..1: larger ones saturate a small network."""
     return story(FORK, SMALL_REWARDS, shuffle=True)
 
 
 def greedy_returns(game, **settings):
-    _, rounds = run_training(game, **{**LEARNED, **settings})
-    return [done.summary.mean_return for done in rounds[-1].evaluations if done.policy == "greedy"]
+    _, rounds = run_training(game, **{**TRAINING, **settings})
+    evaluations = rounds[-1].evaluations
+    return [each.summary.mean_return for each in evaluations if each.policy == "greedy"]
 
 
 @pytest.mark.parametrize("settings", MODELS, ids=str)
@@ -185,28 +186,28 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize("settings", BOUNDS, ids=str)
-def test_settings_at_their_bounds_are_learned_with(small_fork, settings):
+def test_a_small_story_is_learned_with_settings_at_their_bounds(small_fork, settings):
     assert min(greedy_returns(small_fork, **settings)) > 0.9
 
 
-def test_a_first_page_that_ends_the_story_leaves_nothing_to_learn(story):
+def test_a_story_that_ends_on_its_first_page_has_no_transitions(story):
     for more in ({}, {"no_compile": True}, {"exploration": "optimism"}, {"model": "table"}):
         trainer, rounds = run_training(
             story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more}
         )
-        assert [done.transitions for done in rounds] == [0, 0] and trainer.round == 2
+        assert [result.transitions for result in rounds] == [0, 0] and trainer.round == 2
 
 
-def test_a_story_whose_actions_have_no_words_is_learned():
+def test_a_story_whose_actions_have_no_words_is_trained():
     class Arrows(Doors):
         def look(self, state):
-            seen = super().look(state)
-            return type(seen)(seen.text, tuple("<>"[: len(seen.actions)]), seen.reward)
+            page = super().look(state)
+            return type(page)(page.text, tuple("<>"[: len(page.actions)]), page.reward)
 
     assert len(run_training(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
 
 
-WAYS = [
+VARIANTS: list[dict[str, Any]] = [
     {},
     {"no_compile": True},
     {"grow": True},
@@ -216,38 +217,40 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("settings", WAYS, ids=str)
-def test_a_resumed_run_has_the_numbers_of_one_that_went_on(fork, settings, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "drrn.runs.trainer.FEW_TEXTS", 0
-    )  # texts are forgotten and renumbered after every round
-    given = {
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(
+    fork, variant, tmp_path, monkeypatch
+):
+    # texts are dropped and renumbered after every round
+    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
+    settings: dict[str, Any] = {
         **RETURNS,
         **NOISE,
         "rounds": 4,
         "exploration": "optimism",
         "replan": 5,
         "alpha_start": 0.5,
-        **settings,
+        **variant,
     }
-    given |= {"episodes_per_round": 10, "evaluation_episodes": 3, "replicas": 2}
-    given |= {} if settings.get("model") == "table" else {"hidden": 6}
-    whole, again, cut = (drrn.trainer(fork.another(), **given) for _ in range(3))
+    settings |= {"episodes_per_round": 10, "evaluation_episodes": 3, "replicas": 2}
+    settings |= {} if variant.get("model") == "table" else {"hidden": 6}
+    whole, again, interrupted = (drrn.trainer(fork.another(), **settings) for _ in range(3))
     assert [list(each.train())[-1].number for each in (whole, again)] == [4, 4]
-    for finished in cut.train():
-        cut.save(tmp_path / "run")
-        if finished.number == 2:
+    for result in interrupted.train():
+        interrupted.save(tmp_path / "run")
+        if result.number == 2:
             break
     resumed = drrn.resume(tmp_path / "run", fork.another())
     list(resumed.train())
-    assert (
-        same_weights(whole, again) and same_weights(whole, resumed) and resumed.rows == whole.rows
-    )
+    assert same_weights(whole, again)
+    assert same_weights(whole, resumed)
+    assert resumed.rows == whole.rows
 
 
 @pytest.mark.parametrize("where", ["play", "learn"])
-def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
-    given = {
+def test_an_interrupted_round_is_repeated(fork, where, monkeypatch):
+    settings: dict[str, Any] = {
         **RETURNS,
         "exploration": "optimism",
         "replan": 4,
@@ -255,25 +258,31 @@ def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
         "replicas": 2,
         "rounds": 3,
     }
-    given |= {"episodes_per_round": 12, "evaluation_episodes": 3}
-    whole, cut = (drrn.trainer(fork.another(), **given) for _ in range(2))
+    settings |= {"episodes_per_round": 12, "evaluation_episodes": 3}
+    whole, stopped = (drrn.trainer(fork.another(), **settings) for _ in range(2))
     list(whole.train())
-    going = cut.train()
-    next(going)
-    owner, name = (cut.rollouts, "record") if where == "play" else (cut.learner, "fit")
-    usual, calls = getattr(owner, name), []
+    rounds = stopped.train()
+    next(rounds)
+    owner: Any
+    if where == "play":
+        owner, name, last_call = stopped.rollouts, "record", 2
+    else:
+        owner, name, last_call = stopped.learner, "fit", 1
+    method = getattr(owner, name)
+    calls = 0
 
-    def interrupted(*given, **named):
-        calls.append(1)
-        if len(calls) == (2 if where == "play" else 1):
+    def interrupt(*arguments, **options):
+        nonlocal calls
+        calls += 1
+        if calls == last_call:
             raise KeyboardInterrupt
-        return usual(*given, **named)
+        return method(*arguments, **options)
 
-    monkeypatch.setattr(owner, name, interrupted)
+    monkeypatch.setattr(owner, name, interrupt)
     with pytest.raises(KeyboardInterrupt):
-        next(going)
-    monkeypatch.setattr(owner, name, usual)
-    list(cut.train())
-    assert same_weights(whole, cut) and [len(m) for m in cut.learner.memories] == [
-        len(m) for m in whole.learner.memories
-    ]
+        next(rounds)
+    monkeypatch.setattr(owner, name, method)
+    list(stopped.train())
+    assert same_weights(whole, stopped)
+    sizes = [len(memory) for memory in whole.learner.memories]
+    assert [len(memory) for memory in stopped.learner.memories] == sizes

@@ -1,4 +1,4 @@
-"""The TOML beside a story: what pays, what ends, what is no action, and every mistake in one sentence."""
+"""The TOML of a story: endings, rewards, dropped links, and the errors in it."""
 
 import pytest
 
@@ -52,7 +52,7 @@ def reward_of(game, *actions):
         'where = "$gold is 1"',
     ],
 )
-def test_an_ending_is_found_by_each_kind_of_condition(story, condition):
+def test_each_kind_of_condition_matches_an_ending(story, condition):
     game = story(FORK, f"[[ending]]\n{condition}\nreward = -20\n")
     assert reward_of(game, "Left.") == -20
     assert reward_of(game, "Right.") == 0
@@ -63,12 +63,12 @@ def test_all_parts_of_a_condition_must_hold(story):
     assert reward_of(game, "Right.") == 0
 
 
-def test_the_first_rule_that_matches_wins(story):
+def test_the_first_matching_rule_is_used(story):
     rules = '[[ending]]\ncontains = "You"\nreward = 1\n[[ending]]\npassage = "Right"\nreward = 2\n'
     assert reward_of(story(FORK, rules), "Right.") == 1
 
 
-def test_an_ending_without_a_rule_pays_the_default_and_steps_pay_the_step_reward(story):
+def test_default_and_step_rewards_are_paid(story):
     game = story(FORK, "default_reward = 3\nstep_reward = -0.25\n")
     assert reward_of(game) == 0
     assert reward_of(game, "Rest.") == -0.25
@@ -76,12 +76,12 @@ def test_an_ending_without_a_rule_pays_the_default_and_steps_pay_the_step_reward
     assert reward_of(game, "Right.") == 3
 
 
-def test_a_passage_that_was_displayed_counts_as_shown(story):
+def test_a_displayed_passage_matches_a_condition(story):
     twee = ':: Start\nGo.\n\n[[On.|On]]\n\n:: On\nOn. <<display "Doom">>\n\n:: Doom\nIt ends.\n'
     assert reward_of(story(twee, '[[ending]]\npassage = "Doom"\nreward = -9\n'), "On.") == -9
 
 
-def test_ends_stops_the_story_though_links_remain(story):
+def test_ends_stops_the_story_on_a_page_with_links(story):
     twee = ":: Start\nGo.\n\n[[On.|On]]\n\n:: On\nTHE END\n\n[[What if?|Start]]\n"
     assert story(twee).reset(0).actions == ("On.",)
     game = story(twee, 'ends = { contains = "THE END" }\n')
@@ -89,9 +89,7 @@ def test_ends_stops_the_story_though_links_remain(story):
     assert game.step(0).ended
 
 
-def test_links_that_drop_or_restart_names_are_no_actions_and_a_page_of_them_alone_is_an_ending(
-    story,
-):
+def test_dropped_and_restart_links_are_not_actions(story):
     game = story(
         FORK,
         'drop = ["credits"]\nrestart = ["start over"]\n[[ending]]\npassage = "Left"\nreward = 1\n',
@@ -109,13 +107,13 @@ def test_an_event_pays_once_in_an_episode_and_again_in_the_next(story):
         assert reward_of(game, "Rest.", "Rest more.") == -1
 
 
-def test_inputs_answer_what_a_story_asks(story):
+def test_inputs_answer_prompts(story):
     twee = ':: Start\n<<set $name = prompt("Your name?")>>Hello, <<$name>>.\n'
     assert story(twee).reset(0).text == "Hello, Alex."
     assert story(twee, '[inputs]\nname = "Ines"\n').reset(0).text == "Hello, Ines."
 
 
-def test_paraphrased_play_shows_other_words_and_leads_the_same_way(story, tmp_path):
+def test_a_paraphrased_action_leads_to_the_same_passage(story, tmp_path):
     (tmp_path / "other.tsv").write_text(
         "original\tparaphrase\nLeft.\tTo the left hand.\n", encoding="utf-8"
     )
@@ -125,7 +123,7 @@ def test_paraphrased_play_shows_other_words_and_leads_the_same_way(story, tmp_pa
     assert story(FORK, 'paraphrases = "other.tsv"\n').reset(0).actions[0] == "Left."
 
 
-def test_a_story_opened_by_its_own_name_finds_the_toml_beside_it(story, tmp_path):
+def test_a_story_file_uses_the_toml_of_the_same_name(story, tmp_path):
     story(FORK, "default_reward = 8\n")
     game = drrn.make(tmp_path / "tale.twee", shuffle=False)
     assert reward_of(game, "Right.") == 8
@@ -170,7 +168,7 @@ def test_a_mistake_in_the_toml_is_one_sentence_that_names_the_file(story, toml, 
     assert "\n" not in str(error.value)
 
 
-def test_a_toml_without_a_story_says_so(tmp_path):
+def test_a_toml_without_a_story_is_rejected(tmp_path):
     (tmp_path / "tale.toml").write_text("title = 'x'\n")
     with pytest.raises(InputError, match="names no story"):
         drrn.make(tmp_path / "tale.toml")
@@ -193,7 +191,7 @@ def test_a_mistake_in_the_paraphrases_names_its_line(story, tmp_path, tsv, messa
         story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
 
 
-def test_paraphrased_play_without_paraphrases_says_what_is_missing(story):
+def test_paraphrased_play_needs_paraphrases(story):
     with pytest.raises(InputError, match="no paraphrases"):
         story(FORK, "", paraphrased=True)
 
@@ -206,13 +204,13 @@ def test_paraphrased_play_without_paraphrases_says_what_is_missing(story):
         ("nowhere/tale.twee", "no such file"),
     ],
 )
-def test_a_name_that_is_no_game_gets_a_hint(name, message):
+def test_the_error_for_an_unknown_game_has_a_hint(name, message):
     with pytest.raises(InputError) as error:
         drrn.make(name)
     assert message in str(error.value)
 
 
-def test_a_path_with_a_typo_gets_a_hint_from_the_folder(tmp_path):
+def test_the_error_for_a_misspelled_path_names_a_similar_file(tmp_path):
     (tmp_path / "story.twee").write_text(":: Start\nHi.\n")
     with pytest.raises(InputError, match=r"Did you mean .*story\.twee"):
         drrn.make(tmp_path / "storry.twee")

@@ -96,12 +96,12 @@ def test_a_run_interrupted_after_any_file_ends_with_the_same_results(
     train(tale, tmp_path / "whole", "--rounds", "1")
     write_atomically = storage.write_atomically
 
-    def write_and_die(path, data):
+    def write_and_stop(path, data):
         write_atomically(path, data)
         if path.name == last:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(storage, "write_atomically", write_and_die)
+    monkeypatch.setattr(storage, "write_atomically", write_and_stop)
     train(tale, tmp_path / "interrupted", "--rounds", "1")
     monkeypatch.setattr(storage, "write_atomically", write_atomically)
     assert main(["train", "--resume", str(tmp_path / "interrupted")]) == 0
@@ -140,11 +140,11 @@ def test_help_names_the_choices_of_settings(capsys):
         main(["train", "--help"])
     text = " ".join(capsys.readouterr().out.split())
     for words in (
-        "--model {drrn,linear,max-action,per-action,table,verb-object} the",
-        "--interaction {inner,bilinear,network} how",
-        "--optimiser {sgd,adam} the",
-        "--form {rounds,online} rounds",
-        "--exploration {softmax,optimism} policy",
+        "--model {drrn,linear,max-action,per-action,table,verb-object}",
+        "--interaction {inner,bilinear,network}",
+        "--optimiser {sgd,adam}",
+        "--form {rounds,online}",
+        "--exploration {softmax,optimism}",
     ):
         assert words in text
 

@@ -32,8 +32,8 @@ def test_appended_rows_are_read_by_their_columns(tmp_path):
 
 
 def test_first_games_are_averaged_separately_from_later_ones(tmp_path):
-    rows = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
-    rows = [("tale", *row) for row in rows]
+    games = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
+    rows = [("tale", *game) for game in games]
     path = write_scores(tmp_path / "scores.csv", [*rows, ("other", "cy", 0, 5)])
     assert scores.averages(scores.read(path), "tale") == {
         "players": 2,

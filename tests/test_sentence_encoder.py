@@ -1,7 +1,8 @@
-"""Vectors of whole texts: each text once, and what cannot be such vectors is refused in a sentence."""
+"""Sentence encoders: each text is encoded once; invalid vectors are rejected."""
 
 import sys
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +15,10 @@ from drrn.vectors import open_sentences
 from tests.runs import resume_command, train
 from tests.trainings import SMALL as SMALL_TRAINING
 
-CALLS = []
+CALLS: list[str] = []
 
 
-def counted(texts):
+def count_letters(texts):
     CALLS.extend(texts)
     return np.array([[len(text), text.count("e"), 1.0] for text in texts])
 
@@ -30,7 +31,7 @@ def too_few(texts):
     return np.zeros((len(texts) + 1, 3))
 
 
-def endless(texts):
+def infinite(texts):
     return np.full((len(texts), 3), np.nan)
 
 
@@ -42,12 +43,12 @@ def failing(texts):
     raise KeyError("no model")
 
 
-def test_each_text_is_given_to_the_function_once(fork):
+def test_the_function_gets_each_text_once(fork):
     CALLS.clear()
-    settings = {
+    settings: dict[str, Any] = {
         **SMALL_TRAINING,
         "encoder": "sentence",
-        "sentences": "tests.test_sentence_encoder:counted",
+        "sentences": "tests.test_sentence_encoder:count_letters",
     }
     trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
@@ -56,19 +57,26 @@ def test_each_text_is_given_to_the_function_once(fork):
     assert "A new text." in CALLS and "Go out." in CALLS and len(CALLS) == len(set(CALLS))
 
 
-@pytest.mark.parametrize("name, why", [
-    ("flat", "returned an array"), ("too_few", "returned an array"), ("endless", "not finite"), ("failing", "KeyError"),
-    ("CALLS", "must be a function"), ("nowhere", "there is no nowhere"),
-])  # fmt: skip
-def test_what_is_no_vector_of_each_text_is_refused_in_a_sentence(name, why):
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("flat", "returned an array"),
+        ("too_few", "returned an array"),
+        ("infinite", "not finite"),
+        ("failing", "KeyError"),
+        ("CALLS", "must be a function"),
+        ("nowhere", "there is no nowhere"),
+    ],
+)
+def test_a_function_that_returns_invalid_vectors_is_rejected(name, why):
     with pytest.raises(drrn.InputError, match=why):
         open_sentences(f"tests.test_sentence_encoder:{name}")
 
 
-def test_vectors_of_another_width_are_refused_when_they_come():
-    made = open_sentences("tests.test_sentence_encoder:uneven")
+def test_vectors_of_another_width_are_rejected():
+    encode = open_sentences("tests.test_sentence_encoder:uneven")
     with pytest.raises(drrn.InputError, match="3 numbers before, and now of 4"):
-        made(["One.", "Two."])
+        encode(["One.", "Two."])
 
 
 def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
@@ -90,47 +98,44 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
         open_sentences(str(tmp_path / "nowhere"))
 
 
-def test_the_encoder_and_its_source_are_asked_for_together(fork):
+def test_the_encoder_and_its_source_need_each_other(fork):
     with pytest.raises(drrn.InputError, match="give sentences"):
         drrn.trainer(fork, paper=True, encoder="sentence")
     with pytest.raises(drrn.InputError, match="it has an effect only with encoder sentence"):
-        drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:counted")
+        drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:count_letters")
 
 
-def test_a_run_finds_the_function_again(tale, import_folder, capsys):
+def test_a_resumed_run_imports_the_function(tale, import_folder, capsys):
     (import_folder / "mine.py").write_text(
         "def read(texts):\n    return [[len(text), 1.0] for text in texts]\n"
     )
-    assert (
-        train(tale, import_folder / "run", "--encoder", "sentence", "--sentences", "mine:read") == 0
-    )
-    assert main(resume_command(import_folder / "run")) == 0
-    assert (
-        main(["ask", str(import_folder / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
-    )
+    run = import_folder / "run"
+    assert train(tale, run, "--encoder", "sentence", "--sentences", "mine:read") == 0
+    assert main(resume_command(run)) == 0
+    assert main(["ask", str(run), "--state", "The sea.", "--action", "Go out."]) == 0
     assert "Go out." in capsys.readouterr().out
 
 
-def unit(text):
-    """What `counted` makes of a text, at the length 1."""
-    vector = counted([text])[0]
+def unit_vector(text):
+    """Return the vector of `count_letters` scaled to length 1."""
+    vector = count_letters([text])[0]
     CALLS.pop()
     return vector / np.linalg.norm(vector)
 
 
-def test_a_store_of_more_texts_than_are_kept_beside_it_is_not_read_again_for_each_new_one(
-    monkeypatch,
-):
+def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
     monkeypatch.setattr("drrn.models.encoders.text_vectors.MOST_SENTENCES", 10)
     CALLS.clear()
-    kept = SentenceTexts(open_sentences("tests.test_sentence_encoder:counted"))
+    texts = SentenceTexts(open_sentences("tests.test_sentence_encoder:count_letters"))
     states, actions = Store.of_words(keep_texts=True).sides.values()
     for number in range(60):
-        table, rows = kept.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))
-        kept.rows_of(actions, np.array([actions.id("go on")]))
-        assert np.allclose(table[rows], [unit(f"page {number}"), unit("page 0"), [0, 0, 0]])
+        table, rows = texts.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))
+        texts.rows_of(actions, np.array([actions.id("go on")]))
+        assert np.allclose(
+            table[rows], [unit_vector(f"page {number}"), unit_vector("page 0"), [0, 0, 0]]
+        )
     assert len(CALLS) == 1 + 60 + 1  # the first is a trial
-    for number in range(60):  # of questions, which nobody keeps
-        asked = states.scratch()
-        kept.rows_of(asked, np.array([asked.id(f"question {number}")]))
-    assert len(kept._recent) <= 10
+    for number in range(60):  # questions are not stored
+        scratch = states.scratch()
+        texts.rows_of(scratch, np.array([scratch.id(f"question {number}")]))
+    assert len(texts._recent) <= 10

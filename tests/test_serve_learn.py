@@ -2,16 +2,17 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import httpx
 import numpy as np
 import pytest
 from starlette.exceptions import HTTPException
 
+from drrn.cli import main
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.game.make import GameSpec, make
@@ -21,7 +22,7 @@ from drrn.runs.storage import CONFIG
 from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import settings_form, settings_from
-from drrn.serve.library import Library
+from drrn.serve.library import GameEntry, Library
 from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
 
@@ -79,6 +80,7 @@ def start_server(folder):
     server = subprocess.Popen(
         [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True
     )
+    assert server.stdout is not None
     return server, server.stdout.readline().strip()
 
 
@@ -154,9 +156,9 @@ def check_advice(folder):
 @pytest.mark.slow
 def test_a_run_that_fails_to_start_has_its_error_without_folders(tmp_path):
     runs = RunFolder(tmp_path, Library())
-    checked = {"name": "gone", "title": "Gone", "settings": make_settings()}
-    entry = SimpleNamespace(spec=GameSpec(str(tmp_path / "gone.twee")))
-    run = runs.start(entry, checked, "strong")
+    job = {"name": "gone", "title": "Gone", "settings": make_settings()}
+    entry = GameEntry("gone", "Gone", "given", GameSpec(str(tmp_path / "gone.twee")), "gone")
+    run = runs.start(entry, job, "strong")
     assert run.as_json()["state"] == "starting"
     wait_for(lambda: runs[run.id].as_json()["state"] == "failed")
     data = runs[run.id].details()
@@ -201,9 +203,6 @@ def test_the_importance_of_a_word_is_the_difference_of_q_without_it():
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path, capsys):
-    import socket
-
-    from drrn.cli import main
 
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -225,6 +224,7 @@ def test_ctrl_c_ends_the_server_quietly(tmp_path):
         # background jobs of a shell ignore SIGINT
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    assert server.stdout is not None
     link = server.stdout.readline().strip()
     assert httpx.get(f"{link}api/status").status_code == 200
     server.send_signal(signal.SIGINT)

@@ -42,6 +42,7 @@ def link(tmp_path):
         env=environment,
         text=True,
     )
+    assert server.stdout is not None
     yield server.stdout.readline().strip()
     server.terminate()
     server.communicate()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.exceptions import HTTPException
@@ -13,9 +13,9 @@ from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.game.episodes import random_policy
-from drrn.game.make import make
+from drrn.game.make import GameSpec, make
 from drrn.serve.async_service import AsyncService
-from drrn.serve.library import Library
+from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings
 from drrn.serve.services import TOO_LONG, Services
 from drrn.stories.map.story_map import story_map
@@ -32,7 +32,7 @@ def probabilities(findings, field="probability"):
 
 
 def worker_of(game):
-    worker = PlayTestWorker(None)
+    worker = PlayTestWorker(GameSpec("fork"))
     worker.game = game
     return worker
 
@@ -75,33 +75,33 @@ def test_the_map_has_the_links_of_each_page(fork):
 @pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.slow)])
 def test_pages_are_numbered_as_the_map_numbers_them(name):
     compiled = compile_game(make(name))
-    drawing = story_map(compiled)
+    graph = story_map(compiled)
+    assert graph.node_of_state is not None
     for state in range(0, len(compiled), 7):
         if not compiled.ended[state]:
-            assert drawing.labels[drawing.node_of_state[state]] == compiled.label(state)
-    assert len(set(drawing.node_of_state.tolist())) == len(drawing.labels)
+            assert graph.labels[graph.node_of_state[state]] == compiled.label(state)
+    assert len(set(graph.node_of_state.tolist())) == len(graph.labels)
 
 
-def test_each_page_of_a_map_of_what_was_seen_has_a_path(fork):
+def test_each_page_of_a_sampled_map_has_a_path(fork):
     test = StoryTest(fork, 1.0)
     test.run()
     test.solution = None
-    drawing = test.story_map()
-    paths = dict(zip(drawing.labels, drawing.paths, strict=True))
+    graph = test.story_map()
+    assert graph is not None and graph.paths is not None
+    paths = dict(zip(graph.labels, graph.paths, strict=True))
     assert paths["Island"].actions == ("Go out.", "Row on.")
     assert paths["Island"].comes_to == "An island, with figs."
 
 
 def test_odds_of_sampled_games_are_near_the_exact_ones(fork):
-    findings = sampled_findings(
-        fork, ClickPath(("Go out.",)), {"random": random_policy(0)}, seconds=60
-    )
+    policies = {"random": random_policy(0)}
+    findings = sampled_findings(fork, ClickPath(("Go out.",)), policies, seconds=60)
     odds = probabilities(findings.as_json())
-    assert (findings.random.games, odds["Island"]) == (300, pytest.approx(2 / 3, abs=0.1))
-    assert (
-        sampled_findings(fork, ClickPath(("Fly.",)), {"random": random_policy(0)}, seconds=0).random
-        is None
-    )
+    assert odds["Island"] == pytest.approx(2 / 3, abs=0.1)
+    assert findings.random is not None and findings.random.games == 300
+    policies = {"random": random_policy(0)}
+    assert sampled_findings(fork, ClickPath(("Fly.",)), policies, seconds=0).random is None
 
 
 def wait_for(client, test, condition):
@@ -150,7 +150,7 @@ def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsy
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     with client_of(tmp_path / "runs") as client:
         client.post("/api/tests/long-watch", json={"seconds": 5})
-        inspected = client.get("/api/games/long-watch").json()["findings"]
+        page_findings = client.get("/api/games/long-watch").json()["findings"]
         data = wait_for(client, "/api/tests/long-watch", lambda data: data["status"] == "done")
         start = client.get("/api/tests/long-watch/pages/0").json()["findings"]
     main(["test", "long-watch", "--seconds", "5", "--format", "json"])
@@ -162,10 +162,10 @@ def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsy
     main(["inspect", "long-watch", "--json"])
     inspection = json.loads(capsys.readouterr().out)
     # the page does not compute the highest returns
-    for play in (inspection["best"], inspected["best"]):
+    for play in (inspection["best"], page_findings["best"]):
         play.pop("returns")
     different = {"seconds", "source", "memoryless"}
-    assert without(inspected, different) == without(inspection, different)
+    assert without(page_findings, different) == without(inspection, different)
     for name in ("random", "best"):
         score = inspection[name]["final_reward"]["mean"]
         assert start[name]["final_reward"]["mean"] == pytest.approx(score)
@@ -197,18 +197,17 @@ def test_a_stopped_play_test_reports_its_results(tmp_path, monkeypatch):
         assert probabilities(page["findings"])["End"] == pytest.approx(1.0)
 
 
-def test_an_inspection_that_took_too_long_is_repeated_and_an_error_of_the_story_is_not(
-    tmp_path, monkeypatch
-):
-    answers = {
+def test_an_inspection_is_repeated_after_a_timeout_but_not_after_an_error(tmp_path, monkeypatch):
+    answers: dict[str, list[Any]] = {
         "slow": [HTTPException(503, "This took longer."), {"exact": True}],
         "large": [InputError("too many states")],
     }
-    asked = []
+    requests = []
 
     async def ask(service, method, timeout):
-        (game,) = service._arguments
-        asked.append(game)
+        (spec,) = service._arguments
+        game = spec.source
+        requests.append(game)
         answer = answers[game].pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -216,14 +215,15 @@ def test_an_inspection_that_took_too_long_is_repeated_and_an_error_of_the_story_
 
     async def inspect():
         services = Services(Library(), tmp_path)
-        slow = SimpleNamespace(id="slow", spec="slow")
-        large = SimpleNamespace(id="large", spec="large")
+        slow = GameEntry("slow", "Slow", "given", GameSpec("slow"), "slow")
+        large = GameEntry("large", "Large", "given", GameSpec("large"), "large")
         both = await asyncio.gather(services.inspect(slow), services.inspect(slow))
         assert both == [(None, TOO_LONG)] * 2  # one process for simultaneous requests
         for _ in range(2):
             assert await services.inspect(slow) == ({"exact": True}, None)
-            assert "too many states" in (await services.inspect(large))[1]
+            _, error = await services.inspect(large)
+            assert error is not None and "too many states" in error
 
     monkeypatch.setattr(AsyncService, "ask", ask)
     asyncio.run(inspect())
-    assert asked == ["slow", "slow", "large"]
+    assert requests == ["slow", "slow", "large"]

@@ -1,4 +1,4 @@
-"""Settings: groups, checks, refusal of settings without effect, the two recipes, schedules."""
+"""Settings: groups, checks, settings without effect, the two recipes, schedules."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -39,7 +40,7 @@ from tests.runs import FEW, SMALL, SMALL_STRONG, results_of, resume_command, sam
 from tests.sample_games import Doors
 
 
-def test_what_suits_the_game_comes_before_the_defaults_and_what_is_asked_for_before_both():
+def test_given_settings_override_those_of_the_game_which_override_the_defaults():
     assert settings_for({}, {}) == Settings()
     assert settings_for({"alpha": 0.7}, {}).exploration.alpha == 0.7
     assert settings_for({"alpha": 0.7}, {"alpha": 3.0}).exploration.alpha == 3.0
@@ -49,17 +50,19 @@ def test_what_suits_the_game_comes_before_the_defaults_and_what_is_asked_for_bef
         settings_for({"epochs": True}, {})
 
 
-def test_the_papers_games_are_learned_with_the_papers_settings():
-    class Titled:
-        name, title, training = "tale", "A tale", {"alpha": 0.7}
+def test_the_papers_games_recommend_the_papers_settings():
+    class Tale(Doors):
+        name = "tale"
+        title = "A tale"
+        training: ClassVar = {"alpha": 0.7}
 
-    game = Titled()
+    game = Tale()
     assert recommended_settings(game) == {"alpha": 0.7}
     game.title = "Saving John"
     assert recommended_settings(game) == {"alpha": 0.7, "epochs": 3}
 
 
-def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path):
+def test_options_override_the_settings_of_a_game(tale, tmp_path):
     tale.write_text(
         tale.read_text().replace("[[ending]]", "[training]\nbag_norm = 2.0\n[[ending]]", 1)
     )
@@ -71,11 +74,17 @@ def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path)
         assert config["settings"]["bag_norm"] == norm
 
 
-def test_every_setting_is_an_option_that_reads_what_its_type_says():
+def test_every_setting_is_an_option_of_its_type():
     words = ["--hidden", "7", "--alpha", "2", "--bag-norm", "none", "--model", "table", "--shared"]
     options = vars(parser().parse_args(["train", "long-watch", *words]))
-    given = {name: value for name, value in options.items() if name in all_settings()}
-    assert given == {"hidden": 7, "alpha": 2.0, "bag_norm": None, "model": "table", "shared": True}
+    settings = {name: value for name, value in options.items() if name in all_settings()}
+    assert settings == {
+        "hidden": 7,
+        "alpha": 2.0,
+        "bag_norm": None,
+        "model": "table",
+        "shared": True,
+    }
     assert list(all_settings()) == list(PAPER.flat())
     with pytest.raises(InputError, match='bag_norm is "much"; it must be a number or none'):
         parser().parse_args(["train", "fork", "--bag-norm", "much"])
@@ -92,21 +101,21 @@ def test_every_setting_is_an_option_that_reads_what_its_type_says():
         ("model", "none", "none"),
     ],
 )
-def test_a_text_is_read_as_the_settings_type_says(name, text, value):
-    found = all_settings()[name].read(text)
-    assert found == value and type(found) is type(value)
+def test_text_is_converted_to_the_type_of_the_setting(name, text, value):
+    result = all_settings()[name].read(text)
+    assert result == value and type(result) is type(value)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "kind"),
     [
         ("epochs", "none", "a whole number"),
         ("epochs", "2.5", "a whole number"),
         ("keep", "maybe", "yes or no"),
     ],
 )
-def test_a_text_of_another_type_is_one_sentence(name, text, said):
-    with pytest.raises(InputError, match=f'{name} is "{text}"; it must be {said}$'):
+def test_the_error_for_text_of_another_type_is_one_sentence(name, text, kind):
+    with pytest.raises(InputError, match=f'{name} is "{text}"; it must be {kind}$'):
         all_settings()[name].read(text)
 
 
@@ -147,17 +156,17 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"alpha": float("nan")}, "alpha is nan; it must be at least 0"),
     ],
 )
-def test_a_setting_out_of_range_is_one_sentence(settings, message):
+def test_the_error_for_a_setting_out_of_range_names_it(settings, message):
     with pytest.raises(InputError) as error:
         Settings.from_flat(**settings)
     assert message in str(error.value)
 
 
-def test_a_whole_number_will_do_where_any_number_does():
+def test_a_whole_number_is_a_valid_number():
     assert Settings.from_flat(alpha=2, learning_rate=1).exploration.alpha == 2
 
 
-# --- what would not count
+# --- settings without effect
 
 UNUSED = [
     ({"model": "linear", "layers": 3}, "layers", "model drrn, max-action, per-action"),
@@ -175,17 +184,17 @@ UNUSED = [
 ]
 
 
-@pytest.mark.parametrize(("given", "name", "needs"), UNUSED, ids=str)
-def test_a_given_setting_without_effect_is_refused(given, name, needs):
+@pytest.mark.parametrize(("settings", "name", "needs"), UNUSED, ids=str)
+def test_a_setting_without_effect_is_rejected(settings, name, needs):
     with pytest.raises(InputError) as error:
-        settings_for({}, given)
+        settings_for({}, settings)
     assert f"{name} is given" in str(error.value) and needs in str(error.value)
-    # A setting that a game or another run brings is not refused.
-    assert settings_for(given, {}) == Settings.from_flat(given)
+    # Settings of a game or of another run are not rejected.
+    assert settings_for(settings, {}) == Settings.from_flat(settings)
 
 
 @pytest.mark.parametrize(
-    "given",
+    "settings",
     [
         {"model": "linear", "bag_norm": 2.0},
         {"model": "max-action", "layers": 1, "shared": False},
@@ -196,11 +205,11 @@ def test_a_given_setting_without_effect_is_refused(given, name, needs):
     ],
     ids=str,
 )
-def test_a_setting_that_counts_or_is_turned_off_is_not_refused(given):
-    assert settings_for({}, given) == Settings.from_flat(**given)
+def test_a_setting_with_an_effect_or_turned_off_is_accepted(settings):
+    assert settings_for({}, settings) == Settings.from_flat(**settings)
 
 
-def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config_does_not(
+def test_options_and_arguments_without_effect_are_rejected_but_those_of_a_config_are_not(
     tale, tmp_path, capsys
 ):
     assert train(tale, tmp_path / "run", "--model", "linear", "--layers", "3") == 2
@@ -208,22 +217,8 @@ def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config
     with pytest.raises(InputError, match="layers is given"):
         drrn.trainer(drrn.make(tale), paper=True, model="linear", layers=3)
     assert train(tale, tmp_path / "one", "--rounds", "1", "--layers", "3") == 0
-    config = str(tmp_path / "one/config.json")
-    assert (
-        main(
-            [
-                "train",
-                str(tale),
-                "--config",
-                config,
-                "--model",
-                "linear",
-                "--out",
-                str(tmp_path / "two"),
-            ]
-        )
-        == 0
-    )
+    linear = ["--model", "linear", "--out", str(tmp_path / "two")]
+    assert main(["train", str(tale), "--config", str(tmp_path / "one/config.json"), *linear]) == 0
 
 
 OTHER = {"hidden": 7, "layers": 3, "interaction": "network", "action_hidden": 4, "shared": True}
@@ -236,7 +231,7 @@ def test_a_model_uses_the_settings_that_change_its_weights(model):
         built = build_model(model, Shape(**shape), store, [0], torch.device("cpu"))
         return {name: array.shape for name, array in built.state().items()}
 
-    base = {"hidden": 5, "layers": 2, "interaction": "bilinear"}
+    base: dict[str, Any] = {"hidden": 5, "layers": 2, "interaction": "bilinear"}
     settings = Settings.from_flat(model=model)
     if model == "linear":  # has hidden units only if its encoder reads words in order
         assert not settings.uses("hidden")
@@ -255,35 +250,33 @@ def test_a_model_uses_the_settings_that_change_its_weights(model):
 RESULTS = Path(__file__).parents[1] / "results"
 
 
-def published():
+def published_jobs():
     games = ("long-watch", "night-market")
     return [
         (game, name) for game, name in Results(RESULTS).jobs() if game in games and name in VARIANTS
     ]
 
 
-@pytest.mark.parametrize(("game", "name"), published())
+@pytest.mark.parametrize(("game", "name"), published_jobs())
 def test_published_rows_have_the_settings_of_the_plan(game, name):
-    made = Results(RESULTS).record(game, name)["wanted"]
-    planned = settings_of(game, VARIANTS[name], drrn.make(game), Scale()).flat()
-    del planned["vectors"]  # a file: rows have its digest
-    assert difference({key: made[key] for key in made if key in planned}, planned) is None
+    record = Results(RESULTS).record(game, name)
+    assert record is not None
+    actual = record["wanted"]
+    plan = settings_of(game, VARIANTS[name], drrn.make(game), Scale()).flat()
+    del plan["vectors"]  # a file: rows have its digest
+    assert difference({key: actual[key] for key in actual if key in plan}, plan) is None
 
 
-def test_a_setting_for_all_jobs_is_not_refused_for_the_models_that_do_not_use_it():
+def test_a_setting_of_all_jobs_is_accepted_for_models_that_do_not_use_it():
     game = drrn.make("long-watch")
+    scale = Scale(overrides={"bag_norm": 2.0})
     for variant in (each for each in VARIANTS.values() if not getattr(each, "vectors", False)):
-        assert (
-            settings_of(
-                "long-watch", variant, game, Scale(overrides={"bag_norm": 2.0})
-            ).model.bag_norm
-            == 2.0
-        )
+        assert settings_of("long-watch", variant, game, scale).model.bag_norm == 2.0
     with pytest.raises(InputError, match="embedding is given"):
         settings_of("long-watch", VARIANTS["table"], game, Scale(overrides={"embedding": 8}))
 
 
-def test_a_run_can_be_gone_on_with_by_another_number_of_workers(tale, tmp_path):
+def test_a_run_can_be_resumed_with_another_number_of_workers(tale, tmp_path):
     assert train(tale, tmp_path / "run", "--rounds", "1") == 0
     assert main(["train", "--resume", str(tmp_path / "run"), "--workers", "2"]) == 0
 
@@ -293,9 +286,8 @@ def test_settings_are_checked_without_pytorch_and_without_the_users_module(tmp_p
     code = "import sys; from drrn.settings import Settings; Settings.from_flat(model='loud:Model', interaction='a.b:c'); "
     code += "assert 'torch' not in sys.modules"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert (
-        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment).returncode == 0
-    )
+    process = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment)
+    assert process.returncode == 0
 
 
 # --- groups and flat names
@@ -316,12 +308,13 @@ def test_a_retired_setting_is_ignored_at_its_recorded_value_and_refused_at_anoth
     with pytest.raises(InputError, match="prioritised is True, but this setting was removed"):
         Settings.from_flat(prioritised=True)
     assert difference({**RETIRED, "hidden": 100}, {"hidden": 100}) is None
-    assert "clip is 1.0" in difference({**RETIRED, "clip": 1.0}, {"hidden": 100})
+    message = difference({**RETIRED, "clip": 1.0}, {"hidden": 100})
+    assert message is not None and "clip is 1.0" in message
 
 
 # Settings that differ from the paper's, as chosen before settings had groups: paper's recipe or
 # strong one, settings that the game recommends, given settings, result.
-RETURNS_AND_ADAM = {
+RETURNS_AND_ADAM: dict[str, Any] = {
     "learner": "returns",
     "optimiser": "adam",
     "learning_rate": 0.002,
@@ -333,9 +326,14 @@ RETURNS_AND_ADAM = {
     "action_noise": 0.3,
     "vectors_noise": 1.5,
 }
-BASE = {"vectors_scale": 5.0, "discount": 0.98, "keep": True, "exploration": "optimism"}
-ALPHA = {"alpha": 1.5, "alpha_start": 0.5}
-CHOSEN = [
+BASE: dict[str, Any] = {
+    "vectors_scale": 5.0,
+    "discount": 0.98,
+    "keep": True,
+    "exploration": "optimism",
+}
+ALPHA: dict[str, Any] = {"alpha": 1.5, "alpha_start": 0.5}
+CHOICES: list[tuple[bool, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     (False, {}, {}, {**RETURNS_AND_ADAM, **BASE, **ALPHA}),
     (True, {"alpha": 0.7, "epochs": 3}, {}, {"alpha": 0.7, "epochs": 3}),
     (True, {"alpha_relative": True}, {"alpha": 0.2}, {"alpha": 0.2}),
@@ -402,72 +400,60 @@ CHOSEN = [
 ]
 
 
-@pytest.mark.parametrize(("paper", "recommended", "given", "result"), CHOSEN)
-def test_the_recipes_adapt_to_what_is_given_as_they_always_did(paper, recommended, given, result):
-    base = recipe(paper=paper, recommended=recommended, given=given)
-    assert settings_for(base, given).flat() == {**PAPER.flat(), **result}
+@pytest.mark.parametrize(("paper", "recommended", "options", "result"), CHOICES)
+def test_the_recipes_adapt_to_given_settings(paper, recommended, options, result):
+    base = recipe(paper=paper, recommended=recommended, given=options)
+    assert settings_for(base, options).flat() == {**PAPER.flat(), **result}
 
 
 # --- recipes
 
-FEW_IN_PYTHON = {
+FEW_IN_PYTHON: dict[str, Any] = {
     "hidden": 6,
     "rounds": 1,
     "episodes_per_round": 6,
     "evaluation_episodes": 2,
     "replicas": 1,
 }
+SMALL_IN_PYTHON: dict[str, Any] = {  # like tests.runs.SMALL
+    "hidden": 6,
+    "rounds": 3,
+    "episodes_per_round": 8,
+    "evaluation_episodes": 4,
+    "replicas": 2,
+}
 
 
-def strong(**given):
-    return settings_for(recipe(paper=False, recommended={}, given=given), given)
+def strong(**options):
+    return settings_for(recipe(paper=False, recommended={}, given=options), options)
 
 
 def config_of(run):
     return json.loads((run / "config.json").read_text())
 
 
-def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_path):
+def test_the_strong_recipe_is_the_default(tale, tmp_path):
     assert main(["train", str(tale), "--out", str(tmp_path / "strong"), *SMALL_STRONG]) == 0
     assert main(["train", str(tale), "--out", str(tmp_path / "paper"), *SMALL]) == 0
-    one, two = config_of(tmp_path / "strong"), config_of(tmp_path / "paper")
+    one = config_of(tmp_path / "strong")
+    two = config_of(tmp_path / "paper")
     assert (one["recipe"], two["recipe"]) == ("strong", "paper")
-    given = {
-        **FEW_IN_PYTHON,
-        "rounds": 3,
-        "episodes_per_round": 8,
-        "evaluation_episodes": 4,
-        "replicas": 2,
-    }
-    assert (
-        two["settings"]
-        == Settings.from_flat(recommended_settings(drrn.make(tale)), **given, epochs=2).flat()
-    )
-    kept = {
+    recommended = recommended_settings(drrn.make(tale))
+    assert two["settings"] == Settings.from_flat(recommended, **SMALL_IN_PYTHON, epochs=2).flat()
+    changes = {
         name: value
         for name, value in STRONG_CHANGES.items()
         if name not in ("updates", "batch_size")
     }
-    assert kept.items() <= one["settings"].items()
+    assert changes.items() <= one["settings"].items()
     assert drrn.trainer(Doors(), paper=True).settings == PAPER
     assert drrn.trainer(Doors()).settings == STRONG
 
 
-def test_a_run_of_the_strong_recipe_goes_on_as_if_it_had_never_been_stopped(tale, tmp_path):
+def test_a_resumed_run_of_the_strong_recipe_has_the_results_of_an_uninterrupted_one(tale, tmp_path):
     arguments = ["train", str(tale), *SMALL_STRONG]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
-    trainer = drrn.trainer(
-        drrn.make(tale),
-        updates=3,
-        batch_size=8,
-        **{
-            **FEW_IN_PYTHON,
-            "rounds": 3,
-            "episodes_per_round": 8,
-            "evaluation_episodes": 4,
-            "replicas": 2,
-        },
-    )
+    trainer = drrn.trainer(drrn.make(tale), updates=3, batch_size=8, **SMALL_IN_PYTHON)
     next(trainer.train())
     trainer.save(tmp_path / "cut")
     assert main(resume_command(tmp_path / "cut")) == 0
@@ -475,7 +461,7 @@ def test_a_run_of_the_strong_recipe_goes_on_as_if_it_had_never_been_stopped(tale
     assert config_of(tmp_path / "cut")["recipe"] == "strong"
 
 
-OFF = [
+OFF: list[tuple[str, str, Any]] = [
     ("--no-keep", "keep", False),
     ("--returns monte-carlo", "returns", "monte-carlo"),
     ("--trace 0", "trace", 0.0),
@@ -492,19 +478,16 @@ OFF = [
 
 
 @pytest.mark.parametrize(("words", "name", "value"), OFF, ids=[words for words, *_ in OFF])
-def test_each_part_of_the_strong_recipe_can_be_switched_off(tale, tmp_path, words, name, value):
-    small = [
-        *FEW,
-        "--rounds",
-        "2",
-        *([] if "q-learning" in words else ["--updates", "2", "--batch-size", "4"]),
-    ]
+def test_each_part_of_the_strong_recipe_can_be_turned_off(tale, tmp_path, words, name, value):
+    small = [*FEW, "--rounds", "2"]
+    if "q-learning" not in words:
+        small += ["--updates", "2", "--batch-size", "4"]
     assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
     assert config_of(tmp_path / "run")["settings"][name] == value
     assert strong(**{name: value}) == drrn.trainer(Doors(), **{name: value}).settings
 
 
-def test_what_the_strong_recipe_turns_on_is_all_among_the_parts_that_can_be_switched_off():
+def test_every_change_of_the_strong_recipe_is_tested():
     assert set(STRONG_CHANGES) <= {name for _, name, _ in OFF} | {
         "alpha",
         "learning_rate",
@@ -518,38 +501,36 @@ def test_what_the_strong_recipe_turns_on_is_all_among_the_parts_that_can_be_swit
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_every_model_learns_by_the_strong_recipe_with_either_learner(model, learner):
-    given = {name: value for name, value in FEW_IN_PYTHON.items() if name != "hidden"}
-    trainer = drrn.trainer("long-watch", model=model, learner=learner, **given)
+def test_every_model_is_trained_by_the_strong_recipe_with_both_learners(model, learner):
+    small = {name: value for name, value in FEW_IN_PYTHON.items() if name != "hidden"}
+    if learner == "returns":
+        small["updates"] = 5
+    trainer = drrn.trainer("long-watch", model=model, learner=learner, **small)
     assert len(list(trainer.train())) == 1
 
 
-def test_a_table_has_its_own_rate_in_the_strong_recipe_too():
+def test_the_strong_recipe_uses_the_learning_rate_of_a_table():
     assert strong(model="table").learning_rate == 0.2
     assert strong(model="table", learning_rate=0.1).learning_rate == 0.1
     assert strong().learning_rate == STRONG_CHANGES["learning_rate"]
 
 
-def test_a_linear_model_explores_by_softmax_unless_told_otherwise():
+def test_a_linear_model_explores_by_softmax_by_default():
     assert strong(model="linear").exploration.name == "softmax"
     assert strong(model="linear", exploration="optimism").exploration.name == "optimism"
 
 
-def test_without_adam_the_rate_is_one_that_does_not_diverge():
-    assert (strong(optimiser="sgd").learning_rate, strong(optimiser="sgd").learner.batch_size) == (
-        0.0003,
-        32,
-    )
+def test_sgd_has_a_lower_learning_rate_and_a_smaller_batch():
+    settings = strong(optimiser="sgd")
+    assert settings.learning_rate == 0.0003 and settings.learner.batch_size == 32
     assert strong(optimiser="sgd", learner="q-learning").learning_rate == 0.001
 
 
-def test_alpha_begins_at_the_same_share_of_any_alpha():
-    assert strong(alpha=3.0).exploration.alpha_start == pytest.approx(
-        3.0 * STRONG_CHANGES["alpha_start"] / STRONG_CHANGES["alpha"]
-    )
-    assert strong(alpha=STRONG_CHANGES["alpha"]).exploration.alpha_start == pytest.approx(
-        STRONG_CHANGES["alpha_start"]
-    )
+def test_alpha_starts_at_the_same_share_of_any_alpha():
+    alpha: Any = STRONG_CHANGES["alpha"]
+    start: Any = STRONG_CHANGES["alpha_start"]
+    assert strong(alpha=3.0).exploration.alpha_start == pytest.approx(3.0 * start / alpha)
+    assert strong(alpha=alpha).exploration.alpha_start == pytest.approx(start)
     assert strong(alpha=3.0, alpha_start=0.1).exploration.alpha_start == 0.1
     assert strong(alpha=0).exploration.alpha_start is None
 
@@ -558,101 +539,74 @@ def test_the_online_form_needs_the_papers_recipe_or_q_learning(tale, tmp_path, c
     small = "--form online --hidden 4 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1".split()
     assert main(["train", str(tale), "--out", str(tmp_path / "a"), *small]) == 2
     error = capsys.readouterr().err
-    assert (
-        "add --paper (in Python: paper=True), or choose the learner q-learning" in error
-        and error.count("\n") == 1
-    )
+    assert "--paper (in Python: paper=True)" in error and "q-learning" in error
+    assert error.count("\n") == 1
     assert main(["train", str(tale), "--out", str(tmp_path / "b"), *small, "--paper"]) == 0
-    assert (
-        main(["train", str(tale), "--out", str(tmp_path / "c"), *small, "--learner", "q-learning"])
-        == 0
-    )
+    small += ["--learner", "q-learning"]
+    assert main(["train", str(tale), "--out", str(tmp_path / "c"), *small]) == 0
     assert config_of(tmp_path / "c")["settings"]["exploration"] == "softmax"
     with pytest.raises(InputError, match="exploration optimism needs whole episodes"):
         strong(form="online", learner="q-learning", exploration="optimism")
 
 
-def test_what_only_the_papers_learner_counts_is_refused_with_the_cure():
-    for given in ({"epochs": 3}, {"n_steps": 4}):
+def test_the_error_for_a_setting_of_the_papers_learner_names_the_paper_option():
+    for options in ({"epochs": 3}, {"n_steps": 4}):
         with pytest.raises(InputError, match="--paper, in Python paper=True"):
-            strong(**given)
-        assert strong(**given, learner="q-learning")
-    assert (
-        strong(learner="q-learning", state_dropout=0.0, keep=False, average=None).learner.name
-        == "q-learning"
-    )
+            strong(**options)
+        assert strong(**options, learner="q-learning")
+    settings = strong(learner="q-learning", state_dropout=0.0, keep=False, average=None)
+    assert settings.learner.name == "q-learning"
 
 
-def test_config_of_a_run_brings_its_recipe_and_loose_settings_do_not(tale, tmp_path, capsys):
-    for name, small in (("strong", SMALL_STRONG), ("paper", SMALL)):
-        assert (
-            main(["train", str(tale), "--out", str(tmp_path / name), *small, "--rounds", "1"]) == 0
-        )
-        again = [
-            "train",
-            str(tale),
-            "--config",
-            str(tmp_path / name),
-            "--out",
-            str(tmp_path / f"{name} again"),
-        ]
-        assert main(again) == 0
-        assert config_of(tmp_path / f"{name} again") == config_of(tmp_path / name)
-    old = config_of(tmp_path / "paper")
-    older = {
-        name: value
-        for name, value in old["settings"].items()
-        if name not in ("learner", "keep", "average")
-    }
-    (tmp_path / "old.json").write_text(
-        json.dumps({"settings": older})
-    )  # of a run before there were recipes
-    assert (
-        main(
-            [
-                "train",
-                str(tale),
-                "--config",
-                str(tmp_path / "old.json"),
-                "--out",
-                str(tmp_path / "old"),
-            ]
-        )
-        == 0
-    )
-    assert config_of(tmp_path / "old") == old
+def train_by_config(tale, config, out):
+    return main(["train", str(tale), "--config", str(config), "--out", str(out)])
+
+
+@pytest.mark.parametrize(("name", "small"), [("strong", SMALL_STRONG), ("paper", SMALL)])
+def test_the_config_of_a_run_includes_its_recipe(tale, tmp_path, name, small):
+    run = tmp_path / name
+    assert main(["train", str(tale), "--out", str(run), *small, "--rounds", "1"]) == 0
+    assert train_by_config(tale, run, tmp_path / "again") == 0
+    assert config_of(tmp_path / "again") == config_of(run)
+
+
+def test_a_config_from_before_recipes_uses_the_papers(tale, tmp_path):
+    run = tmp_path / "paper"
+    assert main(["train", str(tale), "--out", str(run), *SMALL, "--rounds", "1"]) == 0
+    config = config_of(run)
+    later = ("learner", "keep", "average")
+    old = {name: value for name, value in config["settings"].items() if name not in later}
+    (tmp_path / "old.json").write_text(json.dumps({"settings": old}))
+    assert train_by_config(tale, tmp_path / "old.json", tmp_path / "old") == 0
+    assert config_of(tmp_path / "old") == config
+
+
+def test_a_config_of_settings_without_a_recipe_uses_the_strong_recipe(tale, tmp_path):
     (tmp_path / "loose.json").write_text(json.dumps({**FEW_IN_PYTHON, "updates": 2}))
-    assert (
-        main(
-            [
-                "train",
-                str(tale),
-                "--config",
-                str(tmp_path / "loose.json"),
-                "--out",
-                str(tmp_path / "loose"),
-            ]
-        )
-        == 0
-    )
+    assert train_by_config(tale, tmp_path / "loose.json", tmp_path / "loose") == 0
     assert config_of(tmp_path / "loose")["settings"]["learner"] == "returns"
+
+
+def test_paper_and_config_exclude_each_other(tale, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main(["train", str(tale), "--out", str(run), *SMALL_STRONG, "--rounds", "1"]) == 0
     capsys.readouterr()
-    assert main(["train", str(tale), "--paper", "--config", str(tmp_path / "strong")]) == 2
+    assert main(["train", str(tale), "--paper", "--config", str(run)]) == 2
     assert "leave out --paper or --config" in capsys.readouterr().err
 
 
-def test_help_tells_of_both_recipes_and_shows_both_values_where_they_differ(capsys):
+def test_help_has_the_values_of_both_recipes(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.index("drrn train GAME --paper the paper's settings") < told.index("options:")
+    output = " ".join(capsys.readouterr().out.split())
+    assert output.index("drrn train GAME --paper the paper's settings") < output.index("options:")
     for words in (
         "γ (strong: 0.98; paper: 0.9)",
         "(strong: on; paper: off)",
         "--keep, --no-keep",
         "(default: 100)",
     ):
-        assert words in told
+        assert words in output
 
 
 def test_a_resumed_run_keeps_its_recipe(capsys):
@@ -663,30 +617,29 @@ def test_a_resumed_run_keeps_its_recipe(capsys):
 # --- schedules
 
 
-def test_alpha_rises_by_the_same_factor_each_round_and_stays_from_three_quarters_on():
+def test_alpha_rises_geometrically_over_three_quarters_of_the_rounds():
     settings = Settings.from_flat(alpha=16.0, alpha_start=1.0, rounds=17)
     assert settings.alpha_at(1) == 1.0
-    assert settings.alpha_at(4) == pytest.approx(
-        2.0
-    )  # a quarter of the first twelve rounds: 16 to the ¼
+    assert settings.alpha_at(4) == pytest.approx(2.0)  # 16 ** ¼ after a quarter of 12 rounds
     assert settings.alpha_at(7) == pytest.approx(4.0)
     assert [settings.alpha_at(number) for number in (13, 15, 17)] == pytest.approx([16.0] * 3)
 
 
-def test_alpha_may_fall_as_well():
+def test_alpha_may_fall():
     settings = Settings.from_flat(alpha=1.0, alpha_start=4.0, rounds=5)
     assert [settings.alpha_at(number) for number in (1, 4, 5)] == pytest.approx([4.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
-    "settings", [{"alpha": 0.7}, {"alpha": 0.0, "alpha_start": 0.5}, {"alpha": 0}], ids=str
+    "options", [{"alpha": 0.7}, {"alpha": 0.0, "alpha_start": 0.5}, {"alpha": 0}], ids=str
 )
-def test_without_a_start_or_with_an_alpha_of_zero_it_is_the_same_in_every_round(settings):
-    made = Settings.from_flat(**settings, rounds=9)
-    assert [made.alpha_at(number) for number in (1, 5, 9)] == [made.exploration.alpha] * 3
+def test_alpha_is_constant_without_a_start_or_if_it_is_zero(options):
+    settings = Settings.from_flat(**options, rounds=9)
+    alphas = [settings.alpha_at(number) for number in (1, 5, 9)]
+    assert alphas == [settings.exploration.alpha] * 3
 
 
-def test_the_rate_falls_in_a_straight_line_over_the_last_three_tenths():
+def test_the_learning_rate_falls_linearly_over_the_last_three_tenths():
     settings = Settings.from_flat(learning_rate=0.5, rate_end=0.2, rounds=11)
     assert [settings.learning_rate_at(number) for number in (1, 6, 8)] == [0.5] * 3
     assert [settings.learning_rate_at(number) for number in (9, 10, 11)] == pytest.approx(
@@ -694,11 +647,9 @@ def test_the_rate_falls_in_a_straight_line_over_the_last_three_tenths():
     )
 
 
-def test_a_rate_without_an_end_is_the_same_in_every_round_and_a_table_falls_from_its_own():
-    assert {
-        Settings.from_flat(learning_rate=0.5, rounds=11).learning_rate_at(number)
-        for number in range(1, 12)
-    } == {0.5}
+def test_a_learning_rate_without_an_end_is_constant_and_that_of_a_table_falls_from_its_own():
+    constant = Settings.from_flat(learning_rate=0.5, rounds=11)
+    assert {constant.learning_rate_at(number) for number in range(1, 12)} == {0.5}
     table = Settings.from_flat(model="table", rate_end=0.1, rounds=11)
     assert [table.learning_rate_at(number) for number in (1, 11)] == pytest.approx([0.2, 0.1])
 
@@ -721,9 +672,9 @@ def test_optimism_explores_in_the_first_share_of_the_rounds(share, rounds, last)
     assert not Settings.from_flat(exploration="softmax", rounds=rounds).explores_at(1)
 
 
-# --- what would not count
+# --- settings that need others
 
-REFUSED = [
+DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("rate_end", 0.0001, {"learner": "returns"}),
     ("updates", 5, {"learner": "returns"}),
     ("count_power", 1.0, {"learner": "returns"}),
@@ -750,25 +701,25 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "needs"), REFUSED, ids=str)
-def test_a_setting_without_effect_is_refused_with_what_it_needs(name, value, needs):
+@pytest.mark.parametrize(("name", "value", "needs"), DEPENDENT, ids=str)
+def test_the_error_for_a_setting_without_effect_names_what_it_needs(name, value, needs):
     with pytest.raises(InputError, match=f"{name} is given, but it has an effect only with") as e:
         settings_for({}, {name: value})
     assert any(needed in str(e.value) for needed in needs)
     assert settings_for({}, {name: value, **needs}).flat()[name] == value
 
 
-def test_every_setting_of_a_part_that_the_default_lacks_is_tested():
+def test_every_setting_without_effect_in_the_papers_recipe_is_tested():
     without_effect = {name for name in all_settings() if not PAPER.uses(name)}
-    assert without_effect == {name for name, *_ in REFUSED} | {"vectors"}
+    assert without_effect == {name for name, *_ in DEPENDENT} | {"vectors"}
     own = Settings.from_flat(model="mine:M", encoder="mine:E", learner="mine:L", vectors="v.txt")
     others = {name for name in without_effect if not own.uses(name)}
     assert others == {"capacity", "optimism", "optimism_share", "replan"}
 
 
-# --- ways off, from the command line
+# --- parts turned off on the command line
 
-MORE_OFF = {
+MORE_OFF: dict[str, dict[str, Any]] = {
     "--action-noise 0": {"action_noise": 0.0},
     "--sweeps 1 --count-power 0": {"sweeps": 1, "count_power": 0.0},
     "--optimism-share 0": {"optimism_share": 0.0},
@@ -779,31 +730,19 @@ MORE_OFF = {
 
 @pytest.mark.parametrize("words", MORE_OFF)
 @pytest.mark.usefixtures("working_folder")
-def test_what_is_not_in_the_recipes_own_list_can_be_switched_off_as_well(tale, tmp_path, words):
+def test_defaults_that_the_strong_recipe_uses_can_be_turned_off(tale, tmp_path, words):
     (tmp_path / "small.txt").write_text("go 1.5 2\nout 1 -1\nstay 0.5 1\n")
     small = [*FEW, "--rounds", "1", "--updates", "2", "--batch-size", "4"]
     assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
-    assert (
-        MORE_OFF[words].items()
-        <= json.loads((tmp_path / "run/config.json").read_text())["settings"].items()
-    )
+    assert MORE_OFF[words].items() <= config_of(tmp_path / "run")["settings"].items()
 
 
-def test_a_part_that_is_off_already_need_not_count():
-    given = {
-        "learner": "q-learning",
-        "state_dropout": 0.0,
-        "action_noise": 0.0,
-        "rate_end": None,
-        "average": None,
-    }
-    assert (
-        settings_for(recipe(paper=False, recommended={}, given=given), given).learner.name
-        == "q-learning"
-    )
+def test_a_part_of_another_learner_may_be_turned_off():
+    off = {"state_dropout": 0.0, "action_noise": 0.0, "rate_end": None, "average": None}
+    assert strong(learner="q-learning", **off).learner.name == "q-learning"
 
 
-def test_the_strong_recipe_leaves_out_what_a_built_in_learner_does_not_use():
+def test_the_strong_recipe_omits_settings_that_the_learner_does_not_use():
     def suits(needs):
         return _suits_learner(Setting("x", int, needs=needs), "q-learning")
 

@@ -1,4 +1,4 @@
-"""Runs pushed to and pulled from a stand-in of the Hugging Face Hub; nothing that comes with a run is ever run."""
+"""Runs pushed to and pulled from a stand-in for the Hugging Face Hub; their code is not executed."""
 
 import json
 import os
@@ -33,77 +33,68 @@ def run(tmp_path_factory):
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    with running_hub() as found:
-        monkeypatch.setenv("HF_ENDPOINT", found.address)
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
         monkeypatch.setenv("HF_TOKEN", "hf_of_nobody")
         monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
         monkeypatch.chdir(tmp_path)
-        yield found
+        yield hub
 
 
 @pytest.mark.usefixtures("server")
-def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys, server):
-    killed, others = tmp_path / "runs/.drrn-pull-killed/tale", tmp_path / "runs/.tale.123"
+def test_a_run_after_push_and_pull_plays_as_before(run, tmp_path, capsys, server):
+    killed = tmp_path / "runs/.drrn-pull-killed/tale"
+    others = tmp_path / "runs/.tale.123"
     for path in (killed, others):
         path.mkdir(parents=True)
     os.utime(killed.parent, (0, 0))
     assert main(["push", str(run), "ann/tale", "--private"]) == 0
-    assert capsys.readouterr().out == f"{server.address}/ann/tale\n" and server.private == {
-        "ann/tale": True
-    }
+    assert capsys.readouterr().out == f"{server.address}/ann/tale\n"
+    assert server.private == {"ann/tale": True}
     files = server.repositories["ann/tale"]
-    assert {"README.md", "config.json", "model.safetensors", "hashes.json", "metrics.jsonl"} < set(
-        files
-    )
-    assert "checkpoint.safetensors" not in files and all(
-        str(run.parent).encode() not in data for data in files.values()
-    )
+    expected = {"README.md", "config.json", "model.safetensors", "hashes.json", "metrics.jsonl"}
+    assert expected < set(files)
+    assert "checkpoint.safetensors" not in files
+    assert all(str(run.parent).encode() not in data for data in files.values())
     assert main(["pull", "ann/tale"]) == 0 and capsys.readouterr().out == "run: runs/tale\n"
     question = ("The sea is grey.", ["Go out.", "Stay in."])
-    pulled = tmp_path / "runs/tale"
+    folder = tmp_path / "runs/tale"
     assert {path.name for path in (tmp_path / "runs").iterdir()} == {"tale", others.name}  # cleared
-    assert np.array_equal(drrn.load(pulled).ask(*question), drrn.load(run).ask(*question))
+    assert np.array_equal(drrn.load(folder).ask(*question), drrn.load(run).ask(*question))
     game = str(run.parent / "tale.toml")
-    assert main(["watch", str(pulled), "--game", game, "--seconds", "0", "--seed", "0"]) == 0
-    assert (
-        main(["play", game, "--agent", str(pulled), "--policy", "greedy", "--episodes", "2"]) == 0
-    )
+    assert main(["watch", str(folder), "--game", game, "--seconds", "0", "--seed", "0"]) == 0
+    play = ["play", game, "--agent", str(folder), "--policy", "greedy", "--episodes", "2"]
+    assert main(play) == 0
     capsys.readouterr()
-    assert (
-        main(["watch", str(pulled), "--seconds", "0"]) == 2
-        and "tale.toml" in capsys.readouterr().err
-    )
-    assert main(["pull", "ann/tale"]) == 2 and "already exists" in capsys.readouterr().err
-    assert (
-        main(["train", "--resume", str(pulled)]) == 2
-        and "cannot be resumed" in capsys.readouterr().err
-    )
+    assert main(["watch", str(folder), "--seconds", "0"]) == 2
+    assert "tale.toml" in capsys.readouterr().err
+    assert main(["pull", "ann/tale"]) == 2
+    assert "already exists" in capsys.readouterr().err
+    assert main(["train", "--resume", str(folder)]) == 2
+    assert "cannot be resumed" in capsys.readouterr().err
 
 
-def test_with_its_checkpoint_a_pulled_run_goes_on(run, tmp_path, monkeypatch, server):
+def test_a_run_pulled_with_its_checkpoint_can_be_resumed(run, tmp_path, monkeypatch, server):
     assert main(["push", str(run), "ann/tale", "--checkpoint"]) == 0
     assert main(["pull", "ann/tale", "--out", "mine"]) == 0
-    monkeypatch.chdir(run.parent)  # where its story lies
+    monkeypatch.chdir(run.parent)  # the folder of its story
     assert main(["train", "--resume", str(tmp_path / "mine"), "--rounds", "2"]) == 0
     assert len((tmp_path / "mine/metrics.jsonl").read_text().splitlines()) == 2
 
 
-def test_the_card_says_what_the_hub_expects(run):
+def test_the_card_has_the_fields_that_the_hub_expects(run):
     text = (run / "README.md").read_text()
     card = huggingface_hub.ModelCard(text)
     data = card.data.to_dict()
     assert (data["library_name"], data["pipeline_tag"]) == ("drrn", "reinforcement-learning")
     (result,) = card.data.eval_results
-    assert (
-        result.dataset_name == "The *Tale* | [x](y)"
-        and result.metric_type == "mean_reward"
-        and "+/-" in result.metric_value
-    )
+    assert result.dataset_name == "The *Tale* | [x](y)"
+    assert result.metric_type == "mean_reward" and "+/-" in result.metric_value
     assert r"# The \*Tale\* \| \[x\](y), learned by drrn" in text and "drrn.load(" in text
     assert json.loads((run / "config.json").read_text())["game"]["sha256"] in text
 
 
-def test_only_the_files_of_a_run_are_pulled_and_none_of_them_is_run(run, tmp_path, server):
+def test_only_the_files_of_a_run_are_pulled(run, tmp_path, server):
     main(["push", str(run), "ann/tale"])
     evil = {"evil.py": EVIL.encode(), "model.pkl": pickle.dumps(1), "sub/evil.py": EVIL.encode()}
     server.repositories["ann/tale"] |= evil
@@ -116,14 +107,14 @@ def test_only_the_files_of_a_run_are_pulled_and_none_of_them_is_run(run, tmp_pat
     }
 
 
-@pytest.mark.parametrize("place", ["model", "game"])
-def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, monkeypatch, capsys):
+@pytest.mark.parametrize("part", ["model", "game"])
+def test_a_module_in_the_folder_of_a_run_is_not_imported(run, tmp_path, part, monkeypatch, capsys):
     for path in run.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "evil.py").write_text(EVIL)
     (tmp_path / "model.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
     config = json.loads((tmp_path / "config.json").read_text())
-    if place == "model":
+    if part == "model":
         config["settings"]["model"] = "evil:Evil"
     else:
         config["game"]["source"] = "evil:game"
@@ -144,7 +135,9 @@ def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, m
     assert not (tmp_path / "ran").exists()
 
 
-def test_nor_is_one_that_is_named_by_the_folders_above_it(run, tmp_path, monkeypatch, capsys):
+def test_a_module_in_the_folder_of_a_run_is_not_imported_as_a_submodule(
+    run, tmp_path, monkeypatch, capsys
+):
     folder = tmp_path / "runs/tale"
     shutil.copytree(run, folder)
     (folder / "evil.py").write_text(EVIL)
@@ -158,17 +151,18 @@ def test_nor_is_one_that_is_named_by_the_folders_above_it(run, tmp_path, monkeyp
     assert not (tmp_path / "ran").exists()
 
 
-def test_no_module_is_looked_for_in_a_runs_own_folder(run, tmp_path, monkeypatch):
+def test_the_folder_of_a_run_is_not_added_to_the_import_path(run, tmp_path, monkeypatch):
     shutil.copytree(run, tmp_path / "tale")
     config = json.loads((tmp_path / "tale/config.json").read_text())
-    config["settings"]["encoder"], config["folder"] = "json:loads", str(tmp_path / "tale")
+    config["settings"]["encoder"] = "json:loads"
+    config["folder"] = str(tmp_path / "tale")
     (tmp_path / "tale/config.json").write_text(json.dumps(config))
     monkeypatch.setattr(sys, "path", [*sys.path])
     read_config(tmp_path / "tale")
     assert str(tmp_path / "tale") not in sys.path
 
 
-def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, capsys, server):
+def test_a_run_that_names_modules_is_pulled_only_with_the_option(run, tmp_path, capsys, server):
     main(["push", str(run), "ann/tale"])
     config = json.loads(server.repositories["ann/tale"]["config.json"])
     config["settings"] |= {"sentences": "subprocess:check_output", "encoder": "sentence"}
@@ -200,7 +194,7 @@ def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, cap
         ),
     ],
 )
-def test_what_is_no_whole_run_is_not_pulled(run, tmp_path, server, change, message, capsys):
+def test_an_incomplete_run_is_not_pulled(run, tmp_path, server, change, message, capsys):
     main(["push", str(run), "ann/tale"])
     change(server.repositories["ann/tale"])
     capsys.readouterr()
@@ -209,7 +203,7 @@ def test_what_is_no_whole_run_is_not_pulled(run, tmp_path, server, change, messa
     assert message in error and error.count("\n") == 1 and list(tmp_path.iterdir()) == []
 
 
-def test_what_the_hub_refuses_is_one_sentence(run, tmp_path, server, capsys, monkeypatch):
+def test_errors_of_the_hub_are_one_sentence(run, tmp_path, server, capsys, monkeypatch):
     for command, message in (
         (["pull", "ann/nothing"], "no such repository"),
         (["pull", "no name at all"], "is not a repository name"),
@@ -219,11 +213,11 @@ def test_what_the_hub_refuses_is_one_sentence(run, tmp_path, server, capsys, mon
         assert main(command) == 2
         error = capsys.readouterr().err
         assert message in error and error.count("\n") == 1
-    monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert main(["pull", "ann/tale"]) == 2 and "pip install 'drrn[hub]'" in capsys.readouterr().err
 
 
-def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, monkeypatch):
+def test_the_error_for_an_unreachable_hub_is_one_sentence(run, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("HF_TOKEN", "hf_of_nobody")
@@ -234,6 +228,6 @@ def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, mo
     assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
 
 
-def test_known_files_alone_are_shared():
+def test_only_known_files_are_shared():
     assert {"config.json", "model.safetensors", "README.md"} < set(hub.SHARED)
     assert not [name for name in hub.SHARED if name.endswith((".py", ".pkl", ".bin"))]

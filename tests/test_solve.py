@@ -203,7 +203,8 @@ def test_a_slow_loop_is_solved_where_its_series_would_take_for_ever():
 
 
 def test_components_feed_those_that_come_after(monkeypatch):
-    source, target = np.array([0, 1, 1, 2, 3, 3]), np.array([1, 0, 2, 3, 2, 4])
+    source = np.array([0, 1, 1, 2, 3, 3])
+    target = np.array([1, 0, 2, 3, 2, 4])
     component = strong_components(5, source, target)
     assert component[0] == component[1] < component[2] == component[3] < component[4]
     weight = np.full(6, 0.3)
@@ -250,10 +251,13 @@ def opened(tale):
 
 def brute_force(game, discount):
     """Random and best return over all states with all their variables, by sweeps until nothing changes."""
-    numbers, scenes, ahead, todo = {}, [], [], []
+    numbers = {}
+    scenes = []
+    ahead = []
+    todo = []
 
     def number(scene, cells):
-        key = (scene.text, scene.moves, scene.reward, tuple(sorted(cells.items())))
+        key = (scene.face.text, scene.moves, scene.face.reward, tuple(sorted(cells.items())))
         if key not in numbers:
             numbers[key] = len(numbers)
             scenes.append(scene)
@@ -270,15 +274,20 @@ def brute_force(game, discount):
     while len(ahead) < len(todo):
         scene, cells = todo[len(ahead)]
         ahead.append([outcomes(move, cells) for move in scene.moves])
-    mean, most = np.zeros(len(ahead)), np.zeros(len(ahead))
+    mean = np.zeros(len(ahead))
+    most = np.zeros(len(ahead))
     for _ in range(400):
         for state, actions in enumerate(ahead):
             if actions:
                 q = [
-                    [sum(p * (scenes[s].reward + discount * v[s]) for p, s in a) for a in actions]
+                    [
+                        sum(p * (scenes[s].face.reward + discount * v[s]) for p, s in a)
+                        for a in actions
+                    ]
                     for v in (mean, most)
                 ]
-                mean[state], most[state] = sum(q[0]) / len(actions), max(q[1])
+                mean[state] = sum(q[0]) / len(actions)
+                most[state] = max(q[1])
     return [sum(p * v[s] for p, s in start) for v in (mean, most)]
 
 
@@ -303,7 +312,7 @@ def test_no_policy_beats_the_best_and_the_best_policy_earns_it(tale, seed):
             solution.score, abs=1e-9
         )
         assert policy_value(graph, other, discount) <= solution.score + 1e-9
-        assert best_memoryless(graph, discount, starts=1).score <= solution.score + 1e-9
+        assert best_memoryless(graph, discount).score <= solution.score + 1e-9
     chance = policy_score(graph, other)
     assert chance.endings.sum() + chance.trapped == pytest.approx(1)
     assert chance.total == pytest.approx(policy_value(graph, other, 1.0))
@@ -331,7 +340,8 @@ def test_a_discount_out_of_range_is_refused(story, discount):
 def test_a_loop_that_is_hardly_ever_left_is_solved_and_one_that_is_never_left_has_an_answer():
     left = np.array([0.5, 1e-17])  # the chance of leaving: 1 - 1e-17 is 1 to a number's precision
     for chance in left:
-        source, target = np.array([0, 1, 1]), np.array([1, 0, 2])
+        source = np.array([0, 1, 1])
+        target = np.array([1, 0, 2])
         weight = np.array([1.0, 1.0 - chance, chance])
         total = solve_by_components(np.array([1.0, 0.0, 0.0]), source, target, weight)
         assert np.isfinite(total).all() and total[2] <= 1.0 + 1e-9

@@ -21,13 +21,17 @@ def inspect_stepped(game, games=200, seconds=600.0, monkeypatch=None):
 class Corridor:
     """Two steps forward are paid and end the game; waiting is not. May be interrupted at a step."""
 
-    name, max_steps, note = "corridor", 4, "a seed changes nothing"
+    name = "corridor"
+    max_steps = 4
+    note = "a seed changes nothing"
 
     def __init__(self, interrupted_at=None):
-        self.steps, self.interrupted_at = 0, interrupted_at
+        self.steps = 0
+        self.interrupted_at = interrupted_at
 
     def reset(self, seed=None):
-        self.place, self.ending = 0, ""
+        self.place = 0
+        self.ending = ""
         return drrn.Observation("Place 0.", ("On.", "Wait."))
 
     def step(self, index):

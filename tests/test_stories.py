@@ -14,7 +14,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather
 from drrn.stories.playtest.survey import explore as add_explored
 from drrn.stories.twine.renderer import Journey
-from drrn.text import words
+from drrn.writing import words
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +65,14 @@ def test_every_ending_has_a_rule_and_every_rule_an_ending(name, surveys):
 
 
 def state_of(scene, cells):
-    return scene.text, scene.moves, frozenset(cells.items())
+    return scene.face.text, scene.moves, frozenset(cells.items())
 
 
 def ways(game):
     """Every reachable state: where each of its actions can lead, and the endings."""
-    found, endings, pending = {}, {}, []
+    found = {}
+    endings = {}
+    pending = []
 
     def arrive(move, cells):
         after = []
@@ -81,7 +83,7 @@ def ways(game):
             if state not in found:
                 found[state] = []
                 pending.append((state, scene, written))
-                if scene.ended:
+                if scene.face.ended:
                     endings.setdefault(scene.rule, []).append(state)
         return after
 
@@ -98,7 +100,8 @@ def distances(found, goals):
     for state, actions in found.items():
         for after in (after for action in actions for after in action):
             before.setdefault(after, []).append(state)
-    distance, border = dict.fromkeys(goals, 0), list(goals)
+    distance = dict.fromkeys(goals, 0)
+    border = list(goals)
     while border:
         fresh = {
             p: distance[state] + 1
@@ -125,7 +128,8 @@ def test_each_story_can_be_played_to_every_ending(name):
 
 def reached(game, found, distance, seed):
     """Whether a real game, always one step nearer, gets there before chance leads away."""
-    observation, cells = game.reset(seed), {}
+    observation = game.reset(seed)
+    cells = {}
     for _ in range(60):
         cells |= game.scene.writes
         state = state_of(game.scene, cells)
@@ -154,19 +158,20 @@ def test_the_paraphrases_stand_as_far_from_the_originals_as_the_papers(surveys):
 
 def graph(game):
     """Deterministic pages: text → (reward, {action: text})."""
-    pages, pending = {}, [(game.renderer.opening, Journey())]
+    pages = {}
+    pending = [(game.renderer.opening, Journey())]
     while pending:
         move, journey = pending.pop()
         ((_, scene),) = game.renderer.outcomes(move, journey.cells)
-        if scene.text in pages:
+        if scene.face.text in pages:
             continue
-        pages[scene.text] = (scene.reward if scene.ended else 0.0, {}, scene)
+        pages[scene.face.text] = (scene.face.reward if scene.face.ended else 0.0, {}, scene)
         pending += [(onward, journey) for onward in scene.moves]
     by_move = {}
     for text, (_, _, scene) in pages.items():
-        for action, move in zip(scene.actions, scene.moves, strict=True):
+        for action, move in zip(scene.face.actions, scene.moves, strict=True):
             ((_, after),) = game.renderer.outcomes(move, {})
-            by_move.setdefault(text, {})[action] = after.text
+            by_move.setdefault(text, {})[action] = after.face.text
     return {text: (reward, by_move.get(text, {})) for text, (reward, _, _) in pages.items()}
 
 
@@ -188,7 +193,8 @@ def not_ended(pages, text):
 
 def blind_score(pages, start, worth):
     """Greedy play by what an action's words are worth, without the page; a loop counts -10."""
-    text, seen = start, set()
+    text = start
+    seen = set()
     while pages[text][1]:
         if text in seen:
             return -10.0
@@ -203,7 +209,8 @@ def test_in_the_long_watch_no_action_is_good_everywhere():
     value = values(pages)
     start = game.reset(0).text
     advantages = {}
-    best_somewhere, poor_somewhere = set(), set()
+    best_somewhere = set()
+    poor_somewhere = set()
     for _, ways in pages.values():
         if ways:
             best = max(value[to] for to in ways.values())

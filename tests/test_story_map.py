@@ -12,7 +12,7 @@ import drrn
 from drrn.cli import main
 from drrn.pages import static_text
 from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, shorten
-from drrn.stories.map.layout import map_layout
+from drrn.stories.map.layout import Layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.map.svg import story_map_svg
 from drrn.stories.playtest.playtest import StoryTest
@@ -24,7 +24,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 def a_map(places: int, ways: list[tuple[int, int]], labels=None, endings=()) -> StoryMap:
     """Return a map with these edges; nodes without outgoing edges are endings."""
     after = {source for source, _ in ways}
-    steps, queue = {0: 0}, [0]
+    steps = {0: 0}
+    queue = [0]
     for place in queue:
         for source, target in ways:
             if source == place and target not in steps:
@@ -96,7 +97,7 @@ def assert_can_be_read(drawn: StoryMap, layout) -> None:
 @settings(max_examples=25, deadline=None)
 @given(maps())
 def test_boxes_do_not_overlap_and_no_line_passes_behind_a_box(drawn):
-    layout = map_layout(drawn)
+    layout = Layout(drawn)
     assert_can_be_read(drawn, layout)
     shown = {(s, line.target) for line in layout.lines for s in line.sources}
     named = {
@@ -114,7 +115,7 @@ def test_a_large_map_is_wrapped_rather_than_drawn_as_a_ribbon(count):
     ways = {(max(0, place - 1 - chance.randrange(3)), place) for place in range(1, count)}
     ways |= {(chance.randrange(count), chance.randrange(count)) for _ in range(count // 2)}
     drawn = a_map(count, sorted(ways))
-    layout = map_layout(drawn)
+    layout = Layout(drawn)
     assert_can_be_read(drawn, layout)
     assert 1 / 3 < layout.width / layout.height < 4
 
@@ -122,7 +123,7 @@ def test_a_large_map_is_wrapped_rather_than_drawn_as_a_ribbon(count):
 def test_the_map_of_a_whole_story_can_be_read():
     compiled = drrn.compile_game(drrn.make("long-watch"))
     drawn = story_map(compiled)
-    assert_can_be_read(drawn, map_layout(drawn))
+    assert_can_be_read(drawn, Layout(drawn))
     assert drawn.node_of_state is not None and len(drawn.node_of_state) == len(compiled)
     assert set(drawn.node_of_state.tolist()) == set(range(len(drawn.labels)))
 

@@ -106,7 +106,8 @@ AuthoredGame.register(Uncompiled)
 def test_built_in_stories_have_exact_odds(name):
     game = drrn.make(name, shuffle=False)
     compiled = drrn.compile_game(game)
-    report, chance = report_of(game, 60), random_play(compiled)
+    report = report_of(game, 60)
+    chance = random_play(compiled)
     assert report.exact and report.top_reward == pytest.approx(best(compiled).score)
     assert report.random.final_reward.mean == pytest.approx(chance.final_reward)
     assert sorted(ending.probability.mean for ending in report.endings) == pytest.approx(
@@ -307,11 +308,10 @@ Sky.
 
 
 def test_odds_that_fail_show_the_shortest_path(story):
-    seldom, never, named = (
-        "ending = 'Won'\nodds = '>= 90 %'",
-        "ending = 'Sky'\nodds = '> 10 %'",  # few games are enough to tell
-        "reachable = 'Sky'",
-    )
+    # few games are enough to tell
+    seldom = "ending = 'Won'\nodds = '>= 90 %'"
+    never = "ending = 'Sky'\nodds = '> 10 %'"
+    named = "reachable = 'Sky'"
     checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
     assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"

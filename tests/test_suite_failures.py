@@ -41,8 +41,8 @@ def first_step(game, action, seed=None):
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ("hang", '"hang" did not finish in 1 seconds (allow more with seconds=2'),
-        ("die", 'SIGKILL, at the step "die"'),
+        ("hang", '"hang" failed: no answer within 1 seconds (allow more with seconds=2'),
+        ("die", 'the step "die" failed: the process was killed by SIGKILL'),
         ("fail", '"fail" failed: RuntimeError: the simulator is confused'),
     ],
 )

@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Lexicon, Store, Vocabulary, words
+from drrn.text import Lexicon, Store, Vocabulary
+from drrn.writing import words
 from tests.bags import bag_of
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)
@@ -46,7 +47,8 @@ def test_a_scratch_store_learns_no_words_and_leaves_the_store_as_it_is():
     read = texts("wait")
     known = read.id("wait")
     scratch = read.scratch()
-    first, second = scratch.id("wait zeppelin"), scratch.id("wait")
+    first = scratch.id("wait zeppelin")
+    second = scratch.id("wait")
     assert bag_of(scratch, first) == {0: 1.0}
     assert read.vocabulary.spelled == ["wait"] and len(read) == 1
     assert scratch.parent_ids.tolist() == [-1, known] and second == 1
@@ -70,7 +72,8 @@ def test_bags_end_to_end_are_the_bags_one_by_one(written):
 
 @given(TEXTS, TEXTS)
 def test_bags_that_were_made_in_two_goes_are_those_made_in_one(early, late):
-    one, two = texts(), texts()
+    one = texts()
+    two = texts()
     for text in early:
         two.id(text)
     two.count_words()

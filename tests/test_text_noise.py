@@ -102,7 +102,8 @@ def test_without_noise_pages_stay_as_they_are():
 
 
 def test_every_text_of_a_batch_is_altered_once_for_each_replica():
-    built, pages = model(seeds=(0, 1)), batch(2)
+    built = model(seeds=(0, 1))
+    pages = batch(2)
     altered = noisy(built, pages, Noise(0.5), Noise(0.5), generators(2))
     store = altered.store
     for side, ids, whole in (
@@ -156,7 +157,9 @@ def test_vectors_are_blurred_only_where_there_are_some():
 def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vectors):
     altered = noisy(with_vectors, batch(2), Noise(), Noise(blur=1.5), generators(2))
     store = altered.store
-    ids, whole = altered.actions[0, :, 0], batch(2).actions[0, :, 0]  # [R, 4]
+    # [R, 4]
+    ids = altered.actions[0, :, 0]
+    whole = batch(2).actions[0, :, 0]
     found, plain = (
         table[torch.from_numpy(rows)]
         for table, rows in (
@@ -188,14 +191,16 @@ def test_all_texts_at_once_are_blurred_alike(with_vectors):
 
 
 def test_about_the_asked_share_is_left_out_and_put_in():
-    tower, by, out, put_in, words = Tower(model(seeds=(0, 1)), "state"), generators(2), 0, 0, 0
+    tower = Tower(model(seeds=(0, 1)), "state")
+    by = generators(2)
+    out = 0
+    put_in = 0
+    words = 0
     for _ in range(300):
         tower.add_noise(Noise(drop=0.3, add=0.2), by)
-        out, put_in, words = (
-            out + int((tower.weights == 0).sum()),
-            put_in + len(tower.extra[0]),
-            words + len(tower.weights),
-        )
+        out = out + int((tower.weights == 0).sum())
+        put_in = put_in + len(tower.extra[0])
+        words = words + len(tower.weights)
     assert out / words == pytest.approx(0.3, abs=0.03) and put_in / words == pytest.approx(
         0.2, abs=0.03
     )
@@ -212,7 +217,8 @@ def test_a_share_of_zero_alters_nothing(with_vectors):
 
 
 def test_texts_that_are_not_asked_for_leave_no_trace():
-    built, asked = model(seeds=(0, 1)), np.array([[2], [0]])
+    built = model(seeds=(0, 1))
+    asked = np.array([[2], [0]])
     found = []
     for tower in (Tower(built, "action"), Tower(built, "action", asked)):
         tower.add_noise(Noise(0.3, 0.5), generators(2))

@@ -234,15 +234,14 @@ def test_an_object_that_was_changed_is_played_as_it_is():
 
 
 def test_a_round_that_was_interrupted_is_learned_once(caplog):
-    trainer, whole = (
-        drrn.trainer("long-watch", paper=True, **SMALL),
-        drrn.trainer("long-watch", paper=True, **SMALL),
-    )
+    trainer = drrn.trainer("long-watch", paper=True, **SMALL)
+    whole = drrn.trainer("long-watch", paper=True, **SMALL)
 
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    learn, trainer.learner.learn = trainer.learner.learn, interrupt
+    learn = trainer.learner.learn
+    trainer.learner.learn = interrupt
     with pytest.raises(KeyboardInterrupt):
         next(trainer.train())
     trainer.learner.learn = learn

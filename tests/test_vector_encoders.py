@@ -119,7 +119,8 @@ def test_the_encoder_gives_a_texts_vector_times_its_matrix_and_beside_a_bag_thei
 
 
 def test_a_bag_is_the_same_whether_unknown_words_are_kept_or_not():
-    kept, plain = lexicon("go to the lamp"), lexicon("go to the lamp")
+    kept = lexicon("go to the lamp")
+    plain = lexicon("go to the lamp")
     kept.keeps_unknown = True
     for read in (kept, plain):
         scratch = read.scratch()
@@ -165,10 +166,8 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
     )  # so that targets stand still
     asked = batches.pages
     weight = built.weights["text vectors" if shared else "action vectors"]
-    before, direction = (
-        weight.clone(),
-        torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)),
-    )
+    before = weight.clone()
+    direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
 
     def loss(step):
         weight.copy_(before + step * direction)

@@ -10,7 +10,8 @@ from torch import nn
 import drrn
 from drrn.learning.learner import differentiable
 from drrn.models import Encoder, Pages, Shape, build_model
-from drrn.text import Store, words
+from drrn.text import Store
+from drrn.writing import words
 
 CPU = torch.device("cpu")
 TEXTS = ["the sea is grey", "the wind and the sea", "a lamp"]
@@ -53,9 +54,12 @@ class Plain(nn.Module):
 
     def __init__(self, model, replica=0):
         super().__init__()
-        state, action = model.store.states.vocabulary, model.store.actions.vocabulary
-        width, weights = model.shape.hidden, model.weights
-        self.first, self.second = nn.Linear(len(state), width), nn.Linear(width, width)
+        state = model.store.states.vocabulary
+        action = model.store.actions.vocabulary
+        width = model.shape.hidden
+        weights = model.weights
+        self.first = nn.Linear(len(state), width)
+        self.second = nn.Linear(width, width)
         self.heads = nn.ModuleDict(
             {part: nn.Linear(width, len(action)) for part in ("verb", "object")}
         )
@@ -77,7 +81,8 @@ class Plain(nn.Module):
             counts[states[word]] += 1
         h = torch.relu(self.second(torch.relu(self.first(counts))))
         verb, *rest = words(command)
-        verbs, objects = self.heads["verb"](h), self.heads["object"](h)
+        verbs = self.heads["verb"](h)
+        objects = self.heads["object"](h)
         return (verbs[actions[verb]] + sum(objects[actions[word]] for word in rest)) / 2
 
 
@@ -118,7 +123,8 @@ def test_a_state_whose_encoder_is_no_product_goes_into_the_next_layer_as_it_is()
 
 def test_a_command_of_one_word_has_no_object_and_one_of_three_has_the_sum():
     model = built()
-    plain, q = Plain(model), model.q(pages())[0]
+    plain = Plain(model)
+    q = model.q(pages())[0]
     for b, menu in enumerate(MENUS):
         for a, command in enumerate(menu):
             if command >= 0:
@@ -128,8 +134,10 @@ def test_a_command_of_one_word_has_no_object_and_one_of_three_has_the_sum():
 
 
 def test_gradients_are_those_of_pytorchs_own_modules():
-    model, leaves = built(), []
-    plain, weights = Plain(model), list(model.weights.values())
+    model = built()
+    leaves = []
+    plain = Plain(model)
+    weights = list(model.weights.values())
     read = dataclasses.replace(model.read(pages()[None])[0], leaves=leaves)
     scale = torch.tensor([[[1.0, 2.0, -1.0], [0.5, 3.0, 0.0], [1.5, 0.0, 0.0]]])
     with differentiable(weights):
@@ -159,7 +167,8 @@ def test_gradients_are_those_of_pytorchs_own_modules():
 
 @pytest.mark.parametrize("shape", [{}, {"encoder": MeanOfStates}], ids=["bag", "sequence"])
 def test_a_replica_is_what_it_is_alone(shape):
-    both, second = built(seeds=(3, 8), **shape), built(seeds=(8,), **shape)
+    both = built(seeds=(3, 8), **shape)
+    second = built(seeds=(8,), **shape)
     assert torch.allclose(both.q(pages(2))[1], second.q(pages())[0], atol=1e-6)
     with torch.no_grad():
         for table in both.tables.values():

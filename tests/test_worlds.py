@@ -13,8 +13,8 @@ from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
 from drrn.game.make import WORLDS
 from drrn.lab.reports.beyond import BAG_REACHES
-from drrn.text import words
 from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
+from drrn.writing import words
 from tests.game_checks import check_outcomes
 
 
@@ -116,7 +116,8 @@ def test_a_player_who_loses_the_order_of_words_cannot_tell_east_from_west(house)
 
 def test_what_a_bag_of_words_can_reach_by_one_command_for_each_page(house, compiled):
     """It sees to the clock on one description in four of its room, to the globe likewise, and always turns east."""
-    slot, taken = best(compiled, 1.0).slot, {}
+    slot = best(compiled, 1.0).slot
+    taken = {}
     for state, first, end in zip(
         range(len(compiled)), compiled.first[:-1], compiled.first[1:], strict=True
     ):

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         return _fail(f"not enough memory ({error}); choose smaller sizes, or fewer replicas")
     except OSError as error:
-        return _fail(f"the system refused: {error}")
+        return _fail(f"system error: {error}")
     except KeyboardInterrupt:
         print(file=sys.stderr)  # below the ^C
         return 130
@@ -142,7 +142,9 @@ def _add_settings(group: Any) -> None:
             opposite = positive if name.startswith("no-") else f"no-{name}"
             group.add_argument(f"--{name}", f"--{opposite}", action=OnOrOff, **common)
         else:
-            metavar = f"{{{','.join(setting.choices)}}}" if setting.choices else "X"
+            metavar = {int: "N", float: "X", str: "PATH"}[setting.kind]
+            if setting.choices:
+                metavar = f"{{{','.join(setting.choices)}}}"
             group.add_argument(f"--{name}", type=setting.read, metavar=metavar, **common)
 
 

@@ -19,8 +19,7 @@ from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
 from drrn.stories.playtest.findings import last_words
-from drrn.text import words
-from drrn.writing import counted, one_line
+from drrn.writing import counted, one_line, words
 
 EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")

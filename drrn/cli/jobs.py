@@ -1,4 +1,4 @@
-"""Commands that run many jobs: their workers, --set, and the progress display."""
+"""Commands that run many jobs: their workers, --set, and a line for each finished job."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from drrn.cli.terminal import clear_status, status_line, terminal_width, warn
+from drrn.cli.terminal import tracked, warn
 from drrn.errors import InputError
 from drrn.lab.experiments import workers
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import OWN_OPTIONS
-from drrn.lab.experiments.workers import Event, Workers
+from drrn.lab.experiments.workers import ENDED, Event, Workers
 from drrn.settings import all_settings
 from drrn.writing import visible
 
@@ -68,17 +68,29 @@ def run_jobs(
     print(f"{len(jobs) - len(missing)} of {len(jobs)} {text}", flush=True)
     if not missing:
         return []
-    failed = []
-    display = Display(missing, pool)
+    print(f"{len(missing)} to run, {pool.slots()} at a time", flush=True)
+    events = workers.run_all(workers.in_order(missing), pool)
+    count = sum(workers.event_count(job) for job in missing)
+    ended = []
     try:
-        for event in workers.run_all(workers.in_order(missing), pool):
-            display.update(event)
-            if event.kind == "failed":
-                failed.append(event)
+        for event in tracked(events, count, "jobs"):
+            if event.kind in ("done", "failed"):
+                ended.append(event)
+            if event.kind in ENDED:
+                print(f"[{len(ended):>3}/{len(missing)}] {_line(event)}", flush=True)
     except KeyboardInterrupt:
         warn("stopped: run the same command again to continue from the last finished rounds")
         raise
-    return failed
+    return [event for event in ended if event.kind == "failed"]
+
+
+def _line(event: Event) -> str:
+    """Describe how a job ended."""
+    name = f"{event.job.game} {event.job.name}"
+    score = "" if event.score is None else f"{event.score:6.2f}"
+    why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
+    outcome = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: started again"}
+    return f"{name:<45}{event.seconds:6.0f} s  {score}{outcome[event.kind]}"
 
 
 def failure_error(failed: list[Event], total: int) -> InputError:
@@ -87,46 +99,3 @@ def failure_error(failed: list[Event], total: int) -> InputError:
     return InputError(
         f"{len(failed)} of {total} jobs failed; run the same command to try them again:{reasons}"
     )
-
-
-class Display:
-    """Prints a line for each finished job; on a terminal, a status line names the running ones."""
-
-    def __init__(self, jobs: list[Job], pool: Workers) -> None:
-        self.total = len(jobs)
-        self.finished = 0
-        self.pool = pool
-        self.estimate = workers.Estimate(jobs, pool.slots())
-        self.running: dict[str, str] = {}  # round and score, by name
-        self.show = status_line()
-        print(f"{self._time_left()}, {pool.slots()} at a time", flush=True)
-
-    def update(self, event: Event) -> None:
-        """Display an event."""
-        self.estimate.update(event)
-        name = f"{event.job.game} {event.job.name}"
-        score = "" if event.score is None else f"{event.score:6.2f}"
-        if event.kind in ("done", "failed", "lost"):
-            self.running.pop(name, None)
-            self.finished += event.kind != "lost"
-            clear_status()
-            print(self._line(event, name, score), flush=True)
-        else:
-            rounds = f" {event.rounds}/{event.job.settings.run.rounds}" if event.rounds else ""
-            self.running[name] = f"{name}{rounds}{score}"
-        if self.show:
-            running = ", ".join(self.running.values())
-            text = f"{self.finished} of {self.total} jobs done, {self._time_left()}; {running}"
-            self.show(text[: terminal_width() - 10])
-
-    def _line(self, event: Event, name: str, score: str) -> str:
-        why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
-        outcome = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: started again"}
-        left = self._time_left() if self.finished < self.total else "all done"
-        count = f"[{self.finished:>3}/{self.total}]"
-        seconds = f"{event.seconds:6.0f} s"
-        return f"{count} {name:<45}{seconds}  {score}{outcome[event.kind]}  {left}"
-
-    def _time_left(self) -> str:
-        self.estimate.slots = self.pool.slots()  # a cluster grows and shrinks
-        return workers.time_left_text(self.estimate.seconds_left())

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drrn.cli import terminal
-from drrn.document import Document, github_annotations, to_github, to_html, to_markdown, to_text
+from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.contract import close
@@ -22,12 +22,13 @@ from drrn.stories.playtest.report import MAX_ROWS, headline, report
 from drrn.writing import visible
 
 MAX_LISTED = 30  # items of a list in a terminal
+MAX_IN_SUMMARY = 50  # items of a list on GitHub
 ALL_LISTED = "all of them: --format json"
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the play-test; return 1 if an expectation fails."""
-    if options.format == "html":
+    if options.format in ("html", "markdown", "github"):
         require("jinja2", "cli")  # before the test takes its time
     if options.map:
         check_map_file(options.map)
@@ -91,12 +92,13 @@ def _page(document: Document, test: StoryTest) -> str:
 def _print_for_github(document: Document, findings: Findings) -> None:
     """Write the step summary to the job's file, if it has one, and print the annotations."""
     file = os.environ.get("GITHUB_STEP_SUMMARY")
+    summary = to_markdown(document, level=2, limit=MAX_IN_SUMMARY)
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
-            out.write(to_github(document) + "\n")
+            out.write(f"{summary}\n")
         print(visible(f"{findings.title}: {headline(findings)} Details: summary of this job."))
     else:
-        print(to_github(document))
+        print(summary)
     for line in github_annotations(document):
         print(visible(line))
 

@@ -184,37 +184,13 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
             for name in ("texts", "actions", "passages", "unreached"):
                 values[name] = tuple(values[name])
             values["endings"] = tuple(EndingId(*ending) for ending in values["endings"])
-            for key in set(file.files) - {TABLES}:
-                array = file[key]
-                values[key] = array.astype(np.intp) if array.dtype == np.int32 else array
+            values |= {key: file[key] for key in file.files if key != TABLES}
         if values.pop("key") != path.stem:
             raise ValueError("the file belongs to another game")
-        compiled = Compiled(**values, shuffle=shuffle)
-        _check_arrays(compiled)
-        return compiled
+        return Compiled(**values, shuffle=shuffle)
     except UNREADABLE as error:
         log.warning("%s: not a compiled game (%s); compiling again", path, type(error).__name__)
         return None
-
-
-def _check_arrays(c: Compiled) -> None:
-    """Raise a ValueError unless the arrays fit each other."""
-    fits = len(c.first) == len(c.page) + 1 and c.first[-1] == len(c.row)
-    fits = fits and c.row_first[-1] == len(c.successor) == len(c.probability)
-    fits = fits and len(c.reward) == len(c.page)
-    bounds = (
-        (c.successor, len(c.page)),
-        (c.row, len(c.row_first) - 1),
-        (c.page, len(c.page_text)),
-        (c.page_text, len(c.texts)),
-        (c.page_action, len(c.actions)),
-        (c.passage, len(c.passages)),
-        (c.ending_at + 1, len(c.endings) + 1),
-    )
-    for array, size in bounds:
-        fits = fits and (len(array) == 0 or (array.min() >= 0 and array.max() < size))
-    if not fits:
-        raise ValueError("the arrays do not fit each other")
 
 
 def _save(compiled: Compiled, path: Path) -> None:
@@ -223,12 +199,10 @@ def _save(compiled: Compiled, path: Path) -> None:
     tables: dict[str, Any] = {"key": path.stem}
     for name in [each.name for each in dataclasses.fields(compiled) if each.name != "shuffle"]:
         value = getattr(compiled, name)
-        if not isinstance(value, np.ndarray):
-            tables[name] = value
-        elif value.dtype == np.intp and value.max(initial=0) < 2**31:
-            arrays[name] = value.astype(np.int32)
-        else:
+        if isinstance(value, np.ndarray):
             arrays[name] = value
+        else:
+            tables[name] = value
     tables["endings"] = [dataclasses.astuple(ending) for ending in compiled.endings]
     arrays[TABLES] = np.frombuffer(json.dumps(tables).encode(), np.uint8)
     content = io.BytesIO()

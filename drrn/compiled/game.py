@@ -235,8 +235,6 @@ class Compiled:
         episodes: int,
         *,
         seed: int,
-        max_steps: int | None = None,
-        at_once: int = LANES,
         record: bool = False,
         again: Floats | None = None,
     ) -> Played:
@@ -246,20 +244,17 @@ class Compiled:
             policy: The probability of each slot; None for random play.
             episodes: How many to play.
             seed: Determines all episodes.
-            max_steps: Truncates episodes (default: the game's step limit).
-            at_once: Number of lanes.
             record: Whether to return every transition.
             again: The probability of each slot on a page whose text the episode has shown before,
                 if it differs from `policy`.
         """
         random = np.random.default_rng([SALT, seed])
-        count = min(at_once, episodes)
+        count = min(LANES, episodes)
         if again is not None:
             count = min(count, max(1, MAX_SEEN_TABLE // len(self.texts)))
         choose = _chooser(self, policy, random, again)
         arrive = arrivals(self, random)
-        limit = self.max_steps if max_steps is None else max_steps
-        lanes = _Lanes(self, arrive, episodes, count, limit)
+        lanes = _Lanes(self, arrive, episodes, count)
         steps: list[tuple[Ints | Flags, ...]] = []
         while lanes.start_and_finish():
             repeated = np.zeros(lanes.state.size, bool) if again is None else lanes.mark_texts()
@@ -274,10 +269,9 @@ class Compiled:
 class _Lanes:
     """Running episodes, and the outcomes of finished ones."""
 
-    def __init__(self, game: Compiled, arrive: Draw, episodes: int, lanes: int, limit: int) -> None:
+    def __init__(self, game: Compiled, arrive: Draw, episodes: int, lanes: int) -> None:
         self.game = game
         self.arrive = arrive
-        self.limit = limit
         self.lanes = lanes
         self.episode = np.arange(lanes)
         self.steps = np.zeros(lanes, int)
@@ -289,12 +283,12 @@ class _Lanes:
         steps = np.zeros(episodes, int)
         self.played = Played(np.zeros(episodes), np.zeros(episodes), steps, np.full(episodes, -1))
         opening = game.successor[game.row_outcomes(0)]
-        self.may_end_at_once = bool(game.ended[opening].any()) or limit == 0
+        self.may_end_at_once = bool(game.ended[opening].any())
 
     def start_and_finish(self) -> bool:
         """Record finished episodes and start new ones; return False when none are left."""
         while True:
-            over = (self.game.ended[self.state] | (self.steps >= self.limit)).nonzero()[0]
+            over = (self.game.ended[self.state] | (self.steps >= self.game.max_steps)).nonzero()[0]
             if not over.size:
                 break
             self._record(over)

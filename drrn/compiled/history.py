@@ -9,22 +9,13 @@ For players without memory. The oldest page comes first:
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.game.contract import (
-    THE_END,
-    Enumerable,
-    Game,
-    Observation,
-    Outcomes,
-    Searchable,
-    another,
-    close,
-)
+from drrn.compiled.game import Compiled
+from drrn.game.contract import Game, Observation, Outcomes, another, close
 
 # Attributes of a game that stay the same with its history.
 INHERITED = {"title", "max_steps", "training", "ending", "stopped", "most_copies", "fingerprint"}
@@ -93,57 +84,41 @@ class GameWithHistory:
 
 
 class EnumerableWithHistory(GameWithHistory):
-    """The same for a game that can be compiled; a state is the game's state and the history."""
+    """The same for a game that can be compiled.
+
+    A state is the number of a state of the compiled game, and the history.
+    """
+
+    @cached_property
+    def graph(self) -> Compiled:
+        """The compiled game without history."""
+        return compile_game(self.game)
 
     def opening(self) -> Outcomes:
-        return [(chance, (state, History(self.length))) for chance, state in self._inner.opening()]
+        return self._row(0, History(self.length))
 
     def outcomes(self, state: Any, index: int) -> Outcomes:
-        inner, history = state
-        page = self._inner.look(inner)
-        history = history.add(page.text, page.actions[index])
-        return [(chance, (after, history)) for chance, after in self._inner.outcomes(inner, index)]
+        number, history = state
+        page = self._page(number)
+        row = self.graph.row[self.graph.first[number] + index]
+        return self._row(int(row), history.add(page.text, page.actions[index]))
 
     def look(self, state: Any) -> Observation:
-        inner, history = state
-        page = self._inner.look(inner)
+        number, history = state
+        page = self._page(number)
         return replace(page, text=history.prepend_to(page.text))
 
     def ending_at(self, state: Any) -> str:
-        ending_at = getattr(self._inner, "ending_at", None)
-        return str(ending_at(state[0])) if ending_at else THE_END
+        return self.graph.endings[int(self.graph.ending_at[state[0]])].passage
 
-    @cached_property
-    def _inner(self) -> Enumerable:
-        """The game, or its compiled form if it searches its states itself."""
-        if isinstance(self.game, Enumerable) and not isinstance(self.game, Searchable):
-            return self.game
-        return GraphOutcomes(self.game)
-
-
-class GraphOutcomes:
-    """The outcomes of a compiled game; a state is a number."""
-
-    def __init__(self, game: Game) -> None:
-        self.graph = compile_game(game)
-
-    def opening(self) -> Outcomes:
-        return self._row(0)
-
-    def outcomes(self, state: int, index: int) -> Outcomes:
-        return self._row(int(self.graph.row[self.graph.first[state] + index]))
-
-    def look(self, state: int) -> Observation:
+    def _page(self, number: int) -> Observation:
         first = self.graph.first
-        return self.graph.observation(state, range(int(first[state]), int(first[state + 1])))
+        return self.graph.observation(number, range(int(first[number]), int(first[number + 1])))
 
-    def ending_at(self, state: int) -> str:
-        return self.graph.endings[int(self.graph.ending_at[state])].passage
-
-    def _row(self, row: int) -> list[tuple[float, Hashable]]:
+    def _row(self, row: int, history: History) -> Outcomes:
         span = self.graph.row_outcomes(row)
-        probabilities = self.graph.probability[span].tolist()
-        return list(zip(probabilities, self.graph.successor[span].tolist(), strict=True))
+        successors = [(number, history) for number in self.graph.successor[span].tolist()]
+        return zip(self.graph.probability[span].tolist(), successors, strict=True)
 
 
 def with_history(game: Game, length: int) -> Game:

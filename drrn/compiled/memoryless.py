@@ -21,6 +21,7 @@ from drrn.compiled import solve
 from drrn.compiled.chain import Chain, softmax_of_slots, uniform
 from drrn.compiled.game import Compiled, Floats, Ints, totals
 
+RANDOM_STARTS = 3
 RANDOM_SHARES = (0.0, 0.3, 0.1, 0.03, 0.0)
 SINGLE_PAGES = 12  # tried one by one if changing all pages is no improvement
 MIN_GAIN = 1e-9
@@ -41,15 +42,13 @@ class MemorylessPolicy:
     probabilities: Floats
 
 
-def best_memoryless(
-    graph: Compiled, discount: float | None = None, starts: int = 4, seed: int = 0
-) -> MemorylessPolicy:
+def best_memoryless(graph: Compiled, discount: float | None = None) -> MemorylessPolicy:
     """Search for the best memoryless policy, from the full-knowledge policy and random ones."""
     optimum = solve.best(graph, discount)
     search = _Search(graph, discount, enough=optimum.score - MIN_GAIN)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     search.climb(search.nearest(optimum))
-    for _ in range(starts - 1):
+    for _ in range(RANDOM_STARTS):
         search.climb(search.first_labels(random.random(len(search.page_of))))
     probabilities = search.best.probabilities
     return MemorylessPolicy(solve.policy_value(graph, probabilities, discount), probabilities)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.errors import InputError
 from drrn.game.contract import THE_END, Enumerable, Game, Outcomes, checked
@@ -18,6 +19,7 @@ ROW_BYTES = 250
 STATE_BYTES = 250
 CELL_BYTES = 8
 OUTCOME_BYTES = 12
+SLOT_BYTES = 4
 
 
 class TooLargeError(Exception):
@@ -88,13 +90,23 @@ class States:
         self.row_first.append(len(self.successor))
 
 
+@runtime_checkable
+class HasEffects(Protocol):
+    """A game many of whose actions do the same: each effect of a state is searched once."""
+
+    def effects(self, state: Any) -> Sequence[Hashable]:
+        """Return the effect of each action; actions of equal effect have equal outcomes."""
+        ...
+
+
 class BreadthFirst:
-    """A search of a game's states, in which a subclass may expand states differently."""
+    """A search of a game's states."""
 
     def __init__(self, game: Game, limit: int, memory: int) -> None:
         """Search up to `limit` states, in about `memory` bytes."""
         assert isinstance(game, Enumerable)
         self.game = game
+        self.effects = game.effects if isinstance(game, HasEffects) else None
         self.limit = limit
         self.memory = memory
         self.bytes = 0
@@ -110,25 +122,32 @@ class BreadthFirst:
         Raises:
             TooLargeError: There are too many states.
         """
-        self.add_row(self.game.opening(), "the opening", opening=True)
+        self._add_row(self.game.opening(), "the opening", opening=True)
         for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
-            self.expand(state, face)
+            self._expand(state, face)
             if progress and done % 20 == 0:
                 progress(done)
         self.states.raw_states = len(self.states)
         return self.states
 
-    def expand(self, state: Hashable, face: int) -> None:
-        """Add a row for each action of a state."""
+    def _expand(self, state: Hashable, face: int) -> None:
+        """Add a row for each action of a state, or for each effect of its actions."""
         page = self.states.faces[face]
-        for index, action in enumerate(page.actions):
-            self.states.row.append(self.rows)
-            what = f'"{action}" on the page "{first_words(page.text)}"'
-            self.add_row(self.game.outcomes(state, index), what)
+        effects: Sequence[Hashable] = range(len(page.actions))
+        if self.effects and page.actions:
+            effects = self.effects(state)
+        rows: dict[Hashable, int] = {}
+        for index, effect in enumerate(effects):
+            if effect not in rows:
+                rows[effect] = self.rows
+                what = f'"{page.actions[index]}" on the page "{first_words(page.text)}"'
+                self._add_row(self.game.outcomes(state, index), what)
+            self.states.row.append(rows[effect])
+        self.bytes += SLOT_BYTES * len(effects)
         self.states.first.append(len(self.states.row))
         self.states.face.append(face)
 
-    def add_row(self, outcomes: Outcomes, what: str, opening: bool = False) -> None:
+    def _add_row(self, outcomes: Outcomes, what: str, opening: bool = False) -> None:
         """Add the outcomes of an action; their probabilities must sum to 1."""
         row: dict[int, float] = {}
         for count, outcome in enumerate(outcomes, 1):

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from drrn.game.contract import Game, Observation, is_stopped
 from drrn.game.make import make
-from drrn.text import words
+from drrn.writing import words
 
 # α of softmax, discount γ, learning rate η
 ALPHA = 0.5

@@ -86,8 +86,10 @@ class WordTable:
         self.known[replica, new] = True
 
     def known_words(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the words of texts [R, U] that each replica has met, end to end, and their number
-        in each text [R, U]; id -1 is no text."""
+        """Return the words of texts [R, U] that each replica has met, and their number per text.
+
+        The words are concatenated, the numbers are [R, U]; id -1 is no text.
+        """
         lengths = texts.lengths(ids)
         words = texts.words_of(ids.ravel())
         text = np.repeat(np.arange(ids.size), lengths.ravel())

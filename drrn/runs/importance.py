@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from drrn.game.contract import Observation
 from drrn.writing import UNSPACED, visible
 
-# A character of a script without spaces, or a run of letters and digits, like `text.words`.
+# A character of a script without spaces, or a run of letters and digits, like `writing.words`.
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:['’](?:(?![{UNSPACED}])[^\W_])+)*")
 MAX_WORDS = 400  # of a text
 

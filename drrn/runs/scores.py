@@ -11,6 +11,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
+from drrn.files import decode, read_bytes, read_csv
 from drrn.game.contract import Game, another, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
 from drrn.settings import POLICIES, Settings
@@ -146,26 +148,8 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
 
 def read_rows(path: Path) -> list[Row]:
     """Read evaluations.csv and check every cell; an `InputError` names the line."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file, strict=True)
-            header = next(reader, None)
-            lines = [(reader.line_num, cells) for cells in reader]
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
-    if header != COLUMNS:
-        raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
-    rows = []
-    for number, cells in lines:
-        try:
-            if len(cells) != len(COLUMNS):
-                raise ValueError(f"{len(cells)} cells, but the header has {len(COLUMNS)}")
-            rows.append({name: _value(name, c) for name, c in zip(COLUMNS, cells, strict=True)})
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: {error}") from error
-    return rows
+    text = decode(read_bytes(path, math.inf), str(path), "utf-8")
+    return read_csv(text, {column: partial(_value, column) for column in COLUMNS}, path)
 
 
 def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) -> None:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import datetime
-import io
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.files import home, read_text
+from drrn.files import home, read_csv, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,6 @@ class FinishedGame:
     ending: str
 
 
-COLUMNS = [field.name for field in fields(FinishedGame)]
 KINDS: dict[str, Any] = {"str": str, "int": int, "float": float}
 READ = {field.name: KINDS[str(field.type)] for field in fields(FinishedGame)}
 
@@ -49,7 +46,7 @@ def append(path: Path, score: FinishedGame) -> None:
     read(path)  # raises an error instead of changing a file of another format
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, READ, lineterminator="\n")
         if file.tell() == 0:
             writer.writeheader()
         writer.writerow(asdict(score))
@@ -63,19 +60,8 @@ def read(path: Path) -> list[FinishedGame]:
     """
     if not path.exists():
         return []
-    reader = csv.reader(io.StringIO(read_text(path), newline=""))
-    rows = []
-    try:
-        if next(reader, None) != COLUMNS:
-            raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
-        for row in reader:
-            cells = zip(COLUMNS, row, strict=True)
-            rows.append(FinishedGame(**{name: READ[name](cell) for name, cell in cells}))
-    except (ValueError, csv.Error) as error:
-        raise InputError(
-            f"{path}, line {reader.line_num}: not a row of scores; correct or remove it"
-        ) from error
-    return rows
+    rows = read_csv(read_text(path), READ, path)
+    return [FinishedGame(**row) for row in rows]
 
 
 def averages(rows: list[FinishedGame], game: str) -> dict[str, Any]:

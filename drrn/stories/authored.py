@@ -11,14 +11,14 @@ import hashlib
 import math
 import time
 from abc import abstractmethod
-from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, SeededGame
+from drrn.stories.search import Exploration
 from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
 from drrn.stories.twine.script import Problem, Script
@@ -31,7 +31,6 @@ INK = "ink"
 EXPLORE_LIMIT = 100_000  # states
 
 Progress = Callable[[int], None]
-State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,61 +48,6 @@ class Position:
     @property
     def variables(self) -> dict[str, Value]:
         return {name: value for name, value in self.cells.items() if name.startswith("$")}
-
-
-@dataclass
-class Exploration:
-    """The pages that a search of a story reached."""
-
-    faces: list[Face] = field(default_factory=list)  # distinct by text, actions and ending
-    shown: set[str] = field(default_factory=set)  # passages
-    states: int = 0
-    complete: bool = True  # whether every reachable state was visited
-    stochastic: bool = False
-
-    def visit(
-        self,
-        opening: Iterable[State],
-        successors: Callable[[State], Iterable[State]],
-        keys: Callable[[State], tuple[Hashable, Hashable]],
-        face_of: Callable[[State], Face],
-        limit: int,
-        progress: Progress | None = None,
-        seconds: float = math.inf,
-    ) -> Exploration:
-        """Visit states, those with new pages first, until all are visited or a limit is reached.
-
-        `keys` returns what identifies a state, and what identifies its page.
-        """
-        deadline = time.monotonic() + seconds
-        states: set[Hashable] = set()
-        pages: set[Hashable] = set()
-        on_new_pages: deque[State] = deque()
-        on_old_pages: deque[State] = deque()
-        batch = opening
-        while True:
-            for state in batch:
-                key, page = keys(state)
-                if key in states:
-                    continue
-                states.add(key)
-                if page in pages:
-                    on_old_pages.append(state)
-                else:
-                    on_new_pages.append(state)
-                    pages.add(page)
-                    self.faces.append(face_of(state))
-                if len(states) >= limit:
-                    break
-            if progress:
-                progress(len(states))
-            waiting = on_new_pages or on_old_pages
-            if not waiting or len(states) >= limit or time.monotonic() >= deadline:
-                break
-            batch = successors(waiting.popleft())
-        self.states = len(states)
-        self.complete &= not waiting
-        return self
 
 
 class AuthoredGame(SeededGame):
@@ -202,11 +146,6 @@ class AuthoredGame(SeededGame):
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.paraphrases.get(action, action) for action in actions)
 
-    def _ending_name(self, rule: int | None, passage: str) -> str:
-        """Return the passage that an ending is named after: its rule's, or else its own."""
-        of_rule = self.rules.endings[rule].condition.passage if rule is not None else None
-        return of_rule or passage
-
 
 class Explorable(AuthoredGame):
     """A Twine story, whose pages can be explored without playing it."""
@@ -225,9 +164,16 @@ class Explorable(AuthoredGame):
     def left_out(self) -> Mapping[tuple[str, str], str]:
         return self.restarts.left_out
 
-    @abstractmethod
+    def key_of(self, state: Hashable) -> Hashable:
+        """Return what identifies a state for an exploration."""
+        return state
+
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit up to `limit` states, new pages first."""
+        seconds = self.search_seconds if isinstance(self, TimedSearch) else math.inf
+        exploration = Exploration(self, limit, time.monotonic() + seconds)
+        exploration.run(progress)
+        return exploration
 
 
 @runtime_checkable

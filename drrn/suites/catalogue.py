@@ -12,10 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
 from drrn.game.make import missing_file
@@ -26,50 +28,18 @@ NAME = re.compile(r"(?P<suite>\w+):(?P<game>[^?]*)(?P<options>\?.*)?", re.S)
 
 
 @dataclass(frozen=True)
-class SuiteOption:
-    """An option of a suite's games: a whole number, one word of a list, or several of them."""
-
-    name: str
-    default: Any = None
-    least: int | None = None  # of a number
-    choices: Sequence[str] = ()  # of words
-    several: bool = False  # words, separated by commas
-    plays: bool = True  # whether episodes depend on it
-
-    def read(self, text: str, source: str) -> Any:
-        """Return the value, or raise an InputError that names the source."""
-        if not self.choices:
-            return self._read_number(text, source)
-        for word in text.split(",") if self.several else [text]:
-            if word not in self.choices:
-                hint = f"{did_you_mean(word, self.choices)} Known: {', '.join(self.choices)}"
-                raise InputError(f'{source}: {self.name} is "{word}".{hint}')
-        return text
-
-    def _read_number(self, text: str, source: str) -> int:
-        try:
-            number = int(text)
-        except ValueError as error:
-            cause = f'{self.name} must be a whole number, not "{text}"'
-            raise InputError(f"{source}: {cause}") from error
-        if self.least is not None and number < self.least:
-            cause = f"{self.name} is {number}; it must be at least {self.least}"
-            raise InputError(f"{source}: {cause}")
-        return number
-
-
-@dataclass(frozen=True)
 class Suite:
     """A suite: the names of its games, what must be installed, and its options."""
 
     name: str  # before the colon of a game's name
-    options: Mapping[str, SuiteOption]
+    options: Mapping[str, Setting]
     title: str
     module: str  # to import
     package: str  # to install
     environment: str  # name of its class in `environments`
     example: str  # a game, as after the colon
     repeats: str  # how far a seed determines an episode
+    several: Sequence[str] = ()  # options that take several words, separated by commas
     properties: bool = False  # whether unknown options are passed to the suite
     of_file: bool = False  # whether a game is a file
     java: bool = False
@@ -82,9 +52,6 @@ class Suite:
         """The version that is installed; None if none is."""
         if not self.installed:
             return None
-        # Imported here: it is slow, and the environments' processes do not need it.
-        from importlib import metadata
-
         try:
             return metadata.version(self.package)
         except metadata.PackageNotFoundError:
@@ -110,8 +77,9 @@ def _read_suites() -> dict[str, Suite]:
     table = read_toml(Path(__file__).with_name("catalogue.toml"))
     suites = {}
     for name, fields in table["suites"].items():
-        options = fields.pop("options") | table["options"]
-        options = {key: SuiteOption(key, **values) for key, values in options.items()}
+        options = {}
+        for key, values in (fields.pop("options") | table["options"]).items():
+            options[key] = Setting(key, str if "choices" in values else int, **values)
         suites[name] = Suite(name, options, **fields)
     return suites
 
@@ -162,7 +130,7 @@ class SuiteChoice:
     @property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
-        ignored = {name for name, option in self.suite.options.items() if not option.plays}
+        ignored = {name for name, option in self.suite.options.items() if option.same_results}
         options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
         game = hashes(self.game) if self.suite.of_file else self.game
         values = (self.suite.name, self.suite.version, game, options)
@@ -214,8 +182,18 @@ def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
             near = did_you_mean(key, suite.options)
             hint = f"{near} Known: {', '.join(sorted(suite.options))}"
             raise InputError(f'{source}: {suite.title} has no option "{key}".{hint}')
-        options[key] = (option or SuiteOption(key, least=0)).read(unquote(value), source)
+        try:
+            options[key] = _read_value(suite, option or Setting(key, int, least=0), unquote(value))
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from error
     return options
+
+
+def _read_value(suite: Suite, option: Setting, text: str) -> Any:
+    value = option.read(text)
+    for part in text.split(",") if option.name in suite.several else [value]:
+        option.check(part)
+    return value
 
 
 def hashes(path: str) -> dict[str, str]:

@@ -73,18 +73,13 @@ class EnvironmentProcess:
         try:
             page: SuitePage = self.service.answer(question, seconds)
             return page
-        except InputError:
-            raise
         except ServiceError as error:
             self.service.kill()
-            cause = f"{error}, at {action}"
+            cause = f"{action} failed: {error}"
             if error.reason == "timeout":
-                cure = f"allow more with seconds={2 * seconds:g} in the game's name"
-                cause = f"{action} did not finish in {seconds:g} seconds ({cure})"
-            elif error.reason == "raised":
-                cause = f"{action} failed: {error}"
+                cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
             raise EnvironmentFailedError(cause) from error
-        except BaseException:  # Ctrl-C: a late answer must not be read as another's
+        except KeyboardInterrupt:  # a late answer must not be read as another's
             self.service.kill()
             raise
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.search import BreadthFirst, States
 from drrn.game.contract import Observation, SeededGame
-
-SLOT_BYTES = 4  # of each command of each state
 
 Outcomes = Iterator[tuple[float, Any]]  # probabilities and states
 
@@ -49,12 +46,6 @@ class ParserWorld(SeededGame):
         """Return the states that a command can lead to."""
         return self.led_to(state, self.effects(state)[index])
 
-    def reachable_states(
-        self, limit: int, memory: int, progress: Callable[[int], None] | None = None
-    ) -> States:
-        """Return all states; called by the compiler."""
-        return _EffectSearch(self, limit, memory).run(progress)
-
     def _open(self) -> Observation:
         return self._arrive(self.opening())
 
@@ -64,26 +55,6 @@ class ParserWorld(SeededGame):
     def _arrive(self, outcomes: Outcomes) -> Observation:
         probabilities, states = zip(*outcomes, strict=True)
         return self._show(self._random.choices(states, probabilities)[0])
-
-
-class _EffectSearch(BreadthFirst):
-    """Search that adds one row for each effect of a state instead of each command."""
-
-    def __init__(self, world: ParserWorld, limit: int, memory: int) -> None:
-        super().__init__(world, limit, memory)
-        self.world = world
-
-    def expand(self, state: Hashable, face: int) -> None:
-        if not self.states.faces[face].ended:
-            effects = self.world.effects(state)
-            row = {}
-            for effect in dict.fromkeys(effects):
-                row[effect] = self.rows
-                self.add_row(self.world.led_to(state, effect), f"the effect {effect}")
-            self.states.row.extend(row[effect] for effect in effects)
-            self.bytes += SLOT_BYTES * len(effects)
-        self.states.first.append(len(self.states.row))
-        self.states.face.append(face)
 
 
 def all_commands(verbs: Iterable[str], objects: Sequence[str]) -> tuple[str, ...]:

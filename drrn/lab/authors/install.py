@@ -10,13 +10,14 @@ import shutil
 import tempfile
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import read_bytes, write_atomically
 from drrn.game.make import make
 from drrn.lab.authors import stories
 from drrn.lab.authors.pickled import read_pickle
-from drrn.lab.authors.stories import SIMULATOR, Story, form_error, literal
+from drrn.lab.authors.stories import SIMULATOR, Story, literal
 from drrn.stories import added
 from drrn.stories.added import HOW, REPOSITORY, Origin, games_folder
 from drrn.stories.twine.story import unescape_html
@@ -153,23 +154,21 @@ def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) 
     A rule is written once for each passage that contains its words, so that endings are identified
     by their passages.
     """
-    *cases, last = stories.member(tree, "AssignReward").body
-    assert isinstance(last, ast.Return) and last.value
+    body: list[Any] = stories.member(tree, "AssignReward").body
+    *cases, last = body  # `if story.lower() == …` and `return …`
+    statements = {literal(case.test.comparators[0]): case.body for case in cases}
     otherwise = literal(last.value)
     step = 0.0
     ends = []
     rules = []
-    for statement in _cases_of(cases, name.replace("-", "")):
+    for statement in statements[name.replace("-", "")]:
         match statement:
             case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)]):
                 step = literal(reward)  # of a page that does not end the story
                 ends = [f"ends = {{ contains = {_quoted(_words(test)[1])} }}"]
             case ast.If(test, [ast.Return(ast.expr() as reward)]):
-                rules += _rules(
-                    story, *_words(test), literal(reward), otherwise if published else None
-                )
-            case _:
-                raise form_error(statement)
+                missed = otherwise if published else None
+                rules += _rules(story, *_words(test), literal(reward), missed)
     kind = "the published code" if published else "the paper"
     lines = [f"# Written by `drrn games add`; rewards as in {kind}."]
     lines += [f"title = {_quoted(TITLES[name])}", f'story = "{name}.twee"']
@@ -196,23 +195,12 @@ def _rules(story: Story, how: str, source: str, reward: float, missed: float | N
     return lines
 
 
-def _cases_of(cases: list[ast.stmt], story: str) -> list[ast.stmt]:
-    """Return the statements below `if story.lower() == …`."""
-    for statement in cases:
-        match statement:
-            case ast.If(ast.Compare(_, [ast.Eq()], [name]), body) if literal(name) == story:
-                return body
-    raise form_error(cases[0])
-
-
 def _words(test: ast.expr) -> tuple[str, str]:
     """Return how and what: `ending.startswith("…")`, or `"…" in ending`."""
-    match test:
-        case ast.Call(method, [words], []) if stories.dotted_name(method) == "ending.startswith":
-            return "starts_with", literal(words)
-        case ast.Compare(words, [ast.In()], [_]):
-            return "contains", literal(words)
-    raise form_error(test)
+    if isinstance(test, ast.Call):
+        return "starts_with", literal(test.args[0])
+    assert isinstance(test, ast.Compare)
+    return "contains", literal(test.left)
 
 
 def _quoted(text: str) -> str:

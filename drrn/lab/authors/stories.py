@@ -4,7 +4,7 @@ Saving John is a pickle of passages; its simulator remembers which path the play
 passages of Machine of Death are methods of a class. A method adds to `self.text`,
 `self.current_links` and `self.actions`, sets `self.params`, draws random numbers, and shows other
 passages by calling them from `self.methodDict`: in Twee these are text, links, <<set>>, random()
-and <<display>>. Any other code is refused.
+and <<display>>.
 
 The simulator is Python 2: its source is parsed to a syntax tree, which is read and never executed.
 """
@@ -19,7 +19,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.errors import InputError
 from drrn.lab.authors.pickled import Record, read_pickle
 from drrn.stories.twine.story import unescape_html
 
@@ -51,17 +50,10 @@ def parse_python2(data: bytes) -> ast.Module:
         return ast.parse(source)
 
 
-def form_error(node: ast.AST) -> InputError:
-    """Return the error for code that the converter does not know."""
-    return InputError(f"{SIMULATOR}, line {getattr(node, 'lineno', 1)}: cannot be converted")
-
-
 def member(parent: ast.Module | Code, name: str) -> Code:
     """Return a class or function by its name."""
-    for node in parent.body:
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
-            return node
-    raise form_error(parent)
+    nodes = (node for node in parent.body if isinstance(node, Code))
+    return next(node for node in nodes if node.name == name)
 
 
 def literal(node: ast.AST) -> Any:
@@ -73,16 +65,6 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(each) for each in value]
     return value.encode("latin-1").decode("utf-8") if isinstance(value, str) else value
-
-
-def dotted_name(node: ast.AST) -> str:
-    """Return `self.tiddler` as it is written; empty for other code."""
-    match node:
-        case ast.Name(name):
-            return name
-        case ast.Attribute(value, name) if inner := dotted_name(value):
-            return f"{inner}.{name}"
-    return ""
 
 
 # --- Twee
@@ -175,11 +157,9 @@ def _pickled_passage(record: Record) -> tuple[str, Links]:
 
 def _page_start(read: Code) -> str:
     """Return how the text of the page starts that `Read` treats in another way."""
-    for statement in read.body:
-        match statement:
-            case ast.If(ast.Call(_, [words], [])):
-                return str(literal(words))
-    raise form_error(read)
+    tests = (statement.test for statement in read.body if isinstance(statement, ast.If))
+    call = next(test for test in tests if isinstance(test, ast.Call))
+    return str(literal(call.args[0]))
 
 
 def _cases(method: Code, name: str) -> list[tuple[str, ast.expr]]:
@@ -188,7 +168,7 @@ def _cases(method: Code, name: str) -> list[tuple[str, ast.expr]]:
     for node in ast.walk(method):
         match node:
             case ast.If(ast.Compare(left, [ast.Eq()], [value]), [ast.Assign([_], then)]):
-                if dotted_name(left) == name:
+                if ast.unparse(left) == name:
                     cases.append((literal(value), then))
     return cases
 
@@ -203,22 +183,16 @@ def read_machine_of_death(tree: ast.Module) -> tuple[Story, list[str]]:
     for statement in member(simulator, "__init__").body:
         match statement:
             case ast.Assign([ast.Subscript(table, name)], method):  # self.methodDict["Name"] = …
-                if dotted_name(table) == "self.methodDict":
-                    method_name = dotted_name(method).removeprefix("self.")
+                if ast.unparse(table) == "self.methodDict":
+                    method_name = ast.unparse(method).removeprefix("self.")
                     passages[literal(name)] = _Passage(member(simulator, method_name))
     displayed = {name for passage in passages.values() for name in passage.displayed}
     sources = {name: passage.source for name, passage in passages.items()}
     labels = [label for passage in passages.values() for label in passage.labels]
-    start = _start(member(simulator, "Restart"))
+    assignments = (s for s in member(simulator, "Restart").body if isinstance(s, ast.Assign))
+    values = {ast.unparse(s.targets[0]): s.value for s in assignments}
+    start = literal(values["self.current_tiddler"])
     return Story(sources, start, displayed), list(dict.fromkeys(labels))
-
-
-def _start(restart: Code) -> str:
-    for statement in restart.body:
-        match statement:
-            case ast.Assign([target], value) if dotted_name(target) == "self.current_tiddler":
-                return str(literal(value))
-    raise form_error(restart)
 
 
 def paraphrases(originals: bytes, others: bytes, labels: Sequence[str]) -> dict[str, str]:
@@ -246,8 +220,10 @@ def _lines(data: bytes) -> list[str]:
 
 # --- Methods to Twee
 
-OPERATORS: dict[type[ast.cmpop], str] = {ast.Eq: "is", ast.NotEq: "neq", ast.Lt: "lt"}
-OPERATORS |= {ast.LtE: "lte", ast.Gt: "gt", ast.GtE: "gte"}
+OPERATORS = {"==": "is", "!=": "neq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+COMPARISON = re.compile(r"\((\S+ \S+ \S+)\)")
+VARIABLE = re.compile(r"self\.params\['(\w+)'\]")
+RANDOM = re.compile(r"int\(np\.floor\(np\.random\.random\(\) \* (\d+) \+ (\d+)\)\)")
 
 
 class _Passage:
@@ -265,25 +241,23 @@ class _Passage:
         targets: list[str] = []  # of links whose labels follow
         for statement in statements:
             match statement:
-                case ast.AugAssign(target, ast.Add(), value) if dotted_name(target) == "self.text":
+                case ast.AugAssign(target, ast.Add(), value) if ast.unparse(target) == "self.text":
                     texts.append(len(pieces))
                     pieces.append(_text(value))
                 case ast.AugAssign(target, ast.Add(), value):
                     words = literal(value)
-                    if dotted_name(target) == "self.current_links":
+                    if ast.unparse(target) == "self.current_links":
                         targets = words
                     else:
                         self._add_links(words, targets, pieces, texts)
                 case ast.If(test, body, otherwise):
-                    then = f"<<if {_condition(test)}>>{self._block(body)}"
+                    then = f"<<if {_expression(test)}>>{self._block(body)}"
                     then += f"<<else>>{self._block(otherwise)}" if otherwise else ""
                     pieces.append(f"{then}<<endif>>")
                 case ast.Assign([target], value):
-                    pieces.append(f"<<set {_variable(target)} = {_value(value)}>>")
+                    pieces.append(f"<<set {_expression(target)} = {_expression(value)}>>")
                 case ast.Expr(ast.Call(ast.Subscript(_, name), [], [])):
                     pieces.append(self._display(literal(name)))
-                case _:
-                    raise form_error(statement)
         return "".join(pieces)
 
     def _add_links(
@@ -310,43 +284,15 @@ def _text(node: ast.expr) -> str:
         case ast.BinOp(left, ast.Add(), right):
             return _text(left) + _text(right)
         case ast.Call(ast.Name("str"), [variable], []):
-            return f"<<print {_variable(variable)}>>"
+            return f"<<print {_expression(variable)}>>"
     # The conversion of the published text from the story's source left an <<endif>>.
     return unescape_html(literal(node)).replace("<<endif>>", "")
 
 
-def _condition(node: ast.expr) -> str:
-    match node:
-        case ast.BoolOp(operator, parts):
-            word = " and " if isinstance(operator, ast.And) else " or "
-            texts = [_condition(part) for part in parts]
-            nested = [isinstance(part, ast.BoolOp) for part in parts]
-            return word.join(f"({t})" if n else t for t, n in zip(texts, nested, strict=True))
-        case ast.Compare(variable, [sign], [value]):
-            return f"{_variable(variable)} {OPERATORS[type(sign)]} {literal(value)}"
-    raise form_error(node)
-
-
-def _variable(node: ast.expr) -> str:
-    match node:
-        case ast.Subscript(table, key) if dotted_name(table) == "self.params":
-            return f"${literal(key)}"
-    raise form_error(node)
-
-
-def _value(node: ast.expr) -> str:
-    """Convert a number, a variable, a sum or difference of two of them, or a random number."""
-    match node:
-        case ast.Constant() | ast.UnaryOp():
-            return str(literal(node))
-        case ast.BinOp(left, ast.Add() | ast.Sub() as sign, right):
-            return f"{_value(left)} {'+' if isinstance(sign, ast.Add) else '-'} {_value(right)}"
-        # int(np.floor(np.random.random() * 3 + 1)) is random(1, 3)
-        case ast.Call(
-            ast.Name("int"),
-            [ast.Call(_, [ast.BinOp(ast.BinOp(_, ast.Mult(), factor), ast.Add(), least)], [])],
-            [],
-        ):
-            low = literal(least)
-            return f"random({low}, {low + literal(factor) - 1})"
-    return _variable(node)
+def _expression(node: ast.expr) -> str:
+    """Convert numbers, variables, comparisons, sums and random numbers."""
+    code = VARIABLE.sub(r"$\1", ast.unparse(node))
+    code = COMPARISON.sub(r"\1", code)  # `unparse` puts the third of three into parentheses
+    for sign, word in OPERATORS.items():
+        code = code.replace(f" {sign} ", f" {word} ")
+    return RANDOM.sub(lambda m: f"random({m[2]}, {int(m[1]) + int(m[2]) - 1})", code)

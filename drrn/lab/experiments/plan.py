@@ -255,20 +255,12 @@ def seeds_text(seeds: range) -> str:
 
 
 def cost(game: str, variant: Variant, settings: Settings) -> float:
-    """Return the relative duration of a job with the usual rounds and seeds."""
+    """Return the approximate duration of a job, in arbitrary units."""
     costs = PLAN["cost"]
-    of_strong: float = costs["strong"].get(game, 12.0)
-    of_game: float = costs["game"].get(game, 3.0)
-    if variant.group == "beyond":
-        return of_strong
-    if variant.name in costs["job"]:
-        return float(costs["job"][variant.name]) * of_game
-    model = settings.model
-    shape: float = (0.7 + 0.003 * model.hidden) * costs["interaction"].get(model.interaction, 1.0)
-    shape *= (1.25 if model.layers == 2 else 1.0) * (1.7 if model.shared else 1.0)
-    if settings.learner.name != "q-learning":  # in a sweep
-        return shape * of_strong / 2
-    return shape * float(costs["model"].get(model.name, 2.0)) * of_game
+    matches = (n for pattern, n in costs["jobs"].items() if fnmatchcase(variant.name, pattern))
+    factor: float = costs["games"].get(game, 3.0) * next(matches, 1.0)
+    size = (2 + settings.model.layers) * (200 + settings.model.hidden)
+    return factor * size * settings.run.rounds * settings.run.episodes_per_round
 
 
 # --- The states whose Q-values are reported

@@ -21,14 +21,15 @@ import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from drrn.errors import InputError
-from drrn.files import make_folder, write_atomically
+from drrn.files import make_folder, read_csv, write_atomically
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
-from drrn.text import words
+from drrn.writing import words
 
 Row = dict[str, Any]
 Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
@@ -42,20 +43,24 @@ SETTINGS = """alpha discount learning_rate rounds episodes_per_round epochs batc
 replicas final_softmax final_greedy""".split()
 NEEDED = {"wanted": SETTINGS, "seconds": ["whole", "learning"]}  # by a report, of a record
 
+TYPES: Columns = {
+    "text": str,
+    "int": int,
+    "float": float,
+    "flag": lambda cell: bool(("no", "yes").index(cell)),
+    "floats": lambda cell: [float(number) for number in cell.split(" ")],
+}
 
 # --- Rows
 
 
 def _columns(names_and_types: str) -> Columns:
-    types: Columns = {
-        "text": str,
-        "int": int,
-        "float": float,
-        "flag": {"yes": True, "no": False}.__getitem__,
-        "floats": lambda cell: [float(number) for number in cell.split(" ")],
-    }
     pairs = (each.split(":") for each in names_and_types.split())
-    return {name: types[kind] for name, kind in pairs}
+    return {name: partial(_value, kind) for name, kind in pairs}
+
+
+def _value(kind: str, cell: str) -> Any:
+    return TYPES[kind](cell) if cell else None
 
 
 # One row for each seed, round and policy; `final` marks the evaluation after the last round.
@@ -102,24 +107,13 @@ def _cell(value: Any) -> Any:
 
 
 def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
-    """Return the rows of a CSV file.
-
-    Raises:
-        InputError: The file is truncated, or a line is not a row; the message names the line.
-    """
-    reader = csv.reader(io.StringIO(text, newline=""))
-    rows: list[Row] = []
+    """Return the rows of a CSV file; an InputError names the line."""
     try:
-        if next(reader, None) != list(columns):
-            raise InputError(f"{path}, line 1: the header must be {','.join(columns)}: {REMEDY}")
-        for cells in reader:
-            pairs = zip(columns.items(), cells, strict=True)
-            rows.append({name: read(cell) if cell else None for (name, read), cell in pairs})
-    except (ValueError, KeyError, csv.Error) as error:
-        line = reader.line_num
-        raise InputError(f"{path}, line {line}: not a row of results: {REMEDY}") from error
+        rows = read_csv(text, columns, path)
+    except InputError as error:
+        raise InputError(f"{error}: {REMEDY}") from error
     if not text.endswith("\n"):
-        raise InputError(f"{path}, line {reader.line_num}: the file is truncated: {REMEDY}")
+        raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated: {REMEDY}")
     return rows
 
 
@@ -303,7 +297,9 @@ def _git(*arguments: str) -> str | None:
     """Return the output of Git in the package's folder; None if it fails."""
     command = ["git", *arguments]
     try:
-        result = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
+        result = subprocess.run(
+            command, cwd=PACKAGE, capture_output=True, text=True, timeout=30, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
         return None
-    return result.stdout.strip() if result.returncode == 0 else None
+    return result.stdout.strip()

@@ -1,7 +1,8 @@
-"""Many jobs at once: the loop, the processes of this machine, and an estimate of the time left."""
+"""Many jobs at once: the loop, the processes of this machine, and the order of the jobs."""
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from abc import abstractmethod
@@ -16,9 +17,8 @@ import torch
 
 from drrn.errors import InputError
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import SEEDS, cost
+from drrn.lab.experiments.plan import cost
 from drrn.processes import Service, ServiceError, report
-from drrn.settings import PAPER
 
 ENDED = ("done", "failed", "lost")
 
@@ -165,64 +165,15 @@ class Processes(Workers):
         self.idle.clear()
 
 
-# --- The time left
-
-SECONDS = 5.5  # of a unit of cost on one core of a machine of 2025
-START = 0.2  # cost of a job before its first round, and again after its last
-WEIGHT = 2.0  # of what is known in advance, in units of cost
-USUAL = PAPER.run.rounds * PAPER.run.episodes_per_round
-
-
-def job_cost(job: Job) -> float:
-    """Return a job's relative duration; the facts of a game take a few seconds."""
-    if job.variant is None:
-        return 0.0
-    run = job.settings.run
-    seeds = run.replicas / SEEDS.get(job.variant.group, PAPER.run.replicas)
-    usual = cost(job.game, job.variant, job.settings)
-    rounds = usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
-    return START + rounds + START
-
-
 def in_order(jobs: Iterable[Job]) -> list[Job]:
     """Sort jobs: facts first, since they compile the game; then the longest jobs."""
-    return sorted(jobs, key=lambda job: (job.variant is not None, -job_cost(job)))
+
+    def key(job: Job) -> float:
+        return -cost(job.game, job.variant, job.settings) if job.variant else -math.inf
+
+    return sorted(jobs, key=key)
 
 
-class Estimate:
-    """An estimate of the time left: jobs have costs, measurements turn them into seconds."""
-
-    def __init__(self, jobs: Iterable[Job], slots: int) -> None:
-        self.slots = slots  # jobs at once; it may change
-        self.costs = {(job.game, job.name): job_cost(job) for job in jobs if job.variant}
-        self.done: dict[tuple[str, str], tuple[float, float]] = {}  # cost so far, seconds
-
-    def update(self, event: Event) -> None:
-        key = (event.job.game, event.job.name)
-        whole = self.costs.get(key, 0.0)
-        if event.kind == "round":
-            share = event.rounds / event.job.settings.run.rounds
-            self.done[key] = (START + share * (whole - 2 * START), event.seconds)
-        elif event.kind == "done":
-            self.done[key] = (whole, event.seconds)
-        elif event.kind == "lost":  # it starts again
-            self.done.pop(key, None)
-        elif event.kind == "failed":
-            self.costs.pop(key, None)
-            self.done.pop(key, None)
-
-    def seconds_left(self) -> float:
-        """Return the seconds until all jobs are done; at least those of the longest job."""
-        left = [whole - self.done.get(key, (0.0,))[0] for key, whole in self.costs.items()]
-        return self._rate() * max(sum(left) / max(1, self.slots), max(left, default=0.0))
-
-    def _rate(self) -> float:
-        """Return the duration of a unit of cost."""
-        seconds = WEIGHT * SECONDS + sum(seconds for _, seconds in self.done.values())
-        return seconds / (WEIGHT + sum(costs for costs, _ in self.done.values()))
-
-
-def time_left_text(seconds: float) -> str:
-    if seconds < 90:
-        return f"about {max(1, round(seconds))} s left"
-    return f"about {round(seconds / 60)} min left"
+def event_count(job: Job) -> int:
+    """Return the number of events of a job that is not interrupted: start, rounds, end."""
+    return 2 + (job.settings.run.rounds if job.variant else 0)

@@ -1,7 +1,8 @@
 """The paper's encoder: a text's bag of words times a matrix, the first layer of every model.
 
 The matrix takes no part in automatic differentiation: the gradient of the encoded texts is carried
-to the words that occur in them, δW₁ = δ₁ sᵀ, and to no others."""
+to the words that occur in them, δW₁ = δ₁ sᵀ, and to no others.
+"""
 
 from __future__ import annotations
 

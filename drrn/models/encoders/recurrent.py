@@ -40,7 +40,7 @@ tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 @dataclass(frozen=True)
 class WordSteps:
-    """Words in reading order: the first words of all texts, the second of those that have one …"""
+    """Words in reading order: the first words of all texts, the second of those that have one."""
 
     words: Ids  # [R, T], rows among the R · (W + 1) projected words of all replicas
     starts: list[int]  # [L + 1], where the words of each step begin
@@ -228,8 +228,10 @@ class BackwardPlan:
         self.back = back.index_select(1, torch.from_numpy(self.texts).to(back.device))
 
     def pieces(self, most: int, *, latest_first: bool = False) -> Iterator[Piece]:
-        """Yield pieces of up to `most` words, or of one step; their words from the first step to
-        the last, or by `latest_first` the other way round."""
+        """Yield pieces of up to `most` words, or of one step.
+
+        The pieces go from the first step to the last, or by `latest_first` in reverse.
+        """
         end = len(self.counts)
         while end:
             begin = end - 1
@@ -393,8 +395,7 @@ def gru_factors(h: Tensor, gates: Tensor) -> Tensor:
 def _gru_steps_back(
     d_h: Tensor, transposed: Tensor, counts: list[int], values: tuple[Tensor, ...]
 ) -> None:
-    """Turn factors into the gradients of a piece's gates, and d_h, of the states after the piece,
-    into that of the states before it.
+    """Turn factors into the gradients of a piece's gates, and move d_h before the piece.
 
     The values are the factors by gate, the same of r, z and o side by side, and z.
     """
@@ -467,8 +468,11 @@ class LSTMEncoder(RecurrentEncoder):
 
 
 def _lstm_memory(steps: WordSteps, on: Tensor, *, keep: bool) -> PassMemory:
-    """States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the
-    rounding of stacked products, so a single replica keeps its axis."""
+    """States h and c; gates i, f, o, g side by side, and tanh c.
+
+    Published results depend on the rounding of stacked products, so a single replica keeps its
+    axis.
+    """
     return PassMemory(steps, on, 2, [4, 1], keep=keep, flat=False)
 
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from drrn.compiled.search import BreadthFirst, EndingId, Face, States, refusal
+from drrn.compiled.search import BreadthFirst, Face, States, refusal
 from drrn.game.contract import Observation
-from drrn.stories.authored import EXPLORE_LIMIT, HOSTED, Explorable, Exploration, Position, Progress
+from drrn.stories.authored import HOSTED, Explorable, Position, Progress
 from drrn.stories.hosted.identity import RepeatedLinks
-from drrn.stories.hosted.stage import LostError, Moment, OutOfTimeError, Stage, UnlistedError
+from drrn.stories.hosted.stage import Moment, OutOfTimeError, Stage
 from drrn.stories.hosted.variables import is_shared
-from drrn.stories.twine.layout import verdict
+from drrn.stories.search import LostError, UnlistedError
+from drrn.stories.twine.layout import judge_page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Page, Problem, Script
 from drrn.stories.twine.values import Value
 
 # Depth of the depth-first search; engines that cannot save replay the whole path to a state.
 MAX_DEPTH = 15
-SAMPLES = 3  # outcomes to try of a step whose outcomes cannot be listed
 
 
 @dataclass(frozen=True)
@@ -148,13 +147,9 @@ class HostedGame(Explorable):
         page = Page(passage, {}, self.script.tags, cells, lambda chances: 0)
         page.pieces = list(hosted.pieces)
         page.passages = [passage] if passage in self.script.tags else []
-        judged = verdict(self.rules, self.restarts, page, opening=state.opening)
-        ending = None
-        if not judged.links:
-            ending = EndingId(self._ending_name(judged.rule, passage), judged.rule)
-        links = self._repeated.unique(judged.links)
-        actions = self._reworded(label for label, _ in links)
-        face = Face(judged.text, actions, judged.reward, passage, ending, judged.hypertext)
+        face, all_links = judge_page(self.rules, self.restarts, page, opening=state.opening)
+        links = self._repeated.unique(all_links)
+        face = replace(face, actions=self._reworded(label for label, _ in links))
         indices = {id(link): index for index, link in enumerate(hosted.links)}
         numbers = tuple(indices[id(link)] for _, link in links)
         return Scene(face, numbers, state.paid.union(page.writes))
@@ -212,39 +207,6 @@ class HostedGame(Explorable):
     def _successors(self, state: HostedState) -> Iterator[tuple[float, HostedState]]:
         for index in range(len(self.face_at(state).actions)):
             yield from self.outcomes(state, index)
-
-    def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
-        """Visit states within the limit and `search_seconds`, new pages first."""
-        result = Exploration()
-
-        def successors(state: HostedState) -> Iterator[HostedState]:
-            for successor in self._sampled_successors(state, result):
-                result.shown.add(self.face_at(successor).passage)
-                yield successor
-
-        opening = successors(self.start)
-        seconds = self.search_seconds
-        return result.visit(opening, successors, self._keys, self.face_at, limit, progress, seconds)
-
-    def _keys(self, state: HostedState) -> tuple[Hashable, Hashable]:
-        face = self.face_at(state)
-        return state, (face.text, face.actions, face.ending)
-
-    def _sampled_successors(self, state: HostedState, result: Exploration) -> Iterator[HostedState]:
-        """Yield the states after each action, or some of them if they cannot be listed."""
-        for index in range(len(self.face_at(state).actions)):
-            try:
-                for probability, successor in self.outcomes(state, index):
-                    result.stochastic |= probability < 1
-                    yield successor
-            except LostError:
-                result.complete = False
-            except UnlistedError:
-                result.complete = False
-                result.stochastic = True
-                with contextlib.suppress(LostError):
-                    for key in range(SAMPLES):
-                        yield self.after(state, index, key)
 
 
 def _cells(variables: Mapping[str, Any]) -> dict[str, Value]:

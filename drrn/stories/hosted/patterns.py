@@ -1,4 +1,4 @@
-"""The patterns of `patterns.toml`, each as an attribute of this module: `patterns.VARIABLE`, …"""
+"""The patterns of `patterns.toml`, each as an attribute of this module."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
 from drrn.stories.hosted.session import HostedPage, Session
+from drrn.stories.search import LostError, UnlistedError
 from drrn.stories.twine.script import EveryDraw
 
 MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 MB
@@ -28,16 +29,8 @@ GOLDEN = 0x9E3779B9  # 2³² divided by the golden ratio: its multiples are even
 WORD = 0xFFFFFFFF
 
 
-class UnlistedError(Exception):
-    """The outcomes of a step cannot be listed; the message has the reason."""
-
-
 class OutOfTimeError(Exception):
     """The time for a search is over."""
-
-
-class LostError(Exception):
-    """An engine cannot return to a page: the same clicks now show a different one."""
 
 
 @dataclass(eq=False, slots=True)

@@ -12,6 +12,7 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from drrn.stories.map.layers import CHANNEL, GAP, WIDTH, Box, Layers, Link, make_boxes, make_layers
 from drrn.stories.map.story_map import StoryMap
@@ -47,19 +48,6 @@ class Line:
     arrow: bool = False  # it ends at its target
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Boxes with their top left corners, lines, and the links whose row names the target."""
-
-    boxes: list[Box]
-    corners: list[Point]
-    lines: list[Line]
-    references: dict[tuple[int, int], list[int]]  # (node, row) → target nodes
-    layer_of_node: dict[int, int]  # of two nodes, the one on the left has the smaller number
-    width: float
-    height: float
-
-
 @dataclass
 class _Segment:
     """The part of one or more lines between a vertex of a column and one of the next column."""
@@ -87,29 +75,6 @@ class _Band:
 
     def height(self, vertex: Vertex) -> float:
         return self.boxes[vertex[1]].height if vertex[0] == BOX else DUMMY_HEIGHT
-
-
-def map_layout(story: StoryMap) -> Layout:
-    """Place the boxes and lines of a map."""
-    layers = make_layers(story, make_boxes(story))
-    canvas = _Canvas(layers)
-    for number in range(len(layers.bands)):
-        band = _band(layers, number)
-        canvas.add(replace(band, columns=order_columns(band)))
-    references: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for link in layers.references:
-        node = layers.boxes[link.source].nodes[link.page]
-        references[node, link.row].append(link.node)
-    numbered = zip(layers.boxes, layers.layer, strict=True)
-    return Layout(
-        layers.boxes,
-        canvas.corners,
-        canvas.lines,
-        dict(references),
-        {node: layer for box, layer in numbered for node in box.nodes},
-        canvas.width + canvas.side,
-        canvas.top - GAP + MARGIN,
-    )
 
 
 def _band(layers: Layers, number: int) -> _Band:
@@ -241,29 +206,51 @@ def _swap_neighbours(band: _Band, columns: Columns) -> None:
                 column[rank : rank + 2] = [other, one]
 
 
-class _Canvas:
-    """The map so far: bands are added from top to bottom."""
+class Layout:
+    """The map: boxes with their corners, lines, and the links whose row names the target."""
 
-    def __init__(self, layers: Layers) -> None:
-        self.layers = layers
-        self.corners: list[Point] = [(0.0, 0.0)] * len(layers.boxes)
+    def __init__(self, story: StoryMap) -> None:
+        self.layers = make_layers(story, make_boxes(story))
+        self.boxes = self.layers.boxes
+        self.corners: list[Point] = [(0.0, 0.0)] * len(self.boxes)  # top left
         self.lines: list[Line] = []
-        self.top = MARGIN
-        self.width = 0.0
-        self.exits: dict[int, Point] = {}  # by target box: where its line leaves the last band
-        crossing: defaultdict[int, set[int]] = defaultdict(set)
-        for link in layers.lines:
-            if layers.band[link.source] != layers.band[link.target]:
-                crossing[layers.band[link.source]].add(link.target)
-        self.side = MARGIN + TRACK * (1 + max(map(len, crossing.values()), default=0))
+        # (node, row) → target nodes
+        self.references: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+        for link in self.layers.references:
+            node = self.boxes[link.source].nodes[link.page]
+            self.references[node, link.row].append(link.node)
+        self._exits: dict[int, Point] = {}  # by target box: where its line leaves the last band
+        self._side = self._margin()
+        self._right = 0.0  # of the bands so far
+        self._bottom = MARGIN
+        for number in range(len(self.layers.bands)):  # from top to bottom
+            band = _band(self.layers, number)
+            self._add(replace(band, columns=order_columns(band)))
+        self.width = self._right + self._side
+        self.height = self._bottom - GAP + MARGIN
 
-    def add(self, band: _Band) -> None:
+    @cached_property
+    def layer_of_node(self) -> dict[int, int]:
+        """The layer of each node: of two nodes, the one on the left has the smaller number."""
+        boxes = zip(self.boxes, self.layers.layer, strict=True)
+        return {node: layer for box, layer in boxes for node in box.nodes}
+
+    def _margin(self) -> float:
+        """Return the width of the margins, in which lines run between two bands."""
+        crossing: defaultdict[int, set[int]] = defaultdict(set)
+        band = self.layers.band
+        for link in self.layers.lines:
+            if band[link.source] != band[link.target]:
+                crossing[band[link.source]].add(link.target)
+        return MARGIN + TRACK * (1 + max(map(len, crossing.values()), default=0))
+
+    def _add(self, band: _Band) -> None:
         """Place a band below the others and connect it with the last one."""
         tops = _remove_empty_strips(band, _tops(band))
-        xs = _column_xs(band, self.side)
-        self.top += TRACK * (len(self.exits) + 1) if self.exits else 0.0
+        xs = _column_xs(band, self._side)
+        self._bottom += TRACK * (len(self._exits) + 1) if self._exits else 0.0
         highest = min(tops.values(), default=0.0)
-        tops = {vertex: y - highest + self.top for vertex, y in tops.items()}
+        tops = {vertex: y - highest + self._bottom for vertex, y in tops.items()}
 
         def ports(column: int) -> dict[int, Point]:
             return {
@@ -277,17 +264,17 @@ class _Canvas:
                 if vertex[0] == BOX:
                     self.corners[vertex[1]] = (x, tops[vertex])
         self.lines += _band_lines(band, xs, tops)
-        self.exits = ports(-1)
-        self.width = max(self.width, xs[-1])
-        self.top = max(y + band.height(vertex) for vertex, y in tops.items()) + GAP
+        self._exits = ports(-1)
+        self._right = max(self._right, xs[-1])
+        self._bottom = max(y + band.height(vertex) for vertex, y in tops.items()) + GAP
 
     def _connect(self, band: _Band, entries: Mapping[int, Point]) -> None:
         """Add the lines from the last band: right, down, left between the bands, and in."""
-        lowest_first = sorted(self.exits.items(), key=lambda item: -item[1][1])
+        lowest_first = sorted(self._exits.items(), key=lambda item: -item[1][1])
         for number, (box, (x, y)) in enumerate(lowest_first):
-            right = self.width + TRACK * (number + 1)
-            level = self.top - TRACK * (len(self.exits) - number) - TRACK / 2
-            left = self.side - TRACK * (len(self.exits) - number)
+            right = self._right + TRACK * (number + 1)
+            level = self._bottom - TRACK * (len(self._exits) - number) - TRACK / 2
+            left = self._side - TRACK * (len(self._exits) - number)
             entry = entries[box]
             turns = [(right, y), (right, level), (left, level), (left, entry[1])]
             points = [(x, y)]
@@ -296,7 +283,7 @@ class _Canvas:
             segments = [s for s in band.segments[0] if s.left[1] == box]
             sources = tuple(dict.fromkeys(node for s in segments for node in s.sources))
             frequency = sum(s.frequency for s in segments)
-            target = self.layers.boxes[box].nodes[0]
+            target = self.boxes[box].nodes[0]
             self.lines.append(Line(tuple(points), sources, target, frequency))
 
 

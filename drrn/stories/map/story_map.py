@@ -7,7 +7,7 @@ saw of a game that is too large to compile.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -65,7 +65,9 @@ def story_map(compiled: Compiled) -> StoryMap:
     states_of_node = np.split(np.argsort(node, kind="stable"), np.cumsum(np.bincount(node))[:-1])
     firsts = [int(states[0]) for states in states_of_node]
     lost = ~chain.leads_to(compiled.ended) & compiled.ended.any()
-    steps = _steps_of_states(compiled, chain)
+    starts = np.flatnonzero(compiled.start).tolist()
+    edges = zip(chain.origin.tolist(), chain.successor.tolist(), strict=True)
+    steps = np.array(_distances(starts, edges, len(compiled)))
     return StoryMap(
         name=compiled.title,
         labels=[_label(compiled, state) for state in firsts],
@@ -121,18 +123,6 @@ def _ending_label(ending: EndingId) -> str:
     return first_words(ending.text) if is_unnamed else ending.passage
 
 
-def _steps_of_states(compiled: Compiled, chain: Chain) -> Ints:
-    """Return the fewest actions from the start to each state, -1 if it cannot be reached."""
-    steps = np.where(compiled.start > 0, 0, -1)
-    for number in range(1, len(compiled) + 1):
-        states = chain.successor[steps[chain.origin] == number - 1]
-        states = states[steps[states] < 0]
-        if not states.size:
-            break
-        steps[states] = number
-    return steps
-
-
 def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> StoryMap:
     """Return the map of what a play-test saw; frequencies are means over its random games.
 
@@ -162,7 +152,7 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
         reward=[evidence.endings[page.ending].reward if page.ending else None for page in first],
         trap=[page.ending is None and name in traps for name, page in pages],
         visits=visits,
-        distance=_steps_of_nodes(actions, len(first)),
+        distance=_distances([0], actions, len(first)),
         actions=actions,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
@@ -183,19 +173,19 @@ def _seen_actions(evidence: Evidence, node: dict[Hashable, int]) -> dict[Edge, d
     return {edge: dict(amounts) for edge, amounts in actions.items()}
 
 
-def _steps_of_nodes(edges: Collection[Edge], nodes: int) -> list[int]:
-    """Return the fewest actions from the first node to each."""
+def _distances(starts: Collection[int], edges: Iterable[Edge], count: int) -> list[int]:
+    """Return the fewest steps from the starts to each of some nodes or states."""
     after: defaultdict[int, list[int]] = defaultdict(list)
     for source, target in edges:
         after[source].append(target)
-    steps = {0: 0}
-    queue = [0]
+    steps = dict.fromkeys(starts, 0)
+    queue = list(starts)
     for node in queue:
         for target in after[node]:
             if target not in steps:
                 steps[target] = steps[node] + 1
                 queue.append(target)
-    return [steps.get(node, 0) for node in range(nodes)]
+    return [steps.get(node, 0) for node in range(count)]
 
 
 def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:

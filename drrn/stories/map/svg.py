@@ -10,7 +10,7 @@ from pathlib import Path
 from drrn.errors import InputError, require
 from drrn.pages import rendered
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
-from drrn.stories.map.layout import Line, map_layout
+from drrn.stories.map.layout import Layout, Line
 from drrn.stories.map.story_map import StoryMap
 from drrn.writing import counted, one_line
 
@@ -83,7 +83,7 @@ class Drawing:
 
     def __init__(self, story: StoryMap) -> None:
         self.story = story
-        self.layout = map_layout(story)
+        self.layout = Layout(story)
         self.boxes = list(zip(self.layout.boxes, self.layout.corners, strict=True))
         self.width = max(self.layout.width, MIN_WIDTH)
         self.title = shorten(story.name, int((self.width - 48) / 10))

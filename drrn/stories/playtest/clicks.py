@@ -11,7 +11,7 @@ from pathlib import Path
 from drrn.errors import InputError
 from drrn.files import read_text
 from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
-from drrn.stories.hosted.stage import LostError, UnlistedError
+from drrn.stories.search import LostError, UnlistedError
 
 MAX_SEEDS = 300  # tried for a path that needs luck and has no seed
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -10,7 +9,7 @@ from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame
-from drrn.stories.hosted.patterns import COMPUTED_LINK, MOVES
+from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import (
@@ -30,36 +29,8 @@ from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
 from drrn.writing import one_line, percent
 
-LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
-QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
-COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
-# Not displayed as written: comments, text without markup, scripts, and the code in macros.
-HIDDEN = re.compile(
-    rf"{COMMENT.pattern}|\{{\{{\{{.*?\}}\}}\}}|<nowiki>.*?</nowiki>|<script\b.*?</script>"
-    r"|<style\b.*?</style>|<<script>>.*?<</script>>|<%.*?%>|`[^`\n]*`"
-    r"|<<(?:set|unset|run|print|if|elseif|for|switch|case|capture|=|-)"
-    r"(?:\"[^\"]*\"|'[^']*'|[^>\"']|>(?!>)){0,4000}>>",
-    re.S | re.I,
-)
-TEXT = r"(?:\"[^\"\n]*\"|'[^'\n]*')"
-NAME = r"(?:\"([^\"\n]+)\"|'([^'\n]+)')"
-MACRO = re.compile(
-    rf"<<(?:goto|include|display)\s+{NAME}\s*>>"  # SugarCube
-    rf"|<<(?:link|button)\s+{TEXT}\s+{NAME}\s*>>"
-    rf"|\((?:go-?to|display):\s*{NAME}\s*\)"  # Harlowe
-    rf"|\((?:link-?goto|link-?reveal-?goto):\s*{TEXT}\s*,\s*{NAME}\s*\)",
-    re.I,
-)
-# A target that is computed or outside the story: a variable, an expression, an address, a file.
-COMPUTED = re.compile(
-    r"(?:^|\W)[$_]\w|[`+{}<>]|\w\(|^[\"']|[\"']$|^\w+:|\.\w{2,4}$|^#|^[\w$]+[.\[]\S|^[\d\s,.]+$"
-)
 NOWHERE = "no passage: there is no"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
-# Engines write this onto the page if a passage does not exist or code fails.
-ENGINE_ERROR = re.compile(
-    r"^.{0,20}\bError: .{0,200}(?:does not exist|not found|cannot|can't|bad )[^\n]*", re.M
-)
 RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
 MIN_VISITS = 20  # of each page of a loop before it is reported
 MAX_LISTED_VALUES = 8
@@ -96,9 +67,9 @@ class Source:
             return parsed
         links = {}
         for name in self.pages:
-            text = COMMENT.sub("", self.story.pages[name].text)
-            names = {split_link(body)[1] for body in LINK.findall(text)}
-            names |= {one or other for one, other in QUOTED.findall(text)}
+            text = patterns.COMMENT.sub("", self.story.pages[name].text)
+            names = {split_link(body)[1] for body in patterns.LINK.findall(text)}
+            names |= {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
             links[name] = parsed.get(name, names) & self.pages.keys()
         return links
 
@@ -140,9 +111,11 @@ def links_covered(source: Source, evidence: Evidence) -> Coverage:
     return Coverage(len(pairs & evidence.links), len(pairs))
 
 
-def untaken_links(source: Source, evidence: Evidence) -> list[Issue]:
+def untaken_links(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
     """List links that were never taken, although both of their passages were reached."""
-    issues = []
+    issues: list[Issue] = []
+    if exact and not evidence.complete:  # untried links are not known to be untaken
+        return issues
     for name, links in source.links.items():
         targets = links & evidence.passages.keys() - {name}
         pairs = {(name, target) for target in targets} - evidence.links - set(source.no_actions)
@@ -156,9 +129,9 @@ def untaken_links(source: Source, evidence: Evidence) -> list[Issue]:
 def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
     """List the passages that were never reached, in the story's order, each with the reason."""
     texts = [passage.text for passage in source.story.passages.values()]
-    is_computed = any(COMPUTED_LINK.search(text) or MOVES.search(text) for text in texts)
+    computes = (patterns.COMPUTED_LINK, patterns.MOVES)
     unnamed = "no link leads there"
-    if is_computed:
+    if any(pattern.search(text) for pattern in computes for text in texts):
         unnamed = "no link names it, although code may compute its name"
     issues = []
     for name, line in source.pages.items():
@@ -211,13 +184,14 @@ def broken_links(source: Source) -> list[Issue]:
 
 
 def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
-    text = HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
-    targets = [(match.start(), split_link(match[1])[1]) for match in LINK.finditer(text)]
-    for match in MACRO.finditer(text):
+    text = patterns.NOT_DISPLAYED.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
+    targets = [(match.start(), split_link(match[1])[1]) for match in patterns.LINK.finditer(text)]
+    for match in patterns.LINK_MACRO.finditer(text):
         targets.append((match.start(), next(filter(None, match.groups()))))
     reported = {""}
     for start, target in sorted(targets):
-        if target in reported or target in story.passages or COMPUTED.search(target):
+        is_known = target in reported or target in story.passages
+        if is_known or patterns.COMPUTED_TARGET.search(target):
             continue
         reported.add(target)
         near = did_you_mean(target, story.pages)
@@ -235,7 +209,7 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
         if ending.failure:
             kind = ERROR
             what = "a page that threw an error and offers nothing"
-        elif error := ENGINE_ERROR.search(ending.text):
+        elif error := patterns.ENGINE_ERROR.search(ending.text):
             kind = ERROR
             what = f"a page that shows an error: {error[0].strip()[:120]}"
         elif ending.text.strip().casefold() == BLANK:

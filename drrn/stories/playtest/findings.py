@@ -13,8 +13,7 @@ from typing import Any
 
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.twine.rules import Distance
-from drrn.text import words
-from drrn.writing import percent
+from drrn.writing import percent, words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
 BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")

@@ -9,19 +9,18 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
 from drrn.stories.authored import AuthoredGame, Position
-from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Arrival, Evidence, Pages, Tally, arrival_of
+from drrn.stories.search import StateSearch
 
 RANDOM_GAMES = 200  # at most, of `play_random_games`
 RANDOM_SECONDS = 30.0
@@ -34,7 +33,6 @@ LEARNING = 0.7  # part of the agent's time that is spent on training
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
 OUTCOME_SECONDS = 1.0  # for the outcomes of one action
-SAMPLES = 3  # of an action's outcomes, if they cannot be listed
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
@@ -278,101 +276,57 @@ def search_states(
         return
     search = _Search(game, evidence, until)
     try:
-        evidence.complete = search.run(progress or (lambda _: None))
-    except (InputError, LostError, UnlistedError):  # a page could not be shown a second time
+        search.run(progress)
+        evidence.complete = search.complete
+    except InputError:  # the opening could not be shown a second time
         evidence.complete = False
     finally:
-        evidence.states = max(evidence.states, len(search.origins))
+        evidence.states = max(evidence.states, len(search.visited))
 
 
-@dataclass
-class _Search:
-    """A breadth-first search."""
+class _Search(StateSearch):
+    """A search that records as evidence what it meets, and the clicks that lead there."""
 
-    game: Any
-    evidence: Evidence
-    until: float
-    origins: dict[Hashable, Origin | None] = field(default_factory=dict)  # how each was reached
-    arrivals: dict[Hashable, Arrival] = field(default_factory=dict)
-    # Successors with their probabilities, of actions with several outcomes.
-    outcomes: dict[Trial, dict[Hashable, float]] = field(default_factory=dict)
-    new_pages: deque[Hashable] = field(default_factory=deque)  # states to leave
-    old_pages: deque[Hashable] = field(default_factory=deque)
-    is_listed: bool = True  # whether all outcomes could be listed
-    last_news: int = 0  # number of states when something new was last seen
+    max_outcomes = MAX_OUTCOMES
+    outcome_seconds = OUTCOME_SECONDS
 
-    def run(self, progress: Callable[[int], None]) -> bool:
-        """Return whether every state was visited."""
-        for chance, state in self._bounded(self.game.opening()):
-            self._visit(None, 0, chance, state)
-        while self.new_pages or self.old_pages:
-            state = (self.new_pages or self.old_pages).popleft()
-            if not self._is_worthwhile():
-                return False
-            for index in range(len(self.arrivals[state].page.actions)):
-                if not self._follow(state, index):
-                    return False
-            progress(len(self.origins))
-        return self.is_listed
+    def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
+        super().__init__(game, MAX_STATES, until)
+        self.evidence = evidence
+        self.origins: dict[Hashable, Origin | None] = {}  # how each state was reached
+        self.arrivals: dict[Hashable, Arrival] = {}
+        # Successors with their probabilities, of actions with several outcomes.
+        self.outcomes: dict[Trial, dict[Hashable, float]] = {}
+        self.last_news = 0  # number of states when something new was last seen
 
-    def _is_worthwhile(self) -> bool:
+    def is_over(self) -> bool:
         """Stop if most states brought nothing new, unless a condition must be checked in all."""
-        if self.evidence.forbidden:
-            return True
-        return len(self.origins) < max(ENOUGH, 2 * self.last_news)
+        is_worthwhile = len(self.visited) < max(ENOUGH, 2 * self.last_news)
+        return super().is_over() or not (self.evidence.forbidden or is_worthwhile)
 
-    def _follow(self, state: Hashable, index: int) -> bool:
-        """Visit the outcomes of an action; return False if time or states have run out."""
-        try:
-            for chance, successor in self._outcomes(state, index):
-                self._visit(state, index, chance, successor)
-                if time.monotonic() > self.until or len(self.origins) > MAX_STATES:
-                    return False
-        except LostError:
-            self.is_listed = False
-        except InputError as error:  # the page cannot be shown; the search continues elsewhere
-            arrival = self.arrivals[state]
-            path = self._path(state)
-            actions = (*path.actions, arrival.page.actions[index])
-            failing = ClickPath(actions, (*path.choices, index))
-            self.evidence.add_error(f"{arrival.position.passage}: {error}", lambda: failing)
-        return time.monotonic() <= self.until
+    def fail(self, before: Hashable, index: int, error: InputError) -> None:
+        """Record the error; the search continues elsewhere."""
+        if before is None:
+            raise error
+        arrival = self.arrivals[before]
+        path = self._path(before)
+        actions = (*path.actions, arrival.page.actions[index])
+        failing = ClickPath(actions, (*path.choices, index))
+        self.evidence.add_error(f"{arrival.position.passage}: {error}", lambda: failing)
 
-    def _outcomes(self, state: Hashable, index: int) -> Iterator[tuple[float, Hashable]]:
-        """Yield the outcomes of an action; a sample, if they cannot be listed."""
-        try:
-            yield from self._bounded(self.game.outcomes(state, index))
-        except UnlistedError:
-            self.is_listed = False
-            for key in range(SAMPLES):
-                yield 1.0, self.game.after(state, index, key)
-
-    def _bounded(
-        self, outcomes: Iterable[tuple[float, Hashable]]
-    ) -> Iterator[tuple[float, Hashable]]:
-        """Yield the first outcomes: a page can have more random draws than there is time for."""
-        until = min(self.until, time.monotonic() + OUTCOME_SECONDS)
-        for number, outcome in enumerate(outcomes, 1):
-            yield outcome
-            if number >= MAX_OUTCOMES or time.monotonic() > until:
-                self.is_listed = False
-                return
-
-    def _visit(self, before: Hashable, index: int, chance: float, state: Hashable) -> None:
-        is_new_state = state not in self.origins
-        if is_new_state:
+    def record(self, before: Hashable, index: int, chance: float, state: Hashable) -> bool:
+        if state not in self.origins:
             self.origins[state] = None if before is None else (before, index, chance)
             self.arrivals[state] = self._arrival(state)
         origin = self.arrivals[before] if before is not None else None
         size = self.evidence.size
         now = self.arrivals[state]
         is_new_page = self.evidence.arrive(origin, index, now, lambda: self._path(state))
-        if is_new_state:
-            (self.new_pages if is_new_page else self.old_pages).append(state)
         if before is not None and chance < 1:
             self.outcomes.setdefault((before, index), {})[state] = chance
         if size != self.evidence.size:
             self.last_news = len(self.origins)
+        return is_new_page
 
     def _arrival(self, state: Hashable) -> Arrival:
         page = self.game.look(state)

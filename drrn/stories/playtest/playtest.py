@@ -249,45 +249,28 @@ def gather(
     `known` are fields of the findings that do not follow from these.
     """
     source = Source(game)
+    exact = solution is not None
     if solution is not None:
         _add_solution(evidence, source, solution)
-    findings = replace(_observed(game, source, evidence), **known)
-    results: dict[str, Result] = {"random": evidence.random, "agent": evidence.agent}
-    if solution is not None:
-        findings = _with_exact_scores(findings, solution)
-        results |= {"random": solution.random, "best": solution.best}
-    loops = solution.traps if solution else coverage.loops(evidence)
-    if evidence.complete or not findings.exact:  # else untried links are not known to be untaken
-        findings = replace(findings, untaken_links=coverage.untaken_links(source, evidence))
-    findings = replace(
-        findings,
-        never_reached=coverage.never_reached(source, evidence, exact=findings.exact),
-        endings=endings_of(source, evidence.endings, results, evidence.random),
-        dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
-    )
-    checker = Checker(findings, evidence, solution)
-    return replace(findings, expectations=list(map(checker.check, source.rules.expectations)))
-
-
-def _observed(game: Game, source: Source, evidence: Evidence) -> Findings:
-    """Return what does not depend on whether the findings are exact."""
     rules = {key.rule for key in evidence.endings}
-    return Findings(
+    loops = solution.traps if solution else coverage.loops(evidence)
+    findings = Findings(
         game.name,
         title_of(game),
         source=source.story.source,
+        exact=exact,
         complete=evidence.complete,
         games=evidence.random.games,
         cut_short=evidence.random.cut_short,
         searching_games=evidence.searching_games,
         agent_lessons=evidence.agent_lessons if evidence.agent.games else 0,
         max_steps=step_limit_of(game),
-        random=evidence.random.play,
-        agent=evidence.agent.play,
-        top_reward=max((ending.reward for ending in evidence.endings.values()), default=None),
         passages=coverage.passages_covered(source, evidence),
         links=coverage.links_covered(source, evidence),
+        never_reached=coverage.never_reached(source, evidence, exact=exact),
+        untaken_links=coverage.untaken_links(source, evidence, exact=exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
+        dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
         problems=[str(problem) for problem in source.problems],
@@ -295,26 +278,36 @@ def _observed(game: Game, source: Source, evidence: Evidence) -> Findings:
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
-        states=evidence.states,
-        states_complete=evidence.complete,
+        **_scores(source, evidence, solution),
+        **known,
     )
+    checker = Checker(findings, evidence, solution)
+    return replace(findings, expectations=list(map(checker.check, source.rules.expectations)))
 
 
-def _with_exact_scores(findings: Findings, solution: Solution) -> Findings:
-    compiled = solution.compiled
-    return replace(
-        findings,
-        exact=True,
-        random=solution.random.play,
-        best=solution.best.play,
-        memoryless=solution.memoryless,
-        top_reward=solution.best.play.final_reward.mean,
-        states=max(findings.states, compiled.raw_states),
-        states_complete=compiled.raw_complete,
-        live_states=compiled.live_states,
-        merged_states=len(compiled),
-        trap_states=solution.trap_states,
-    )
+def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
+    """Return the scores, endings and numbers of states, by the fields of the findings."""
+    results: dict[str, Result] = {"random": evidence.random, "agent": evidence.agent}
+    if solution is None:
+        scores: dict[str, Any] = {
+            "top_reward": max((one.reward for one in evidence.endings.values()), default=None),
+            "states": evidence.states,
+            "states_complete": evidence.complete,
+        }
+    else:
+        results |= {"random": solution.random, "best": solution.best}
+        compiled = solution.compiled
+        scores = {
+            "memoryless": solution.memoryless,
+            "top_reward": solution.best.play.final_reward.mean,
+            "states": max(evidence.states, compiled.raw_states),
+            "states_complete": compiled.raw_complete,
+            "live_states": compiled.live_states,
+            "merged_states": len(compiled),
+            "trap_states": solution.trap_states,
+        }
+    scores |= {name: result.play for name, result in results.items()}
+    return scores | {"endings": endings_of(source, evidence.endings, results, evidence.random)}
 
 
 def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:

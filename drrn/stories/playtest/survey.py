@@ -15,7 +15,7 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages
 from drrn.stories.playtest.findings import Statistics, last_words
 from drrn.stories.twine.rules import distance
-from drrn.text import words
+from drrn.writing import words
 
 
 def explore(
@@ -27,7 +27,7 @@ def explore(
     """Explore a story up to a number of states; add its endings and passages to the evidence."""
     story = explorable(game, "exploring what cannot be compiled")
     exploration = story.explore(limit, progress)
-    evidence.states = exploration.states
+    evidence.states = len(exploration.visited)
     evidence.complete = exploration.complete
     for name in story.story.pages:
         if name in exploration.shown:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from drrn.compiled.search import EndingId, Face
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Link, Page
 from drrn.stories.twine.story import Story, letters_of, patterns, split_link
@@ -22,42 +22,38 @@ RESTARTS = "it restarts the story, so it is not an action"
 ENDS_THERE = "the rules end the story there"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A page as the player gets it; without links it ends the game."""
-
-    text: str
-    links: tuple[tuple[str, Link], ...]  # the words of each action, and its link
-    hypertext: bool
-    rule: int | None  # the ending rule that matched
-    reward: float
+Choices = list[tuple[str, Link]]  # the words of each action, and its link
 
 
-def verdict(rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool) -> Verdict:
-    """Apply the rules to a page."""
+def judge_page(
+    rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool
+) -> tuple[Face, Choices]:
+    """Apply the rules to a page: what it shows and pays, and its actions with their links."""
     text, all_links, hypertext = lay_out(page.pieces)
     links = [pair for pair in all_links if rules.is_action(pair[0])]
     if rules.restart is None and not opening:
         links = [pair for pair in links if not restarts.restarts(page, text, *pair)]
-    actions = {id(pair) for pair in links}  # a set, since a page may have thousands of links
+    kept = {id(pair) for pair in links}  # a set, since a page may have thousands of links
     for pair in all_links:
-        if id(pair) not in actions:
+        if id(pair) not in kept:
             restarts.note(page, *pair, RESTARTS)
     if links and rules.stops(page, text):
         for label, link in links:
             restarts.note(page, label, link, ENDS_THERE)
         links = []
     rule, reward = rules.judge(page, text, ended=not links, opening=opening)
-    return Verdict(text, tuple(links), hypertext, rule, reward)
+    ending = EndingId(rules.ending_name(rule, page.passage), rule) if not links else None
+    actions = tuple(label for label, _ in links)
+    return Face(text, actions, reward, page.passage, ending, hypertext), links
 
 
 # --- text and actions
 
 
-def lay_out(pieces: Iterable[str | Link]) -> tuple[str, list[tuple[str, Link]], bool]:
+def lay_out(pieces: Iterable[str | Link]) -> tuple[str, Choices, bool]:
     """Return the text, the actions with their links, and whether one of them is hypertext."""
     lines: list[str] = []
-    actions: list[tuple[str, Link]] = []
+    actions: Choices = []
     hypertext = False
     for line in _lines(pieces):
         links = [piece for piece in line if isinstance(piece, Link)]

@@ -8,10 +8,11 @@ few look-ups.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from drrn.compiled.search import Face
 from drrn.errors import InputError
-from drrn.stories.twine.layout import RestartLinks, verdict
+from drrn.stories.twine.layout import RestartLinks, judge_page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Draw, EveryDraw, Expression, Link, Page, Script
 from drrn.stories.twine.values import GrowthError, Value
@@ -23,25 +24,22 @@ MOST_CACHED = 200_000  # scenes and questions; beyond that, pages are rendered e
 class Scene:
     """A rendered page: what the player sees, and the changes of the state."""
 
-    passage: str
-    text: str
-    actions: tuple[str, ...]
+    face: Face
     moves: tuple[Move, ...]
-    reward: float
     writes: dict[str, Value]
-    rule: int | None  # the ending rule that matched
     passages: tuple[str, ...]  # on the page, displayed ones included
-    hypertext: bool
 
     @property
-    def ended(self) -> bool:
-        return not self.moves
+    def rule(self) -> int | None:
+        """The rule of its ending."""
+        return self.face.ending.rule if self.face.ending else None
 
     @property
     def key(self) -> Hashable:
         """Two scenes with the same key look the same and lead to the same pages."""
-        ending = (self.rule, self.passage) if self.ended else None
-        return (self.text, self.actions, self.moves, self.reward, ending)
+        face = self.face
+        ending = (self.rule, face.passage) if face.ending else None
+        return (face.text, face.actions, self.moves, face.reward, ending)
 
 
 @dataclass(eq=False, slots=True)
@@ -73,11 +71,14 @@ def key_of(value: Value) -> Value:
 class Renderer:
     """Renders the pages of a script under its rules."""
 
-    def __init__(self, script: Script, rules: Rules, restarts: RestartLinks) -> None:
+    def __init__(
+        self, script: Script, rules: Rules, restarts: RestartLinks, paraphrases: Mapping[str, str]
+    ) -> None:
         self.script = script
         self.rules = rules
-        self.opening = Move(script.story.start, opening=True)
         self.restarts = restarts
+        self.paraphrases = paraphrases
+        self.opening = Move(script.story.start, opening=True)
         self.cached = 0
         self._moves: dict[Hashable, Move] = {}
 
@@ -131,20 +132,12 @@ class Renderer:
         return scene
 
     def _scene(self, page: Page, opening: bool) -> Scene:
-        result = verdict(self.rules, self.restarts, page, opening=opening)
-        # without duplicates
-        actions = {(label, self._move(link)): None for label, link in result.links}
-        return Scene(
-            passage=page.passage,
-            text=result.text,
-            actions=tuple(label for label, _ in actions),
-            moves=tuple(move for _, move in actions),
-            reward=result.reward,
-            writes=page.writes,
-            rule=result.rule,
-            passages=tuple(dict.fromkeys(page.passages)),
-            hypertext=result.hypertext,
-        )
+        face, links = judge_page(self.rules, self.restarts, page, opening=opening)
+        choices = {(label, self._move(link)): None for label, link in links}  # no duplicates
+        actions = tuple(self.paraphrases.get(label, label) for label, _ in choices)
+        moves = tuple(move for _, move in choices)
+        passages = tuple(dict.fromkeys(page.passages))
+        return Scene(replace(face, actions=actions), moves, page.writes, passages)
 
     def _move(self, link: Link) -> Move:
         """Return the one move of all links with the same effect."""

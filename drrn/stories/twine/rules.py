@@ -17,7 +17,7 @@ from drrn.stories.twine.script import Expression, ExpressionError, Facts, Page, 
 from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
-from drrn.text import words
+from drrn.writing import words
 
 # Fingerprints of stories hash the names and the order of the fields of Condition, Payment and
 # Rules: do not change them.
@@ -150,6 +150,11 @@ class Rules:
 
     def stops(self, page: Page, text: str) -> bool:
         return any(condition.holds(page, text) for condition in self.ends)
+
+    def ending_name(self, rule: int | None, passage: str) -> str:
+        """Return the passage that an ending is named after: its rule's, or else its own."""
+        of_rule = self.endings[rule].condition.passage if rule is not None else None
+        return of_rule or passage
 
     def judge(
         self, page: Page, text: str, *, ended: bool, opening: bool

@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 
 from drrn.compiled import search
-from drrn.compiled.search import Face, States, TooLargeError
+from drrn.compiled.search import States, TooLargeError
 from drrn.stories.authored import Progress
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, key_of
 from drrn.stories.twine.values import Value
 
 FIRST_STATES = 500  # to search at least before starting again
 
-FaceOf = Callable[[Scene], Face]  # what a scene displays and pays
 Values = tuple[int, ...]  # ids of the values of the cells that matter
 
 
@@ -104,7 +103,7 @@ class LiveCells:
 
 
 def reachable_states(
-    renderer: Renderer, face_of: FaceOf, limit: int, memory: int, progress: Progress | None = None
+    renderer: Renderer, limit: int, memory: int, progress: Progress | None = None
 ) -> States:
     """Return all states of a story without <<back>>; row 0 is the opening.
 
@@ -114,7 +113,7 @@ def reachable_states(
     run = _StateSearch(renderer, limit, memory, progress)
     while not run.complete():
         run.live.learn()
-    run.states.faces = [face_of(scene) for scene in run.faces]
+    run.states.faces = [scene.face for scene in run.faces]
     pages = renderer.script.story.pages
     run.states.unreached = tuple(name for name in pages if name not in run.passages)
     return run.states

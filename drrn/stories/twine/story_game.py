@@ -7,10 +7,10 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from drrn.compiled.search import EndingId, Face, States, refusal
+from drrn.compiled.search import Face, States, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.stories.authored import EXPLORE_LIMIT, NATIVE, Explorable, Exploration, Position, Progress
+from drrn.stories.authored import NATIVE, Explorable, Position, Progress
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
@@ -61,7 +61,7 @@ class StoryGame(Explorable):
     ) -> None:
         """`sources` say what the game was made from, if it comes from its authors' files."""
         super().__init__(name, script, rules, shuffle=shuffle, paraphrases=paraphrases)
-        self.renderer = Renderer(script, rules, self.restarts)
+        self.renderer = Renderer(script, rules, self.restarts, self.paraphrases)
         self.sources = dict(sources or {})
         self.scene: Scene | None = None
         self._journey = Journey()
@@ -127,50 +127,30 @@ class StoryGame(Explorable):
         return observation
 
     def _view(self, scene: Scene, order: Sequence[int]) -> View:
-        words = self._reworded(scene.actions)
-        observation = Observation(scene.text, tuple(words[i] for i in order), scene.reward)
+        face = scene.face
+        actions = tuple(face.actions[i] for i in order)
+        observation = Observation(face.text, actions, face.reward)
         return observation, tuple(scene.moves[i] for i in order)
 
     # --- for authors, and for compiling
-
-    def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
-        result = Exploration()
-
-        def arrive(move: Move, journey: Journey) -> Iterator[StoryState]:
-            for number, (probability, state) in enumerate(self._outcomes(move, journey)):
-                result.stochastic |= probability < 1
-                if number >= limit:
-                    result.complete = False
-                    break
-                result.shown.update(state.scene.passages)
-                yield state
-
-        def successors(state: StoryState) -> Iterator[StoryState]:
-            for move in state.scene.moves:
-                yield from arrive(move, state.journey)
-
-        opening = arrive(self.renderer.opening, Journey())
-        return result.visit(opening, successors, _keys, self.face_at, limit, progress)
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
         """Return the states of the story, and their number if every variable counted."""
         if "history" in self._tracked:
             raise refusal(self, "its <<back>> makes every path to a page a separate state")
         raw = self.explore(min(limit, RAW_LIMIT), progress)  # first: the search learns from it
-        states = reachable_states(self.renderer, self._face, limit, memory, progress)
-        states.raw_states = raw.states
+        states = reachable_states(self.renderer, limit, memory, progress)
+        states.raw_states = len(raw.visited)
         states.raw_complete = raw.complete
         return states
 
-    def _face(self, scene: Scene) -> Face:
-        ending = None
-        if scene.ended:
-            ending = EndingId(self._ending_name(scene.rule, scene.passage), scene.rule)
-        actions = self._reworded(scene.actions)
-        return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
-
     def face_at(self, state: StoryState) -> Face:
-        return self._face(state.scene)
+        return state.scene.face
+
+    def key_of(self, state: Any) -> Hashable:
+        """Return the key of a state without what <<back>> may return to."""
+        scene = state.scene
+        return (scene.face.text, scene.moves, scene.rule, state.journey.key)
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
         return self._outcomes(self.renderer.opening, Journey())
@@ -188,8 +168,7 @@ class StoryGame(Explorable):
 
     def position_at(self, state: StoryState) -> Position:
         scene = state.scene
-        rule = scene.rule if scene.ended else None
-        return Position(scene.passage, scene.passages, state.journey.cells, rule)
+        return Position(scene.face.passage, scene.passages, state.journey.cells, scene.rule)
 
     def note_empty_opening(self) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
@@ -200,17 +179,10 @@ class StoryGame(Explorable):
             scenes = [state.scene for _, state in openings]
         except InputError:  # playing the story reports it
             return
-        missing = [] if any(scene.text for scene in scenes) else ["without text"]
+        missing = [] if any(scene.face.text for scene in scenes) else ["without text"]
         if not any(scene.moves for scene in scenes):
             missing.append("without any action, so that no other passage can be reached")
         if missing:
             what = f"what was left out leaves the opening page {' and '.join(missing)}"
             start = self.story.passages[self.story.start]
             self.script.problems.append(Problem(start.line, start.name, what))
-
-
-def _keys(state: StoryState) -> tuple[Hashable, Hashable]:
-    """Return the keys of a state, without what <<back>> may return to, and of its page."""
-    scene = state.scene
-    key = (scene.text, scene.moves, scene.rule, state.journey.key)
-    return key, (scene.text, scene.actions, scene.rule)

@@ -523,12 +523,12 @@ def _else_if(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("silently nobr")
 def _block(reader: Reader, arguments: str, source: str) -> None:
-    reader.open(source[2:-2].split()[0].lower())
+    reader.open(source[2:-2].split(maxsplit=1)[0].lower())
 
 
 @macro("endif endsilently endnobr /if /silently /nobr")
 def _end(reader: Reader, arguments: str, source: str) -> None:
     """End a block; an end without a block is ignored, as the formats do."""
-    name = source[2:-2].split()[0].lower().lstrip("/").removeprefix("end")
+    name = source[2:-2].split(maxsplit=1)[0].lower().lstrip("/").removeprefix("end")
     if reader.blocks and reader.blocks[-1].kind == name:
         reader.close()

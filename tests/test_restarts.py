@@ -1,11 +1,11 @@
-"""Links that begin a story again: known by two of three signs, unless the TOML says otherwise."""
+"""Links that restart a story: recognised by two of three signs unless the TOML lists them."""
 
 import importlib.util
 
 import pytest
 
-import drrn
 from drrn.cli import main
+from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
 
 TALE = (
@@ -34,14 +34,14 @@ def last_actions(story, name, text, link, toml=None):
         ("Cellar", "Dark.", "[[Start all over again|Start]]"),
     ],
 )
-def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link):
+def test_a_link_that_restarts_the_story_is_not_an_action(story, name, text, link):
     assert last_actions(story, name, text, link) == ()
 
 
 @pytest.mark.parametrize(
     ("name", "text", "link"),
     [
-        ("Cellar", "Dark.", "[[Back.|Start]]"),  # a room beside a hall that is also the start
+        ("Cellar", "Dark.", "[[Back.|Start]]"),  # a room next to a hall that is the start
         ("Cellar", "Wrong! Nothing moves.", "[[Try again.|Hall]]"),  # another try at a lock
         ("Lottery", "No luck.", "[[Again.|Start]]"),
         ("Dead end", "A wall.", "[[Back.|Start]]"),
@@ -57,10 +57,9 @@ def test_a_link_with_fewer_signs_is_an_action(story, name, text, link):
     assert len(last_actions(story, name, text, link)) == 1
 
 
-def test_other_links_of_the_page_stay(story):
-    assert last_actions(story, "Ending 1", "Dark.", "[[Restart.|Start]]\n[[Wake up.|Hall]]") == (
-        "Wake up.",
-    )
+def test_other_links_of_the_page_remain_actions(story):
+    links = "[[Restart.|Start]]\n[[Wake up.|Hall]]"
+    assert last_actions(story, "Ending 1", "Dark.", links) == ("Wake up.",)
 
 
 def test_the_first_page_keeps_its_links(story):
@@ -68,39 +67,36 @@ def test_the_first_page_keeps_its_links(story):
     assert game.reset(0).actions == ("Play again.", "Or not.")
 
 
-def test_annotate_tells_which_links_were_taken_for_such(story, tmp_path, capsys):
+def test_annotate_lists_the_links_that_restart_the_story(story, tmp_path):
     game = story(TALE.format(name="Ending 3", text="Dark.", link="[[Oh dear.|Start]]"))
-    assert main(["annotate", game.story.source, "--out", str(tmp_path / "told.toml")]) == 0
-    told = (tmp_path / "told.toml").read_text(encoding="utf-8")
-    assert '\n# restart = []  # if these links are choices and no restart: "Oh dear."\n' in told
+    path = tmp_path / "annotated.toml"
+    assert main(["annotate", game.story.source, "--out", str(path)]) == 0
+    text = path.read_text(encoding="utf-8")
+    assert '\n# restart = []  # if these links are choices and no restart: "Oh dear."\n' in text
 
 
-@pytest.mark.parametrize(("said", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])
-def test_what_the_toml_says_of_restarts_counts_alone(story, said, count):
-    assert (
-        len(last_actions(story, "Ending 3", "Dark.", "[[Oh dear.|Start]]", f"restart = {said}\n"))
-        == count
-    )
+@pytest.mark.parametrize(("words", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])
+def test_restarts_in_the_toml_replace_recognition(story, words, count):
+    toml = f"restart = {words}\n"
+    actions = last_actions(story, "Ending 3", "Dark.", "[[Oh dear.|Start]]", toml)
+    assert len(actions) == count
 
 
-def test_a_toml_that_names_no_restarts_keeps_the_fingerprint_and_one_that_says_none_has_another(
-    story,
-):
+def test_an_empty_list_of_restarts_changes_the_fingerprint(story):
     tale = TALE.format(name="Ending", text="Dark.", link="[[Again|Start]]")
-    plain, unnamed, none = (
-        story(tale, toml).fingerprint for toml in (None, "max_steps = 500\n", "restart = []\n")
-    )
-    assert plain == unnamed != none
+    fingerprint = story(tale).fingerprint
+    assert story(tale, "max_steps = 500\n").fingerprint == fingerprint
+    assert story(tale, "restart = []\n").fingerprint != fingerprint
 
 
 @pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
 @pytest.mark.parametrize(("text", "ended"), [("GAME OVER", True), ("A pause.", False)])
-def test_of_a_hosted_story_what_a_link_runs_is_such_a_sign(tmp_path, text, ended):
+def test_code_that_reloads_a_hosted_story_is_a_sign_of_a_restart(tmp_path, text, ended):
     again = f'<p>{text}</p><a href="#" onclick="location.reload()">Once more</a>'
     (tmp_path / "story.html").write_text(
         tiny_story({"Start": "A door. [[Open it->Last]]", "Last": again})
     )
-    game = drrn.make(tmp_path / "story.html", engine="hosted")
+    game = open_hosted(tmp_path / "story.html", engine="hosted")
     game.reset(0)
     assert game.step(0).ended is ended
     game.close()

@@ -1,0 +1,135 @@
+"""A search of a game's states, those with new pages first.
+
+`Exploration` collects the pages of a story; the search of a play-test also records how each page
+was reached.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from drrn.compiled.search import Face
+from drrn.errors import InputError
+
+SAMPLES = 3  # of an action's outcomes, if they cannot be listed
+
+
+class UnlistedError(Exception):
+    """The outcomes of a step cannot be listed; the message has the reason."""
+
+
+class LostError(Exception):
+    """An engine cannot return to a page: the same clicks now show a different one."""
+
+
+class StateSearch(ABC):
+    """Visits states until all are visited or a limit is reached; a subclass records them."""
+
+    # Limits for one action: a page can have more random draws than there is time for.
+    max_outcomes: float = math.inf
+    outcome_seconds: float = math.inf
+
+    def __init__(self, game: Any, limit: int, until: float) -> None:
+        self.game = game
+        self.limit = limit  # states
+        self.until = until  # monotonic time
+        self.complete = True  # whether every state was visited
+        self.stochastic = False
+        self.visited: set[Hashable] = set()
+        self._new_pages: deque[Any] = deque()  # states to leave
+        self._old_pages: deque[Any] = deque()
+
+    @abstractmethod
+    def record(self, before: Any, index: int, chance: float, state: Any) -> bool:
+        """Record a step (from None: an opening); return whether it led to a new page."""
+
+    def key(self, state: Hashable) -> Hashable:
+        """Return what identifies a state."""
+        return state
+
+    def fail(self, before: Any, index: int, error: InputError) -> None:
+        """Handle the error of an action whose page cannot be shown."""
+        raise error
+
+    def is_over(self) -> bool:
+        """Return whether a limit is reached."""
+        return len(self.visited) >= self.limit or time.monotonic() > self.until
+
+    def run(self, progress: Callable[[int], None] | None = None) -> None:
+        """Visit the states."""
+        self._follow(None, 0)
+        while waiting := self._new_pages or self._old_pages:
+            state = waiting.popleft()
+            for index in range(len(self.game.look(state).actions)):
+                if self.is_over():
+                    self.complete = False
+                    return
+                self._follow(state, index)
+            if progress:
+                progress(len(self.visited))
+
+    def _follow(self, before: Any, index: int) -> None:
+        """Visit the outcomes of an action, or of the opening."""
+        try:
+            for chance, state in self._outcomes(before, index):
+                self.stochastic |= chance < 1
+                is_new_page = self.record(before, index, chance, state)
+                key = self.key(state)
+                if key not in self.visited:
+                    self.visited.add(key)
+                    (self._new_pages if is_new_page else self._old_pages).append(state)
+                if self.is_over():
+                    self.complete = False
+                    return
+        except LostError:
+            self.complete = False
+        except InputError as error:
+            self.fail(before, index, error)
+
+    def _outcomes(self, before: Any, index: int) -> Iterator[tuple[float, Any]]:
+        """Yield the outcomes of an action; a sample, if they cannot be listed."""
+        game = self.game
+        until = min(self.until, time.monotonic() + self.outcome_seconds)
+        outcomes = game.opening() if before is None else game.outcomes(before, index)
+        try:
+            for number, outcome in enumerate(outcomes):
+                if number >= self.max_outcomes or time.monotonic() > until:
+                    self.complete = False
+                    return
+                yield outcome
+        except UnlistedError:
+            self.complete = False
+            self.stochastic = True
+            state = game.start if before is None else before
+            for key in range(SAMPLES):
+                yield 1.0, game.after(state, index, key)
+
+
+class Exploration(StateSearch):
+    """The pages of a story."""
+
+    def __init__(self, game: Any, limit: int, until: float) -> None:
+        super().__init__(game, limit, until)
+        self.max_outcomes = limit
+        self.faces: list[Face] = []  # distinct by text, actions and ending
+        self.shown: set[str] = set()  # passages
+        self._pages: set[Hashable] = set()
+
+    def key(self, state: Any) -> Hashable:
+        key: Hashable = self.game.key_of(state)
+        return key
+
+    def record(self, before: Any, index: int, chance: float, state: Any) -> bool:
+        self.shown.update(self.game.position_at(state).shown)
+        face = self.game.face_at(state)
+        page = (face.text, face.actions, face.ending)
+        if page in self._pages:
+            return False
+        self._pages.add(page)
+        self.faces.append(face)
+        return True
