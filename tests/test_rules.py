@@ -214,3 +214,44 @@ def test_the_error_for_a_misspelled_path_names_a_similar_file(tmp_path):
     (tmp_path / "story.twee").write_text(":: Start\nHi.\n")
     with pytest.raises(InputError, match=r"Did you mean .*story\.twee"):
         drrn.make(tmp_path / "storry.twee")
+
+
+def test_a_where_condition_reads_visits_and_cannot_set_variables(story):
+    twee = ":: Start\nGo.\n\n[[a|A]]\n[[b|B]]\n\n:: A\nA.\n\n[[b|B]]\n\n:: B\nB.\n"
+    game = story(twee, "[[ending]]\nwhere = 'visited(\"A\") gt 0'\nreward = 3\n")
+    game.reset(0)
+    assert game.step(1).reward == 0
+    game.reset(0)
+    game.step(0)
+    assert game.step(0).reward == 3
+    for where in ("$x = 5", "random(0, 1)"):
+        with pytest.raises(InputError, match="may only compare"):
+            story(twee, f"[[ending]]\nwhere = '{where}'\nreward = 3\n")
+
+
+def test_rules_match_decoded_entities_and_typed_answers(story):
+    twee = ':: Start\n<<set $n = prompt("?")>>caf&eacute;\n\n[[on]]\n\n:: on\nWell done, <<$n>>.\n'
+    story(twee, '[inputs]\nn = "Ines"\n[[ending]]\ncontains = "Well done, Ines"\nreward = 1\n')
+    story(twee, '[[ending]]\ncontains = "café"\nreward = 1\n')
+
+
+def test_an_event_on_the_first_page_pays_once_when_a_step_reaches_it(story):
+    game = story(
+        ":: Start\nHere.\n\n[[Round.|Start]]\n", "[[event]]\npassage = 'Start'\nreward = 5\n"
+    )
+    assert game.reset(0).reward == 0 and game.step(0).reward == 5 and game.step(0).reward == 0
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        "step_reward = nan\n",
+        "default_reward = inf\n",
+        "step_reward = 1" + "0" * 400 + "\n",
+        "x = " + "[" * 3000 + "\n",
+    ],
+    ids=["nan", "inf", "long", "deep"],
+)
+def test_invalid_numbers_and_deep_tables_in_a_toml_are_rejected(story, toml):
+    with pytest.raises(InputError):
+        story(":: Start\nHi.\n", toml)

@@ -1,5 +1,7 @@
 """Tensors and checkpoints of a run: written and read by the safetensors library."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,6 +29,7 @@ def assert_equal(result, arrays):
         assert result[name].tobytes() == array.tobytes()  # to the bit, NaN included
 
 
+@pytest.mark.slow
 @given(arrays=st.dictionaries(NAMES, ARRAYS, min_size=1, max_size=4), note=st.text(max_size=20))
 def test_tensors_and_metadata_are_read_back(path, arrays, note):
     path.write_bytes(tensor_bytes(arrays, {"note": note}))
@@ -35,24 +38,27 @@ def test_tensors_and_metadata_are_read_back(path, arrays, note):
     assert metadata == {"note": note}
 
 
-def test_an_array_that_is_not_contiguous_is_written_in_its_own_order(path):
+def test_an_array_that_is_not_contiguous_is_written_in_its_order(path):
     array = np.arange(12, dtype=np.float32).reshape(3, 4).T[::2]
     path.write_bytes(tensor_bytes({"x": array}))
     assert_equal(load_tensors(path)[0], {"x": np.ascontiguousarray(array)})
 
 
-STATE = {"round": 3, "parts": [{"x": np.arange(3), "y": [1, "two"]}, {"x": np.zeros(0)}]}
+STATE: dict[str, Any] = {
+    "round": 3,
+    "parts": [{"x": np.arange(3), "y": [1, "two"]}, {"x": np.zeros(0)}],
+}
 
 
 def test_a_checkpoint_is_read_back_and_has_the_same_bytes_each_time(path):
     path.write_bytes(checkpoint_bytes(STATE))
-    state = load_checkpoint(path)
+    state: Any = load_checkpoint(path)
     assert state["round"] == 3 and state["parts"][0]["y"] == [1, "two"]
     assert_equal(state["parts"][0] | {"y": np.zeros(1)}, STATE["parts"][0] | {"y": np.zeros(1)})
     assert checkpoint_bytes(STATE) == checkpoint_bytes(state)
 
 
-def test_a_checkpoint_of_another_edition_is_refused(path, monkeypatch):
+def test_a_checkpoint_of_another_edition_is_rejected(path, monkeypatch):
     monkeypatch.setattr("drrn.runs.storage.EDITION", 1)
     path.write_bytes(checkpoint_bytes(STATE))
     monkeypatch.undo()

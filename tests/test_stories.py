@@ -1,6 +1,8 @@
-"""Our two stories keep the shape of the paper's two games, and good play in them needs reading."""
+"""The built-in stories resemble the paper's games, and good play in them needs the texts."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,231 +14,246 @@ from drrn.game.make import BUILT_IN
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather
-from drrn.stories.playtest.survey import explore as add_explored
-from drrn.stories.twine.renderer import Journey
+from drrn.stories.playtest.survey import explore
 from drrn.writing import words
+from tests.stories import open_story
 
 
 @pytest.fixture(scope="module")
 def surveys():
-    return {name: surveyed(drrn.make(name)) for name in BUILT_IN}
+    return {name: survey(open_story(name)) for name in BUILT_IN}
 
 
-def surveyed(game):
+def survey(game):
     evidence = Evidence()
-    return gather(game, evidence, statistics=add_explored(game, evidence))
+    return gather(game, evidence, statistics=explore(game, evidence))
 
 
-def test_the_long_watch_has_the_shape_of_the_papers_first_game(surveys):
-    found = surveys["long-watch"]
-    assert found.complete and not found.never_reached and not found.problems
-    assert (found.statistics.kind, found.statistics.transitions) == ("choice", "deterministic")
-    assert found.statistics.passages >= 70 and found.statistics.most_actions <= 4
-    assert {ending.reward for ending in found.endings} == {-20, -10, 0, 10, 20}
-    assert 1200 <= found.statistics.state_vocabulary <= 1800
-    assert 70 <= found.statistics.words_per_description <= 85
+@pytest.mark.slow
+def test_the_long_watch_resembles_the_papers_first_game(surveys):
+    findings = surveys["long-watch"]
+    assert findings.complete and not findings.never_reached and not findings.problems
+    assert (findings.statistics.kind, findings.statistics.transitions) == (
+        "choice",
+        "deterministic",
+    )
+    assert findings.statistics.passages >= 70 and findings.statistics.most_actions <= 4
+    assert {ending.reward for ending in findings.endings} == {-20, -10, 0, 10, 20}
+    assert 1200 <= findings.statistics.state_vocabulary <= 1800
+    assert 70 <= findings.statistics.words_per_description <= 85
 
 
-def test_the_night_market_has_the_shape_of_the_papers_second_game(surveys):
-    found = surveys["night-market"]
-    assert found.complete and not found.never_reached and not found.problems
-    assert (found.statistics.kind, found.statistics.transitions) == (
+@pytest.mark.slow
+def test_the_night_market_resembles_the_papers_second_game(surveys):
+    findings = surveys["night-market"]
+    assert findings.complete and not findings.never_reached and not findings.problems
+    assert (findings.statistics.kind, findings.statistics.transitions) == (
         "choice & hypertext",
         "stochastic",
     )
-    assert found.statistics.pages >= 200 and 8 <= found.statistics.most_actions <= 9
-    assert len(found.endings) >= 12
-    assert (
-        min(e.reward for e in found.endings) == -20 and max(e.reward for e in found.endings) == 30
-    )
-    assert 2000 <= found.statistics.state_vocabulary <= 2400
+    assert findings.statistics.pages >= 200 and 8 <= findings.statistics.most_actions <= 9
+    assert len(findings.endings) >= 12
+    rewards = [ending.reward for ending in findings.endings]
+    assert min(rewards) == -20 and max(rewards) == 30
+    assert 2000 <= findings.statistics.state_vocabulary <= 2400
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "score"), [("long-watch", -7), ("night-market", -8)])
 def test_random_play_scores_like_random_play_of_the_papers_games(name, score):
     summary = summarise(play_episodes(drrn.make(name), random_policy(0), 4_000, 0))
     assert summary.mean_final_reward == pytest.approx(score, abs=0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_ending_has_a_rule_and_every_rule_an_ending(name, surveys):
-    found = surveys[name]
-    assert all(ending.rule for ending in found.endings) and found.unused_rules == []
+    findings = surveys[name]
+    assert all(ending.rule for ending in findings.endings) and findings.unused_rules == []
 
 
 def state_of(scene, cells):
     return scene.face.text, scene.moves, frozenset(cells.items())
 
 
-def ways(game):
-    """Every reachable state: where each of its actions can lead, and the endings."""
-    found = {}
-    endings = {}
+def successors_of(game):
+    """Return the successors of every reachable state, for each action, and the endings by rule."""
+    successors: dict[Any, Any] = {}
+    endings: dict[int, list[Any]] = {}
     pending = []
 
-    def arrive(move, cells):
-        after = []
+    def outcomes(move, cells):
+        states = []
         for _, scene in game.renderer.outcomes(move, cells):
-            written = {**cells, **scene.writes}
-            state = state_of(scene, written)
-            after.append(state)
-            if state not in found:
-                found[state] = []
-                pending.append((state, scene, written))
+            next_cells = {**cells, **scene.writes}
+            state = state_of(scene, next_cells)
+            states.append(state)
+            if state not in successors:
+                successors[state] = []
+                pending.append((state, scene, next_cells))
                 if scene.face.ended:
                     endings.setdefault(scene.rule, []).append(state)
-        return after
+        return states
 
-    arrive(game.renderer.opening, {})
+    outcomes(game.renderer.opening, {})
     while pending:
         state, scene, cells = pending.pop()
-        found[state] = [arrive(move, cells) for move in scene.moves]
-    return found, endings
+        successors[state] = [outcomes(move, cells) for move in scene.moves]
+    return successors, endings
 
 
-def distances(found, goals):
-    """Steps to the nearest goal, if chance is kind."""
-    before = {}
-    for state, actions in found.items():
-        for after in (after for action in actions for after in action):
-            before.setdefault(after, []).append(state)
+def distances(successors, goals):
+    """Return the number of steps to the nearest goal, assuming favourable draws."""
+    predecessors: dict[Any, list[Any]] = {}
+    for state, actions in successors.items():
+        for states in actions:
+            for successor in states:
+                predecessors.setdefault(successor, []).append(state)
     distance = dict.fromkeys(goals, 0)
     border = list(goals)
     while border:
-        fresh = {
-            p: distance[state] + 1
-            for state in border
-            for p in before.get(state, [])
-            if p not in distance
-        }
-        distance |= fresh
-        border = list(fresh)
+        next_border = []
+        for state in border:
+            for predecessor in predecessors.get(state, []):
+                if predecessor not in distance:
+                    distance[predecessor] = distance[state] + 1
+                    next_border.append(predecessor)
+        border = next_border
     return distance
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_each_story_can_be_played_to_every_ending(name):
-    game = drrn.make(name, shuffle=False)
-    found, endings = ways(game)
+    game = open_story(name, shuffle=False)
+    successors, endings = successors_of(game)
     assert set(endings) == set(range(len(game.rules.endings)))
     for rule, goals in endings.items():
-        distance = distances(found, goals)
-        assert any(reached(game, found, distance, seed) for seed in range(3000)), (
-            f"[[ending]] {rule + 1}"
-        )
+        distance = distances(successors, goals)
+        reached = any(reaches_goal(game, successors, distance, seed) for seed in range(3000))
+        assert reached, f"[[ending]] {rule + 1}"
 
 
-def reached(game, found, distance, seed):
-    """Whether a real game, always one step nearer, gets there before chance leads away."""
+def reaches_goal(game, successors, distance, seed):
+    """Whether a game that always takes the action nearest to a goal reaches one."""
     observation = game.reset(seed)
-    cells = {}
+    cells: dict[str, Any] = {}
     for _ in range(60):
         cells |= game.scene.writes
         state = state_of(game.scene, cells)
         if observation.ended or state not in distance:
             return distance.get(state) == 0
-        near = [
-            min((distance.get(to, 999) for to in action), default=999) for action in found[state]
+        steps = [
+            min((distance.get(successor, 999) for successor in states), default=999)
+            for states in successors[state]
         ]
-        observation = game.step(near.index(min(near)))
+        observation = game.step(steps.index(min(steps)))
     return False
 
 
-def test_every_action_of_more_than_one_word_has_a_paraphrase_and_none_repeats():
-    game = drrn.make("night-market")
+@pytest.mark.slow
+def test_every_action_of_more_than_one_word_has_a_distinct_paraphrase():
+    game = open_story("night-market")
     actions = {action for face in game.explore().faces for action in face.actions}
     pairs = paraphrases_of(game)
+    assert pairs is not None
     assert {action for action in actions if len(words(action)) > 1} == set(pairs)
     assert len(set(pairs.values())) == len(pairs) and not set(pairs.values()) & set(pairs)
 
 
-def test_the_paraphrases_stand_as_far_from_the_originals_as_the_papers(surveys):
-    found = surveys["night-market"].statistics.paraphrases["paraphrased"]
-    assert found.oov_rate == pytest.approx(0.186, abs=0.02)
-    assert found.bleu == pytest.approx(0.325, abs=0.03)
+@pytest.mark.slow
+def test_the_paraphrases_differ_from_the_originals_like_the_papers(surveys):
+    distance = surveys["night-market"].statistics.paraphrases["paraphrased"]
+    assert distance.oov_rate == pytest.approx(0.186, abs=0.02)
+    assert distance.bleu == pytest.approx(0.325, abs=0.03)
 
 
-def graph(game):
-    """Deterministic pages: text → (reward, {action: text})."""
-    pages = {}
-    pending = [(game.renderer.opening, Journey())]
+@dataclass
+class Page:
+    """A page of a deterministic story without variables."""
+
+    reward: float  # 0 unless it is an ending
+    links: dict[str, str]  # text of the next page, by action
+
+
+def pages_of(game):
+    """Return the pages of a deterministic story by their texts."""
+    pages: dict[str, Page] = {}
+    pending = [game.renderer.opening]
     while pending:
-        move, journey = pending.pop()
-        ((_, scene),) = game.renderer.outcomes(move, journey.cells)
+        ((_, scene),) = game.renderer.outcomes(pending.pop(), {})
         if scene.face.text in pages:
             continue
-        pages[scene.face.text] = (scene.face.reward if scene.face.ended else 0.0, {}, scene)
-        pending += [(onward, journey) for onward in scene.moves]
-    by_move = {}
-    for text, (_, _, scene) in pages.items():
+        links = {}
         for action, move in zip(scene.face.actions, scene.moves, strict=True):
-            ((_, after),) = game.renderer.outcomes(move, {})
-            by_move.setdefault(text, {})[action] = after.face.text
-    return {text: (reward, by_move.get(text, {})) for text, (reward, _, _) in pages.items()}
+            ((_, next_scene),) = game.renderer.outcomes(move, {})
+            links[action] = next_scene.face.text
+        pages[scene.face.text] = Page(scene.face.reward if scene.face.ended else 0.0, links)
+        pending += scene.moves
+    return pages
 
 
-def values(pages, discount=0.9):
-    value = dict.fromkeys(pages, 0.0)
+def values_of(pages, discount=0.9):
+    """Return the value of each page, with a step reward of -0.1, by value iteration."""
+    values = dict.fromkeys(pages, 0.0)
     for _ in range(300):
-        value = {
-            text: reward
-            if not ways
-            else max(-0.1 * (not_ended(pages, to)) + discount * value[to] for to in ways.values())
-            for text, (reward, ways) in pages.items()
-        }
-    return value
+        sweep = {}
+        for text, page in pages.items():
+            q = [
+                -0.1 * bool(pages[target].links) + discount * values[target]
+                for target in page.links.values()
+            ]
+            sweep[text] = max(q) if q else page.reward
+        values = sweep
+    return values
 
 
-def not_ended(pages, text):
-    return bool(pages[text][1])
-
-
-def blind_score(pages, start, worth):
-    """Greedy play by what an action's words are worth, without the page; a loop counts -10."""
+def blind_score(pages, start, action_value):
+    """Return the reward of greedy play by values of actions alone; a loop scores -10."""
     text = start
-    seen = set()
-    while pages[text][1]:
-        if text in seen:
+    visited = set()
+    while links := pages[text].links:
+        if text in visited:
             return -10.0
-        seen.add(text)
-        text = pages[text][1][max(pages[text][1], key=worth)]
-    return pages[text][0]
+        visited.add(text)
+        text = links[max(links, key=action_value)]
+    return pages[text].reward
 
 
 def test_in_the_long_watch_no_action_is_good_everywhere():
-    game = drrn.make("long-watch")
-    pages = graph(game)
-    value = values(pages)
+    game = open_story("long-watch")
+    pages = pages_of(game)
+    value = values_of(pages)
     start = game.reset(0).text
-    advantages = {}
-    best_somewhere = set()
-    poor_somewhere = set()
-    for _, ways in pages.values():
-        if ways:
-            best = max(value[to] for to in ways.values())
-            for action, to in ways.items():
-                advantages.setdefault(action, []).append(value[to] - best)
-                (best_somewhere if value[to] == best else poor_somewhere).add(action)
-    recurring = {action for action, found in advantages.items() if len(found) > 1}
-    assert len(recurring & best_somewhere & poor_somewhere) > 0.6 * len(recurring)
-    mean = {action: np.mean(found) for action, found in advantages.items()}
+    advantages: dict[str, list[float]] = {}
+    for page in pages.values():
+        best = max((value[target] for target in page.links.values()), default=0.0)
+        for action, target in page.links.items():
+            advantages.setdefault(action, []).append(value[target] - best)
+    recurring = [each for each in advantages.values() if len(each) > 1]
+    mixed = [each for each in recurring if max(each) == 0 and min(each) < 0]
+    assert len(mixed) > 0.6 * len(recurring)
+    mean = {action: np.mean(each) for action, each in advantages.items()}
     assert blind_score(pages, start, lambda action: mean[action]) <= 3
     vocabulary = sorted({word for action in advantages for word in words(action)})
-    rows = [(action, a) for action, found in advantages.items() for a in found]
+    rows = [(action, advantage) for action, each in advantages.items() for advantage in each]
     x = np.array([[words(action).count(word) for word in vocabulary] for action, _ in rows])
-    weights = np.linalg.lstsq(x, np.array([a for _, a in rows]), rcond=None)[0]
+    weights = np.linalg.lstsq(x, np.array([advantage for _, advantage in rows]), rcond=None)[0]
     by_word = dict(zip(vocabulary, weights, strict=True))
-    assert (
-        blind_score(pages, start, lambda action: sum(by_word[word] for word in words(action))) <= 3
-    )
-    assert max(value[to] for to in pages[start][1].values()) > 8  # reading pays: 20 is within reach
+
+    def linear(action):
+        return sum(by_word[word] for word in words(action))
+
+    assert blind_score(pages, start, linear) <= 3
+    # reading the pages pays: an ending of 20 is within reach
+    assert max(value[target] for target in pages[start].links.values()) > 8
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-@pytest.mark.parametrize("place", [0, -1])
-def test_a_fixed_place_in_the_storys_own_order_does_not_help(name, place):
+@pytest.mark.parametrize("index", [0, -1])
+def test_a_fixed_position_in_the_order_of_the_story_does_not_help(name, index):
     game = drrn.make(name, shuffle=False)
-    summary = summarise(play_episodes(game, lambda o: place % len(o.actions), 300, 0))
+    summary = summarise(play_episodes(game, lambda page: index % len(page.actions), 300, 0))
     assert summary.mean_final_reward < 5
 
 
@@ -249,9 +266,10 @@ def test_a_fixed_place_in_the_storys_own_order_does_not_help(name, place):
 )
 def test_the_fingerprints_of_the_built_in_stories_stay_the_same(name, fingerprint):
     """Recorded results belong to these hashes, which include the field names of the rules."""
-    assert drrn.make(name).fingerprint == fingerprint
+    assert open_story(name).fingerprint == fingerprint
 
 
+@pytest.mark.slow
 def test_the_readme_has_the_scores_of_the_stories():
     readme = (Path(drrn.__file__).parents[1] / "README.md").read_text(encoding="utf-8")
     lines = [line for line in readme.splitlines() if line.count("|") == 4]

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,17 +92,30 @@ class Uncompiled:
         return self.game.step(index)
 
 
-def forwarded(name):
+def forward(name):
     return property(lambda self: getattr(self.game, name))
 
 
 for name in "name title rules story engine links left_out problems asked errors".split():
-    setattr(Uncompiled, name, forwarded(name))
+    setattr(Uncompiled, name, forward(name))
 for name in "position ending max_steps".split():
-    setattr(Uncompiled, name, forwarded(name))
+    setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 
 
+def mean(estimate):
+    """Return the mean of an estimate that exists."""
+    assert estimate is not None
+    return estimate.mean
+
+
+def actions_of(item):
+    """Return the actions of a path that exists."""
+    assert item.path is not None
+    return item.path.actions
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
 def test_built_in_stories_have_exact_odds(name):
     game = drrn.make(name, shuffle=False)
@@ -109,39 +123,35 @@ def test_built_in_stories_have_exact_odds(name):
     report = report_of(game, 60)
     chance = random_play(compiled)
     assert report.exact and report.top_reward == pytest.approx(best(compiled).score)
-    assert report.random.final_reward.mean == pytest.approx(chance.final_reward)
-    assert sorted(ending.probability.mean for ending in report.endings) == pytest.approx(
-        sorted(chance.endings)
-    )
-    assert sorted(len(ending.path) for ending in report.endings) == sorted(
-        map(len, ShortestPaths(compiled).to_endings().values())
-    )
+    assert report.random is not None
+    assert mean(report.random.final_reward) == pytest.approx(chance.final_reward)
+    odds = sorted(mean(ending.probability) for ending in report.endings)
+    assert odds == pytest.approx(sorted(chance.endings))
+    shortest = sorted(map(len, ShortestPaths(compiled).to_endings().values()))
+    assert sorted(len(actions_of(ending)) for ending in report.endings) == shortest
     assert report.passages.count == report.passages.total and not report.never_reached
-    assert [checked.status for checked in report.expectations] == ["passed"] * 3
+    assert [each.status for each in report.expectations] == ["passed"] * 3
 
 
 def test_findings_of_a_compiled_story_are_exact(story):
     report = report_of(story(TALE, RULES))
     (hall,) = report.endings
     assert report.exact and report.complete
-    assert (
-        hall.probability.mean == pytest.approx(2 / 3)
-        and hall.probability.error == 0
-        and hall.best.mean == pytest.approx(1)
-    )
+    assert hall.probability.mean == pytest.approx(2 / 3) and hall.probability.error == 0
+    assert hall.best.mean == pytest.approx(1)
     assert hall.path.actions == ("Knock.", "Enter.") and hall.path.chances == (0.25, 1)
     assert (report.passages.count, report.passages.total) == (5, 8)
     assert (report.links.count, report.links.total) == (7, 9)
 
 
 def test_unreached_passages_have_a_reason(story):
-    why = {never.passage: never.what for never in report_of(story(TALE, RULES)).never_reached}
+    why = {issue.passage: issue.what for issue in report_of(story(TALE, RULES)).never_reached}
     assert why["Attic"] == "no link leads there"
     assert why["Cellar"] == '"Door" names it, but the condition of that link never holds'
     assert why["Vault"] == 'only "Cellar" leads there, which is never reached either'
 
 
-def test_a_loop_without_a_way_out_is_a_dead_end(story):
+def test_a_loop_without_an_exit_is_a_dead_end(story):
     (pit,) = report_of(story(TALE, RULES)).dead_ends
     assert (pit.kind, pit.passage, pit.path.actions) == ("loop", "Pit", ("Climb.", "Jump."))
 
@@ -155,7 +165,7 @@ def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
 
 
 def test_values_of_variables_are_listed(story):
-    values = {taken.variable: taken.values for taken in report_of(story(TALE, RULES)).variables}
+    values = {each.variable: each.values for each in report_of(story(TALE, RULES)).variables}
     assert values == {"$gold": "-1, 2"}
 
 
@@ -191,14 +201,14 @@ Two.
 
 def test_computed_links_are_not_reported_as_broken(tmp_path):
     (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
-    found = broken_links(Source(drrn.make(tmp_path / "tale.twee", lenient=True)))
-    assert [(link.line, link.what.split('"')[1]) for link in found] == [
+    links = broken_links(Source(drrn.make(tmp_path / "tale.twee", lenient=True)))
+    assert [(link.line, link.what.split('"')[1]) for link in links] == [
         (7, "Attic"),
         (7, "Mother's room"),
         (8, "room_3"),
         (8, "Tow"),
     ]
-    assert 'Did you mean "Two"?' in found[3].what
+    assert 'Did you mean "Two"?' in links[3].what
 
 
 def test_broken_links_have_their_line(story):
@@ -215,7 +225,7 @@ def test_estimates_of_a_sampled_story_are_near_the_exact_numbers(story):
     assert not report.exact and report.games > 50 and hall.probability.error > 0
     assert abs(hall.probability.mean - 2 / 3) < 5 * hall.probability.error + 0.02
     assert [dead.passage for dead in report.dead_ends] == ["Pit"]
-    cellar = next(never for never in report.never_reached if never.passage == "Cellar")
+    cellar = next(issue for issue in report.never_reached if issue.passage == "Cellar")
     assert "was never met" in cellar.what and "random games" in cellar.what
 
 
@@ -257,8 +267,8 @@ ending = "home"
 
 
 def test_expectations_are_checked_exactly(story):
-    found = report_of(story(TALE, RULES + CHECKS)).expectations
-    statuses = [checked.status for checked in found]
+    expectations = report_of(story(TALE, RULES + CHECKS)).expectations
+    statuses = [each.status for each in expectations]
     assert statuses == [
         "passed",
         "failed",
@@ -270,14 +280,17 @@ def test_expectations_are_checked_exactly(story):
         "passed",
         "passed",
     ]
-    assert found[3].path.actions == ("Climb.",) and found[5].path.actions == ("Climb.", "Jump.")
-    assert len(found[6].path) == 30
-    assert "66.7 % in random play, exactly" in found[0].result
+    assert expectations[3].path.actions == ("Climb.",) and expectations[5].path.actions == (
+        "Climb.",
+        "Jump.",
+    )
+    assert len(expectations[6].path) == 30
+    assert "66.7 % in random play, exactly" in expectations[0].result
 
 
 def test_expectations_are_checked_against_sampled_games(story):
-    found = report_of(Uncompiled(story(TALE, RULES + CHECKS)), 4).expectations
-    statuses = [checked.status for checked in found]
+    expectations = report_of(Uncompiled(story(TALE, RULES + CHECKS)), 4).expectations
+    statuses = [each.status for each in expectations]
     assert statuses[1:] == [
         "failed",
         "failed",
@@ -288,7 +301,7 @@ def test_expectations_are_checked_against_sampled_games(story):
         "passed",
         "passed",
     ]
-    assert found[3].path.seed is not None and found[3].path.actions[-1] == "Climb."
+    assert expectations[3].path.seed is not None and expectations[3].path.actions[-1] == "Climb."
 
 
 SHELLS = """\
@@ -308,11 +321,10 @@ Sky.
 
 
 def test_odds_that_fail_show_the_shortest_path(story):
-    # few games are enough to tell
-    seldom = "ending = 'Won'\nodds = '>= 90 %'"
-    never = "ending = 'Sky'\nodds = '> 10 %'"
-    named = "reachable = 'Sky'"
-    checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
+    odds_of_won = "ending = 'Won'\nodds = '>= 90 %'"  # a few games decide
+    odds_of_sky = "ending = 'Sky'\nodds = '> 10 %'"
+    reachable = "reachable = 'Sky'"
+    checks = "".join(f"[[expect]]\n{check}\n" for check in (odds_of_won, odds_of_sky, reachable))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
     assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"
     assert "37.5 % in random play, exactly" in odds.result
@@ -323,10 +335,11 @@ def test_odds_that_fail_show_the_shortest_path(story):
 
 
 def test_every_path_of_a_report_can_be_replayed(story, tmp_path):
-    for game in (story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))):
+    games: list[Any] = [story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))]
+    for game in games:
         report = report_of(game, 3)
         paths = [e.path for e in (*report.endings, *report.dead_ends)]
-        paths += [checked.path for checked in report.expectations if checked.path]
+        paths += [each.path for each in report.expectations if each.path]
         for number, path in enumerate(paths):
             write_path(path, tmp_path / f"{number}.json", "tale", "")
             pages = replay(game, read_path(tmp_path / f"{number}.json"))
@@ -338,6 +351,7 @@ def test_a_path_that_no_longer_fits_names_the_action(story):
         replay(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
 
 
+@pytest.mark.slow
 def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     passages = {
         "Start": "{{(s.gold = 3, '')}}Hi.<p>[[On->Two]]</p><p>[[Off->Three]]</p>",
@@ -370,11 +384,9 @@ def test_an_ink_story_is_tested_like_any_other(tmp_path):
         "home.attic",
         "home.shut",
     }
-    assert {taken.variable: taken.values for taken in report.variables}["$coins"] == "0, 1, 2"
-    assert (report.links.count, report.links.total) == (
-        4,
-        4,
-    ) and report.passages.count == report.passages.total == 5
+    assert {each.variable: each.values for each in report.variables}["$coins"] == "0, 1, 2"
+    assert report.links.count == report.links.total == 4
+    assert report.passages.count == report.passages.total == 5
 
 
 class Coin:
@@ -402,8 +414,9 @@ def test_an_agent_plays_a_game_that_cannot_be_compiled(monkeypatch):
     test.run()
     play.play_agent(test.games, quick_player.quick_player, 120)
     report = test.findings()
+    assert report.agent is not None
     assert (report.agent.games, report.agent_lessons) == (20, 4 * (20 + 3))
-    assert report.agent.final_reward.mean > 0.9 and report.endings[0].agent.mean > 0.9
+    assert mean(report.agent.final_reward) > 0.9 and mean(report.endings[0].agent) > 0.9
     assert "20 games by an agent that was trained on 92 games" in certainty(report)
 
 
@@ -448,32 +461,33 @@ def test_rules_that_end_the_story_are_named_as_the_reason(story):
     assert what.startswith('"Hall" names it') and "rules" in what
 
 
+@pytest.mark.slow
 def test_findings_of_a_world_are_exact():
     game = drrn.make("home-world", shuffle=False)
     report = report_of(game, 40)
-    assert report.exact and sum(
-        ending.probability.mean for ending in report.endings
-    ) == pytest.approx(1, abs=0.01)
+    total = sum(mean(ending.probability) for ending in report.endings)
+    assert report.exact and total == pytest.approx(1, abs=0.01)
+
+
+class Interrupted(Uncompiled):
+    """A story in which Ctrl-C is pressed at the 301st step."""
+
+    steps = 0
+
+    def step(self, index):
+        self.steps += 1
+        if self.steps > 300:
+            raise KeyboardInterrupt
+        return super().step(index)
 
 
 def test_ctrl_c_returns_the_findings_so_far(story):
-    game = Uncompiled(story(TALE, RULES))
-    steps = 0
-
-    def step(index):
-        nonlocal steps
-        steps += 1
-        if steps > 300:
-            raise KeyboardInterrupt
-        return game.game.step(index)
-
-    game.step = step
-    report = report_of(game, 30)
+    report = report_of(Interrupted(story(TALE, RULES)), 30)
     assert report.interrupted and report.endings and report.games > 5
 
 
 @pytest.mark.parametrize(
-    ("part", "said"),
+    ("share", "text"),
     [
         (0, "0 %"),
         (0.0004, "< 0.1 %"),
@@ -483,8 +497,8 @@ def test_ctrl_c_returns_the_findings_so_far(story):
         (1, "100 %"),
     ],
 )
-def test_small_shares_are_not_rounded_to_zero(part, said):
-    assert percent(part) == said
+def test_small_shares_are_not_rounded_to_zero(share, text):
+    assert percent(share) == text
 
 
 @pytest.fixture
@@ -502,9 +516,8 @@ def test_the_command_fails_if_an_expectation_fails(file, capsys, monkeypatch):
     assert 'failed: passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
     assert "5 of 8\n" in out and "7 of 9\n" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
-    assert max(len(line) for line in out.splitlines()) <= 70 + len(
-        str(file)
-    )  # a path is never broken
+    widest = max(len(line) for line in out.splitlines())
+    assert widest <= 70 + len(str(file))  # a path is not wrapped
 
 
 def test_exit_codes_of_the_command(file, capsys):
@@ -519,9 +532,9 @@ def test_exit_codes_of_the_command(file, capsys):
 
 def test_json_has_all_findings(file, capsys):
     assert main(["test", str(file), "--format", "json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["exact"] and told["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
-    assert told["expectations"][1]["status"] == "failed"
+    report = json.loads(capsys.readouterr().out)
+    assert report["exact"] and report["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
+    assert report["expectations"][1]["status"] == "failed"
 
 
 def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypatch):
@@ -530,27 +543,29 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
     assert main(["test", str(file), "--format", "github"]) == 1
     out = capsys.readouterr().out
     assert f"::error file={file},line=11::" in out and "66.7 %25 in random play" in out
-    assert "- ❌ failed" in summary.read_text(
-        encoding="utf-8"
-    ) and "passages covered: **5 of 8**" in summary.read_text("utf-8")
+    text = summary.read_text(encoding="utf-8")
+    assert "- ❌ failed" in text and "passages covered: **5 of 8**" in text
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     main(["test", str(file), "--format", "github"])
     assert capsys.readouterr().out.startswith("## tale")
 
 
-OURS = [Path(f"drrn/stories/twine/built_in/{name}.toml") for name in ("long-watch", "night-market")]
+BUILT_IN = [
+    Path(f"drrn/stories/twine/built_in/{name}.toml") for name in ("long-watch", "night-market")
+]
 
 
+@pytest.mark.slow
 def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeypatch):
     yaml = pytest.importorskip("yaml")
-    job = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))["jobs"][
-        "test"
-    ]
-    installed, *commands = [step["run"] for step in job["steps"] if "run" in step]
-    extra = re.search(r"drrn\[(\w+)\]", installed)[1]
-    assert f"\n{extra} = [" in Path("pyproject.toml").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))
+    job = workflow["jobs"]["test"]
+    installation, *commands = [step["run"] for step in job["steps"] if "run" in step]
+    extra = re.search(r"drrn\[(\w+)\]", installation)
+    assert extra is not None
+    assert f"\n{extra[1]} = [" in Path("pyproject.toml").read_text(encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
-    for story in OURS:
+    for story in BUILT_IN:
         words = (
             commands[0]
             .replace("my-story.toml", str(story))
@@ -559,31 +574,33 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
         program, *arguments = shlex.split(words)
         assert program == "drrn" and main(arguments) == 0, capsys.readouterr().out
         assert any((tmp_path / story.stem).iterdir())
-    uploaded = next(
+    artifact = next(
         step["with"]["path"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")
     )
-    assert uploaded in shlex.split(commands[0]) and "::error" not in capsys.readouterr().out
-    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(OURS)
+    assert artifact in shlex.split(commands[0]) and "::error" not in capsys.readouterr().out
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(BUILT_IN)
 
 
-def test_a_folder_that_is_not_empty_is_refused_before_the_test(file, capsys, tmp_path, monkeypatch):
+def test_a_folder_that_is_not_empty_is_rejected_before_the_test(
+    file, capsys, tmp_path, monkeypatch
+):
     monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
     assert main(["test", str(file), "--paths", str(file.parent)]) == 2
     assert "name a new folder" in capsys.readouterr().err
 
 
 def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):
-    def undrawable(_):
+    def fail(_):
         raise InputError("too many pages to draw")
 
-    monkeypatch.setattr(StoryTest, "story_map", undrawable)
+    monkeypatch.setattr(StoryTest, "story_map", fail)
     assert main(["test", str(file), "--map", str(tmp_path / "map.svg")]) == 2
-    told = capsys.readouterr()
-    assert "Endings" in told.out and "too many pages to draw" in told.err
+    out, error = capsys.readouterr()
+    assert "Endings" in out and "too many pages to draw" in error
 
 
 def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
-    folder = tmp_path / "found"
+    folder = tmp_path / "paths"
     main(["test", str(file), "--paths", str(folder)])
     ending = next(path for path in folder.iterdir() if "ending-Hall" in path.name)
     capsys.readouterr()

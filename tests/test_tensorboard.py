@@ -9,12 +9,13 @@ from tests.runs import resume_command, train
 
 
 def scalars(run):
-    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    events = reading.EventAccumulator(str(run / "tensorboard"))
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(run / "tensorboard"))
     events.Reload()
     return events
 
 
+@pytest.mark.slow
 def test_every_replica_policy_and_measure_is_logged(tale, tmp_path):
     pytest.importorskip("tensorboard")
     train(tale, tmp_path / "run", "--rounds", "2", "--tensorboard")
@@ -32,9 +33,7 @@ def test_a_resumed_run_has_each_round_once(tale, tmp_path):
     assert steps == [1, 2, 3]
 
 
-def test_without_tensorboard_the_command_says_how_to_install_it(
-    tale, tmp_path, monkeypatch, capsys
-):
+def test_without_tensorboard_the_error_names_the_installation(tale, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     assert train(tale, tmp_path / "run", "--tensorboard") == 2
     assert "pip install 'drrn[tensorboard]'" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Texts of others do not control the terminal; commands that are interrupted end quietly."""
+"""Texts of stories do not control the terminal; interrupted commands end quietly."""
 
 import json
 import os
@@ -6,29 +6,33 @@ import re
 import subprocess
 import sys
 import types
+from typing import Any
 
 import pytest
 
 import drrn
+from drrn.__main__ import start
 from drrn.cli import main
 from drrn.document import Cell, Document, Section, Table, to_markdown
 from drrn.writing import visible
 from tests.runs import train
 
-CLEAR, TITLE, LINK = "\x1b[2J", "\x1b]0;mine\x07", "\x1b]8;;http://x\x1b\\"
-EVIL = f"{CLEAR}{TITLE}{LINK}\x9b1m\u202ereversed\u202c\u2066"
-STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CLEAR = "\x1b[2J"
+TITLE = "\x1b]0;mine\x07"
+LINK = "\x1b]8;;http://x\x1b\\"
+HOSTILE = f"{CLEAR}{TITLE}{LINK}\x9b1m\u202ereversed\u202c\u2066"
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 STORY = f""":: StoryTitle
-Tale {EVIL}
+Tale {HOSTILE}
 
 :: Start
-You {EVIL} stand. [[Go {EVIL} out|Out]] [[Stay|In]]
+You {HOSTILE} stand. [[Go {HOSTILE} out|Out]] [[Stay|In]]
 
-:: Out {EVIL}
+:: Out {HOSTILE}
 Nothing.
 
 :: Out
-Out {EVIL} there.
+Out {HOSTILE} there.
 
 :: In
 In.
@@ -36,7 +40,7 @@ In.
 
 
 @pytest.fixture
-def evil(tmp_path):
+def hostile_story(tmp_path):
     path = tmp_path / "tale.twee"
     path.write_text(STORY, encoding="utf-8")
     path.with_suffix(".toml").write_text(
@@ -56,96 +60,80 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
-def test_a_story_steers_no_terminal(evil, command, capsys):
-    assert main([command[0], str(evil), *command[1:]]) == 0
-    told = capsys.readouterr()
-    assert not STEERING.search(told.out + told.err) and (
-        "reversed" in told.out or "Out" in told.out
-    )
+def test_the_output_of_a_command_has_no_control_characters(hostile_story, command, capsys):
+    assert main([command[0], str(hostile_story), *command[1:]]) == 0
+    out, error = capsys.readouterr()
+    assert not CONTROL.search(out + error)
+    assert "reversed" in out or "Out" in out
 
 
-def test_json_says_the_same_as_the_story(evil, capsys):
-    main(["inspect", str(evil), "--walkthrough", "--json"])
-    assert (
-        json.loads(capsys.readouterr().out)[0]["text"]
-        == drrn.make(evil, shuffle=False).reset(0).text
-    )
+def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
+    main(["inspect", str(hostile_story), "--walkthrough", "--json"])
+    page = drrn.make(hostile_story, shuffle=False).reset(0)
+    assert json.loads(capsys.readouterr().out)[0]["text"] == page.text
 
 
-def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypatch, real_curves):
-    train(evil, tmp_path / "run", "--rounds", "1")
+def test_play_ask_and_evaluate_print_no_control_characters(
+    hostile_story, tmp_path, capsys, monkeypatch, real_curves
+):
+    train(hostile_story, tmp_path / "run", "--rounds", "1")
     answers = iter(["nonsense", "1", "n"])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
-    assert (
-        main(
-            [
-                "play",
-                str(evil),
-                "--agent",
-                str(tmp_path / "run"),
-                "--scores",
-                str(tmp_path / "scores.csv"),
-            ]
-        )
-        == 0
-    )
-    for command in (
-        ["ask", "--examples", "3"],
-        ["evaluate", "--episodes", "2"],
-        ["evaluate", "--episodes", "2", "--json"],
-    ):
-        assert main([command[0], str(tmp_path / "run"), *command[1:]]) == 0
-    told = capsys.readouterr()
-    assert not STEERING.search(told.out + told.err) and "reversed" in told.out
+    run = str(tmp_path / "run")
+    scores = ["--scores", str(tmp_path / "scores.csv")]
+    assert main(["play", str(hostile_story), "--agent", run, *scores]) == 0
+    assert main(["ask", run, "--examples", "3"]) == 0
+    assert main(["evaluate", run, "--episodes", "2"]) == 0
+    assert main(["evaluate", run, "--episodes", "2", "--json"]) == 0
+    out, error = capsys.readouterr()
+    assert not CONTROL.search(out + error) and "reversed" in out
 
 
-def test_an_error_steers_no_terminal(evil, capsys):
-    evil.with_suffix(".twee").write_text(
-        STORY.replace("[[Stay|In]]", f"<<wild{CLEAR} {EVIL}>> [[Stay|In]]")
+def test_an_error_has_no_control_characters(hostile_story, capsys):
+    hostile_story.with_suffix(".twee").write_text(
+        STORY.replace("[[Stay|In]]", f"<<wild{CLEAR} {HOSTILE}>> [[Stay|In]]")
     )
-    assert main(["play", str(evil), "--engine", "native", "--policy", "random"]) == 2
+    assert main(["play", str(hostile_story), "--engine", "native", "--policy", "random"]) == 2
     error = capsys.readouterr().err
-    assert "wild" in error and not STEERING.search(error)
+    assert "wild" in error and not CONTROL.search(error)
 
 
-def test_tabs_line_ends_and_every_script_stay_visible():
+def test_visible_keeps_tabs_line_ends_and_all_scripts():
     assert visible("a\tb\nשלום नमस्ते \U0001f642") == "a\tb\nשלום नमस्ते \U0001f642"
 
 
-def test_a_title_is_no_markup_in_a_report():
+def test_titles_are_escaped_in_markdown():
     title = "[x](http://x) <img src=x> a|b"
     table = Table(title, ["game", title], [[title, Cell("1.0")]], [f"`a < b` of {title}"])
     text = to_markdown(Document("Results", [title], [Section("A", [table, title])]))
     assert "[x]" not in text and "<img" not in text and "`a < b`" in text
 
 
-def test_a_reader_who_goes_away_ends_the_command_with_the_code_of_a_broken_pipe(tmp_path):
+@pytest.mark.slow
+def test_a_closed_pipe_ends_the_command_with_exit_code_141(tmp_path):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    read, write = os.pipe()
-    os.close(read)
+    reader, writer = os.pipe()
+    os.close(reader)
     process = subprocess.Popen(
         [sys.executable, "-m", "drrn", "games"],
-        stdout=write,
+        stdout=writer,
         stderr=subprocess.PIPE,
         env=environment,
     )
-    os.close(write)
+    os.close(writer)
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (141, b"")
 
 
-def test_ctrl_c_while_the_command_is_loaded_is_quiet(monkeypatch, capsys):
-    from drrn.__main__ import start
-
-    def interrupted(_):
+def test_ctrl_c_during_the_imports_of_the_command_is_quiet(monkeypatch, capsys):
+    def interrupt(_):
         raise KeyboardInterrupt
 
-    module = types.ModuleType("drrn.cli")
-    module.__getattr__ = interrupted
+    module: Any = types.ModuleType("drrn.cli")
+    module.__getattr__ = interrupt
     monkeypatch.setitem(sys.modules, "drrn.cli", module)
     assert start() == 130 and capsys.readouterr().err == ""
-    asked = "import drrn, sys; assert not {'numpy', 'torch', 'drrn.game'} & set(sys.modules)"
+    # nothing slow is imported before the handler
+    code = "import drrn, sys; assert not {'numpy', 'torch', 'drrn.game'} & set(sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run(
-        [sys.executable, "-c", asked], env=environment, check=True
-    )  # before it, nothing takes long
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)

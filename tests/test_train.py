@@ -1,4 +1,6 @@
-"""Training: seeds make everything, limits are no endings, replicas are alone, and a broken learner is found out."""
+"""Training: seeds determine everything, step limits are not endings, replicas are independent."""
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +32,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
-def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, settings):
+def test_the_same_settings_and_seed_give_identical_weights(fork, settings):
     first, one = run_training(fork, **settings)
     second, two = run_training(fork.another(), **settings)
     for name, array in first.model.state().items():
@@ -39,14 +41,14 @@ def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, setti
 
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
-def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings):
-    """Q-values within 1e-4: the same sums, taken by other kernels."""
+def test_a_replica_among_three_has_the_q_values_it_has_alone(fork, settings):
+    """Q-values agree within 1e-4: other kernels compute the same sums."""
     together, _ = run_training(fork, **{**settings, "replicas": 3, "seed": 5})
     alone, _ = run_training(fork.another(), **{**settings, "replicas": 1, "seed": 7})
     for text in ("The sea is grey and the wind is north.", "You are out on the water."):
         actions = ["Go out.", "Row on.", "Turn back."]
-        asked = actions[: together.model.shape.most_actions]
-        q = [trainer.agent.ask(text, asked) for trainer in (together, alone)]
+        menu = actions[: together.model.shape.most_actions]
+        q = [trainer.agent.ask(text, menu) for trainer in (together, alone)]
         assert q[0][2] == pytest.approx(q[1][0], abs=1e-4)
 
 
@@ -74,10 +76,11 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
     assert rounds[-1].mean("softmax_final_reward") > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extra", [{"form": "online", "rounds": 3}, {"optimiser": "adam"}, {"n_steps": 2}], ids=str
 )
-def test_the_options_learn_too(fork, extra):
+def test_an_agent_learns_with_other_options(fork, extra):
     settings = {
         "hidden": 20,
         "rounds": 8,
@@ -90,7 +93,7 @@ def test_the_options_learn_too(fork, extra):
     assert rounds[-1].mean("greedy_final_reward") == 10
 
 
-def test_a_learner_that_moves_the_wrong_way_is_found_out(fork, monkeypatch):
+def test_a_negative_learning_rate_does_not_learn(fork, monkeypatch):
     monkeypatch.setattr(Settings, "learning_rate", -0.01)
     settings = {"hidden": 20, "rounds": 4, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5}
     _, rounds = run_training(fork, batch_size=8, **settings)
@@ -98,7 +101,7 @@ def test_a_learner_that_moves_the_wrong_way_is_found_out(fork, monkeypatch):
 
 
 def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
-    """Each step pays -1 and the limit stops: as an ending, Q would be about -1; bootstrapped it is -1 / (1 - γ)."""
+    """Each step pays -1: Q is -1 / (1 - γ), and would be about -1 if the limit were an ending."""
     twee = ":: Start\nHere it is white.\n\n[[Cross.|There]]\n\n:: There\nThere it is black.\n\n[[Return.|Start]]\n"
     game = story(twee, "step_reward = -1\nmax_steps = 2\n")
     trainer, rounds = run_training(
@@ -113,15 +116,15 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     )
     q = trainer.agent.ask("There it is black.", ["Return."])
     assert q[0, 0] == pytest.approx(-2.0, abs=0.05)
-    assert all(
-        e.measures["stopped"] == 1.0 and e.summary.mean_final_reward == 0
-        for e in rounds[-1].evaluations
-    )
+    for evaluation in rounds[-1].evaluations:
+        assert evaluation.measures["stopped"] == 1.0
+        assert evaluation.summary.mean_final_reward == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
 def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork, model):
-    settings = {
+    settings: dict[str, Any] = {
         "hidden": 20,
         "rounds": 6,
         "episodes_per_round": 60,
@@ -129,7 +132,7 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
         "alpha": 0.5,
         "learning_rate": 0.01,
     }
-    settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8, "model": model}
+    settings |= {"evaluation_episodes": 100, "replicas": 4, "batch_size": 8, "model": model}
     fast, one = run_training(fork, **settings)
     slow, two = run_training(fork, **settings, no_compile=True)
     assert fast.compiled is not None and slow.compiled is None
@@ -146,65 +149,66 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
         assert rounds[0].mean("softmax_final_reward") == pytest.approx(2.5, abs=1.2)
 
 
-evenly = policy_of("softmax", alpha=0.0)
+UNIFORM = policy_of("softmax", alpha=0.0)
 
 
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
 @pytest.mark.parametrize("n_steps", [1, 3])
-def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n_steps, model):
-    endless = REWARDS.replace("max_steps = 12", "max_steps = 60")  # so that the limit stops none
+def test_a_compiled_rollout_has_the_same_transitions_as_a_stepped_one(story, n_steps, model):
+    rewards = REWARDS.replace("max_steps = 12", "max_steps = 60")  # long enough for every episode
     trainer = Trainer(
-        story(FORK, endless, shuffle=True), Settings.from_flat(**{**SMALL, "model": model}), CPU
+        story(FORK, rewards, shuffle=True), Settings.from_flat(**{**SMALL, "model": model}), CPU
     )
     generators = [np.random.default_rng(r) for r in range(2)]
     stepped = SteppedRollouts(trainer.game, trainer.model)
 
     def transitions(rollouts):
-        steps = rollouts.record(400, evenly, generators)[0]
+        steps = rollouts.record(400, UNIFORM, generators)[0]
         buffer = ReplayBuffer(10_000, 0.9, n_steps)
         buffer.add(steps)
-        rows = buffer.at(np.arange(len(buffer)), buffer.widest, menus=False)
-        action = rows["actions"][:, 0]
-        numbers = (rows["rewards"].round(4), rows["discounts"].round(4), rows["next_states"])
-        rows = zip(rows["states"], action, *numbers, strict=True)
+        columns = buffer.at(np.arange(len(buffer)), buffer.widest, menus=False)
+        rows = zip(
+            columns["states"],
+            columns["actions"][:, 0],
+            columns["rewards"].round(4),
+            columns["discounts"].round(4),
+            columns["next_states"],
+            strict=True,
+        )
         return {tuple(map(float, row)) for row in rows}
 
     assert transitions(trainer.rollouts) == transitions(stepped)
 
 
-def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_should(fork):
-    rollouts = Trainer(fork, Settings.from_flat(**{**SMALL, "model": "max-action"}), CPU).rollouts
+def test_menus_are_shuffled_and_actions_lead_to_their_successors(fork):
+    trainer = Trainer(fork, Settings.from_flat(**{**SMALL, "model": "max-action"}), CPU)
+    rollouts: Any = trainer.rollouts
     game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
-    steps = rollouts.record(600, evenly, generators)[0]
+    steps = rollouts.record(600, UNIFORM, generators)[0]
     first = np.append(True, steps.last[:-1])  # steps
     inner = np.flatnonzero(first & ~steps.last)  # first steps that are not the last
     start = int(np.flatnonzero(game.start)[0])
     menu = rollouts.actions[game.page[start]]
-    shown = steps.actions.padded()
+    menus = steps.actions.padded()
     slots = range(game.first[start], game.first[start + 1])
     for slot, action in zip(slots, menu[menu >= 0], strict=True):
-        share = (shown[first] == action).mean(axis=0)
+        share = (menus[first] == action).mean(axis=0)
         assert share[: len(slots)] == pytest.approx(1 / len(slots), abs=0.1)
-        took = inner[steps.actions.at(steps.taken)[inner] == action]
-        leads = {rollouts.states[game.page[s]] for s in game.successor[game.outcomes(slot)]}
-        assert set(steps.states[took + 1]) <= leads
+        rows = inner[steps.actions.at(steps.taken)[inner] == action]
+        successors = {rollouts.states[game.page[s]] for s in game.successor[game.outcomes(slot)]}
+        assert set(steps.states[rows + 1]) <= successors
 
 
-def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):
-    loaded = Trainer(fork, Settings.from_flat(**SMALL), CPU)
-    assert (
-        loaded.compiled is not None
-        and not loaded.grows
-        and "figs" in loaded.store.states.vocabulary.numbers
-    )
-    grown = Trainer(fork, Settings.from_flat(**SMALL, grow=True), CPU)
-    assert grown.grows and not grown.store.states.vocabulary.spelled
-    list(grown.train())
-    assert (
-        "wind" in grown.store.states.vocabulary.numbers
-        and "row" in grown.store.actions.vocabulary.numbers
-    )
+def test_a_growing_vocabulary_starts_empty_and_another_has_all_words_of_the_game(fork):
+    complete = Trainer(fork, Settings.from_flat(**SMALL), CPU)
+    assert complete.compiled is not None and not complete.grows
+    assert "figs" in complete.store.states.vocabulary.numbers
+    growing = Trainer(fork, Settings.from_flat(**SMALL, grow=True), CPU)
+    assert growing.grows and not growing.store.states.vocabulary.spelled
+    list(growing.train())
+    assert "wind" in growing.store.states.vocabulary.numbers
+    assert "row" in growing.store.actions.vocabulary.numbers
 
 
 def test_evaluation_adds_no_words(fork):

@@ -1,4 +1,4 @@
-"""The classic Twine 1 dialect: every macro and every link, seen as a player sees them."""
+"""The Twine 1 dialect: text and actions of every macro and every kind of link."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from drrn import InputError
 
 
 @pytest.fixture
-def tell(story):
-    """What a player reads where the start is this text; passages A and B are there to go to."""
+def render(story):
+    """Function that returns the first page of a story that starts with this text."""
 
-    def told(text, rest="", **options):
+    def first_page(text, rest="", **options):
         game = story(
             f":: Start\n{text}\n\n:: A\nThis is A.\n\n:: B\nThis is B.\n\n{rest}", **options
         )
         return game.reset(0).text
 
-    return told
+    return first_page
 
 
 @pytest.fixture
 def play(story):
-    """The game of a story whose start is this text, after taking these actions in turn."""
+    """Function that returns the page after these actions in a story that starts with this text."""
 
-    def played(text, *actions, rest="", toml=None):
+    def page_after(text, *actions, rest="", toml=None):
         game = story(f":: Start\n{text}\n\n:: A\nThis is A.\n\n:: B\nThis is B.\n\n{rest}", toml)
         observation = game.reset(0)
         for action in actions:
             observation = game.step(observation.actions.index(action))
         return observation
 
-    return played
+    return page_after
 
 
 # --- values
 
 
 @pytest.mark.parametrize(
-    ("text", "read"),
+    ("text", "page"),
     [
         ("<<set $x = 3>><<print $x + 1>>", "4"),
         ("<<set $x to 'tea'>><<$x>>", "tea"),
@@ -54,17 +54,17 @@ def play(story):
         ("<<print null>>none", "none"),
     ],
 )
-def test_values_are_set_and_printed(tell, text, read):
-    assert tell(text) == read
+def test_values_are_set_and_printed(render, text, page):
+    assert render(text) == page
 
 
-def test_a_printed_value_is_read_as_markup(play):
-    seen = play("<<set $way = '[[Go|A]]'>>There is ''a'' way.\n\n<<print $way>>")
-    assert (seen.text, seen.actions) == ("There is a way.", ("Go",))
+def test_a_printed_value_is_rendered_as_markup(play):
+    page = play("<<set $way = '[[Go|A]]'>>There is ''a'' way.\n\n<<print $way>>")
+    assert (page.text, page.actions) == ("There is a way.", ("Go",))
     assert play("<<print '[[Go|A]]'>>", "Go").text == "This is A."
 
 
-def test_what_is_remembered_is_forgotten_when_the_story_begins_anew(story):
+def test_a_new_episode_forgets_remembered_variables(story):
     game = story(":: Start\n<<$x>>\n\n[[On]]\n\n:: On\n<<remember $x = 1>><<$x>>\n\n[[Start]]\n")
     assert game.reset(0).text == "0"
     assert [game.step(0).text, game.step(0).text] == ["1", "1"]
@@ -74,28 +74,28 @@ def test_what_is_remembered_is_forgotten_when_the_story_begins_anew(story):
 # --- conditions
 
 
-@pytest.mark.parametrize(("x", "read"), [(1, "one"), (2, "two"), (3, "three"), (4, "many")])
-def test_the_first_branch_that_holds_is_told(tell, x, read):
+@pytest.mark.parametrize(("x", "page"), [(1, "one"), (2, "two"), (3, "three"), (4, "many")])
+def test_the_first_branch_whose_condition_is_true_is_rendered(render, x, page):
     branches = "<<if $x is 1>>one<<else if $x is 2>>two<<elseif $x is 3>>three<<else>>many<<endif>>"
-    assert tell(f"<<set $x = {x}>>{branches}") == read
+    assert render(f"<<set $x = {x}>>{branches}") == page
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "read"), [(0, 0, "neither."), (1, 0, "x only."), (1, 1, "x and y.")]
+    ("x", "y", "page"), [(0, 0, "neither."), (1, 0, "x only."), (1, 1, "x and y.")]
 )
-def test_conditions_nest(tell, x, y, read):
+def test_conditions_nest(render, x, y, page):
     text = "<<if $x>>x <<if $y>>and y<<else>>only<<endif>><<else>>neither<<endif>>."
-    assert tell(f"<<set $x = {x}; $y = {y}>>{text}") == read
+    assert render(f"<<set $x = {x}; $y = {y}>>{text}") == page
 
 
-def test_a_branch_not_taken_changes_nothing(tell):
-    assert tell("<<if false>><<set $x = 1>>[[A]]<<endif>><<$x>>") == "0"
+def test_a_branch_whose_condition_is_false_has_no_effect(render):
+    assert render("<<if false>><<set $x = 1>>[[A]]<<endif>><<$x>>") == "0"
 
 
 # --- display
 
 
-def test_a_passage_can_be_told_inside_another(play):
+def test_display_renders_a_passage_inside_another(play):
     rest = ":: Wall\nA wall, <<$colour>>. [[Climb|B]]\n"
     for display in (
         '<<display "Wall">>',
@@ -104,19 +104,19 @@ def test_a_passage_can_be_told_inside_another(play):
         "<<Wall>>",
         "<<display $w>>",
     ):
-        seen = play(f"<<set $colour = 'red'; $w = 'Wall'>>{display}", rest=rest)
-        assert (seen.text, seen.actions) == ("A wall, red. Climb", ("Climb",))
+        page = play(f"<<set $colour = 'red'; $w = 'Wall'>>{display}", rest=rest)
+        assert (page.text, page.actions) == ("A wall, red. Climb", ("Climb",))
 
 
-def test_the_short_form_passes_parameters(tell):
+def test_the_short_form_passes_parameters(render):
     rest = ":: Say\n<<print parameter(0)>> says <<print parameter(1)>>.\n"
-    assert tell("<<set $who = 'Ann'>><<Say $who \"good day\">>", rest) == "Ann says good day."
-    assert tell("<<Say 1 -1>>", rest) == "1 says -1."
+    assert render("<<set $who = 'Ann'>><<Say $who \"good day\">>", rest) == "Ann says good day."
+    assert render("<<Say 1 -1>>", rest) == "1 says -1."
 
 
-def test_a_display_may_come_back_to_itself_if_it_stops(tell):
+def test_display_may_be_recursive(render):
     rest = ":: Count\n<<set $n += 1>><<$n>> <<if $n lt 3>><<Count>><<endif>>\n"
-    assert tell("<<Count>>", rest) == "1 2 3"
+    assert render("<<Count>>", rest) == "1 2 3"
 
 
 # --- links
@@ -163,26 +163,26 @@ def test_a_link_leads_to_its_passage(play, link, action):
         "<<choice [[Take it|Look][$x = 3]]>>",
     ],
 )
-def test_a_setter_runs_when_its_link_is_taken(play, link):
+def test_a_setter_runs_when_its_link_is_clicked(play, link):
     rest = ":: Look\nYou have <<$x>>.\n"
     text = f"<<set $list = [1, 2, 3]>>You have <<$x>>.\n\n{link}"
     assert play(text, rest=rest).text == "You have 0."
     assert play(text, "Take it", rest=rest).text == "You have 3."
 
 
-def test_a_link_out_of_the_story_is_only_words(play):
-    seen = play("See [[the site|http://example.org/a_b]] or http://example.org/c__d.\n\n[[A]]")
-    assert (seen.text, seen.actions) == ("See the site or http://example.org/c__d.", ("A",))
+def test_an_external_link_is_plain_text(play):
+    page = play("See [[the site|http://example.org/a_b]] or http://example.org/c__d.\n\n[[A]]")
+    assert (page.text, page.actions) == ("See the site or http://example.org/c__d.", ("A",))
 
 
-def test_a_variable_that_names_no_passage_is_an_error_when_it_is_met(play):
+def test_a_computed_link_to_a_missing_passage_is_an_error_when_it_is_rendered(play):
     with pytest.raises(
         InputError, match=r'tale.twee, line 2, line 1 of passage "Start": .*there is no "C"'
     ):
         play("<<set $where = 'C'>>[[Go|$where]]")
 
 
-def test_all_choices_of_a_page_become_words_once_one_was_taken(play):
+def test_all_choices_of_a_page_become_text_after_one_is_taken(play):
     rest = ":: Back\nBack.\n\n[[Start]]\n\n:: More\n<<choice [[More|Back]]>>\n"
     text = "Take one: <<choice [[''red''|Back]]>> <<choice [[blue|Back]]>>\n<<More>>\n\n[[On|A]]"
     assert play(text, rest=rest).actions == ("red", "blue", "More", "On")
@@ -191,7 +191,7 @@ def test_all_choices_of_a_page_become_words_once_one_was_taken(play):
     assert again.text == "Take one: red blue\nMore"
 
 
-def test_an_action_vanishes_once_taken(play):
+def test_an_action_disappears_after_it_is_taken(play):
     rest = ":: Eat\nEaten.\n\n[[Start]]\n\n:: Drink\nDrunk.\n\n[[Start]]\n"
     text = "Lunch.\n\n<<actions Eat Drink>>"
     assert play(text, rest=rest).actions == ("Eat", "Drink")
@@ -200,31 +200,31 @@ def test_an_action_vanishes_once_taken(play):
 
 def test_return_keeps_the_variables(play):
     rest = ":: Look\n<<set $x = 1>>Seen.\n\n<<return>>\n"
-    seen = play("<<$x>>\n\n[[Look]]", "Look", rest=rest)
-    assert seen.actions == ("« return",)
+    page = play("<<$x>>\n\n[[Look]]", "Look", rest=rest)
+    assert page.actions == ("« return",)
     assert play("<<$x>>\n\n[[Look]]", "Look", "« return", rest=rest).text == "1"
 
 
-def test_back_takes_the_variables_back(play):
+def test_back_restores_the_variables(play):
     rest = ":: Look\n<<set $x = 1>>Seen.\n\n<<back label 'Undo'>>\n"
     assert play("<<$x>>\n\n[[Look]]", "Look", "Undo", rest=rest).text == "0"
 
 
 def test_back_can_name_steps_or_a_passage(play):
-    for ways in ("<<back 2 steps>>", "<<back 'Start'>>"):
-        rest = f":: One\n1\n\n[[Two]]\n\n:: Two\n2\n\n{ways}\n"
+    for macro in ("<<back 2 steps>>", "<<back 'Start'>>"):
+        rest = f":: One\n1\n\n[[Two]]\n\n:: Two\n2\n\n{macro}\n"
         assert play("0\n\n[[One]]", "One", "Two", "« back", rest=rest).text == "0"
 
 
-def test_there_is_no_way_back_from_the_first_page(play):
+def test_back_and_return_give_no_action_on_the_first_page(play):
     assert play("Here.\n\n<<back>>\n<<return>>\n[[A]]").actions == ("A",)
 
 
 # --- blocks and marks
 
 
-def test_what_is_done_silently_is_not_read(tell):
-    assert tell("a<<silently>>b <<set $x = 1>> [[A]]<<endsilently>>c<<$x>>") == "ac1"
+def test_silently_renders_nothing(render):
+    assert render("a<<silently>>b <<set $x = 1>> [[A]]<<endsilently>>c<<$x>>") == "ac1"
 
 
 def test_nobr_joins_lines(play):
@@ -235,7 +235,7 @@ def test_nobr_joins_lines(play):
 
 
 @pytest.mark.parametrize(
-    ("text", "read"),
+    ("text", "page"),
     [
         ("a/% hidden <<no>> [[nowhere]] %/b", "ab"),
         ("a<!-- hidden -->b", "ab"),
@@ -261,15 +261,15 @@ def test_nobr_joins_lines(play):
         ("&#" + "9" * 5000 + ";", "&#" + "9" * 5000 + ";"),
     ],
 )
-def test_marks_are_not_read_aloud(tell, text, read):
-    assert tell(text) == read
+def test_markup_is_not_rendered(render, text, page):
+    assert render(text) == page
 
 
-def test_story_init_runs_before_the_first_page_and_is_not_read(tell):
-    assert tell("<<$x>>", ":: StoryInit\nHello <<set $x = 7>>\n") == "7"
+def test_story_init_runs_before_the_first_page_and_renders_nothing(render):
+    assert render("<<$x>>", ":: StoryInit\nHello <<set $x = 7>>\n") == "7"
 
 
-def test_where_a_story_asks_the_inputs_answer(play):
+def test_inputs_answer_text_fields(play):
     text = 'Your name?\n\n<<textinput "$name" [[Enter|Hall]]>>'
     rest = ":: Hall\nHello, <<$name>>!\n"
     assert play(text, "Enter", rest=rest).text == "Hello, Alex!"
@@ -283,12 +283,12 @@ def test_visits_and_turns_are_counted(play):
     assert play(text, "Loop", "Start", rest=rest).text == "Visit 2, turn 3, from 'Loop'."
 
 
-def test_capitals_in_the_name_of_a_macro_do_not_matter_unless_a_passage_has_it(play):
+def test_macro_names_ignore_case_unless_a_passage_has_the_name(play):
     assert play("<<Set $x = 2>><<IF $x is 2>><<PRINT $x>><<Else>>no<<EndIf>>").text == "2"
     assert play("<<Print>> <<print 1>>", rest=":: Print\nA print.\n").text == "A print. 1"
 
 
-def test_true_one_and_lists_of_them_are_told_apart(story):
+def test_true_one_and_lists_of_them_are_distinct(story):
     twee = """\
 :: Start
 Go.
@@ -304,12 +304,38 @@ It is <<$x>>.
     game = story(twee)
     for _ in range(2):
         texts = []
-        for place in range(4):
+        for index in range(4):
             game.reset(0)
-            texts.append(game.step(place).text)
+            texts.append(game.step(index).text)
         assert texts == ["It is true.", "It is 1.", "It is 1.", "It is true."]
 
 
-def test_the_words_of_a_broken_link_stay_in_lenient_play(story):
+def test_lenient_play_renders_the_text_of_a_broken_link(story):
     game = story(":: Start\nYou open the [[door]] and see a cat.\n", lenient=True)
     assert game.reset(0).text == "You open the door and see a cat."
+
+
+def test_back_restores_variables_that_the_link_set(story):
+    twee = ":: StoryInit\n<<set $g = 7>>\n\n:: Start\ng is <<$g>>.\n\n[[Go|A][$x = 5]]\n\n"
+    twee += (
+        ":: A\nx is <<$x>>.\n\n[[On|C][$x = 9]]\n<<back>>\n\n:: C\nHere x is <<$x>>.\n\n<<back>>\n"
+    )
+    game = story(twee)
+    game.reset(0)
+    game.step(0)
+    assert game.step(0).text == "Here x is 9."
+    assert game.step(0).text == "x is 5."
+    assert game.step(1).text == "g is 7."
+
+
+def test_lenient_play_renders_a_computed_link_without_a_target_as_text(story):
+    twee = ":: Start\nGo [[on|$w]] now.\n"
+    with pytest.raises(InputError, match="leads to no passage"):
+        story(twee).reset(0)
+    assert story(twee, lenient=True).reset(0).text == "Go on now."
+
+
+def test_a_passage_name_may_end_with_a_colon(story):
+    assert story(":: Start\n[[Chapter 1:]]\n\n:: Chapter 1:\nIt begins.\n").reset(0).actions == (
+        "Chapter 1:",
+    )
