@@ -178,20 +178,17 @@ def open_vectors(path: str | Path) -> WordVectors:
     try:
         with path.open("rb") as file:
             is_large = os.fstat(file.fileno()).st_size >= CACHED_SIZE
-            cached = _open_cached(path, file) if is_large else None
-            return cached or WordVectors(path, *_read_whole(path, file))
+            if is_large and (cached := _open_cached(path, file)):
+                return cached
+            output = io.BytesIO()
+            index = _copy(path, file, output)
+            return WordVectors(path, index, np.frombuffer(output.getbuffer(), "<f4"))
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file; name a file of word vectors") from error
     except IsADirectoryError as error:
         raise InputError(f"{path}: this is a folder; name a file of word vectors") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
-
-
-def _read_whole(path: Path, file: IO[bytes]) -> tuple[Index, Vectors]:
-    output = io.BytesIO()
-    index = _copy(path, file, output)
-    return index, np.frombuffer(output.getbuffer(), "<f4")
 
 
 def _copy(path: Path, file: IO[bytes], output: IO[bytes]) -> Index:

@@ -20,7 +20,6 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.measure import plane
 from drrn.lab.experiments.plan import (
     BEST,
     BEYOND,
@@ -37,6 +36,7 @@ from drrn.lab.experiments.plan import (
 from drrn.lab.experiments.results import EVALUATIONS, Results, difference
 from drrn.lab.experiments.workers import run_all
 from drrn.lab.reports import figures
+from drrn.runs.embeddings import plane
 from tests.experiment_jobs import InProcessWorkers
 
 ROOT = Path(drrn.__file__).parent.parent

@@ -77,8 +77,9 @@ def section(results, title):
 def games_of(only, names=()):
     """Return the sources of the games of experiments, and the messages."""
     messages: list[str] = []
-    games = experiment_games(names, only, {}, messages.append)
-    return [game.source for game in games], messages
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("drrn.cli.reproduce.warn", messages.append)
+        return [game.source for game in experiment_games(names, only, {})], messages
 
 
 # The plan
@@ -274,12 +275,11 @@ def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path)
     assert main(["report", "--out", str(out), "--check"]) == 0
 
 
-def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch):
+def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
-    messages: list[str] = []
-    assert list(suite_games({}, messages.append)) == []
-    assert len(messages) == 6
-    text = "\n".join(messages)
+    assert list(suite_games({})) == []
+    text = capsys.readouterr().err
+    assert text.count("\n") == 6
     assert "twx:coin" in text
     assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
     assert "textworld is skipped: it needs the file" in text

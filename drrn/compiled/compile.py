@@ -185,8 +185,6 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
                 values[name] = tuple(values[name])
             values["endings"] = tuple(EndingId(*ending) for ending in values["endings"])
             values |= {key: file[key] for key in file.files if key != TABLES}
-        if values.pop("key") != path.stem:
-            raise ValueError("the file belongs to another game")
         return Compiled(**values, shuffle=shuffle)
     except UNREADABLE as error:
         log.warning("%s: not a compiled game (%s); compiling again", path, type(error).__name__)
@@ -196,7 +194,7 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
 def _save(compiled: Compiled, path: Path) -> None:
     """Write a compiled game atomically; a folder that cannot be written to is logged."""
     arrays: dict[str, Any] = {}
-    tables: dict[str, Any] = {"key": path.stem}
+    tables: dict[str, Any] = {}
     for name in [each.name for each in dataclasses.fields(compiled) if each.name != "shuffle"]:
         value = getattr(compiled, name)
         if isinstance(value, np.ndarray):

@@ -67,8 +67,7 @@ class PageRun(Run):
     """A run, and the files of the page in the folder `side`.
 
     request.json  the settings, the game and the recipe that the page asked for
-    alive         locked while a process trains the run
-    pid           the number of that process
+    alive         locked while a process trains the run, whose number it contains
     error.txt     why the run failed, in one sentence
     log.txt       the output of the process
     """
@@ -79,7 +78,6 @@ class PageRun(Run):
         self.side = folder.parent / HIDDEN / folder.name
         self.request_file = self.side / "request.json"
         self.alive_file = self.side / "alive"
-        self.pid_file = self.side / "pid"
         self.error_file = self.side / "error.txt"
         self.log_file = self.side / "log.txt"
 
@@ -231,7 +229,7 @@ class RunFolder:
                 raise HTTPException(409, "This run is not running.")
             if not is_locked(run.alive_file):
                 raise HTTPException(409, "This run was started in a terminal. Press Ctrl-C there.")
-            os.kill(int(run.pid_file.read_text()), signal.SIGTERM)
+            os.kill(int(run.alive_file.read_text()), signal.SIGTERM)
         return run
 
     def remove(self, run: PageRun) -> None:
@@ -258,7 +256,7 @@ class RunFolder:
                 start_new_session=True,  # out of reach of Ctrl-C and of a closed terminal
                 pass_fds=[lock.fileno()],
             )
-            run.pid_file.write_text(str(process.pid))
+            lock.write(str(process.pid))
         threading.Thread(target=process.wait, daemon=True).start()  # prevents a zombie
         return run
 

@@ -41,7 +41,7 @@ def best_baseline(results: ResultSet, game: str, wording: str = "") -> list[str]
         variants = [Variant(model, 2, size) for model in LAYERED]
         if not wording:
             variants += [plan.LINEAR, *(Variant(model, 1, size) for model in LAYERED)]
-        means = _means(results, game, variants, wording)
+        means = results.means(game, variants, wording)
         if len(means) < len(variants):
             continue
         drrn = max((v for v in means if v.model == "drrn"), key=means.__getitem__)
@@ -59,16 +59,9 @@ def best_baseline(results: ResultSet, game: str, wording: str = "") -> list[str]
     return [f"{sentence}; not with {comma_list(behind)}." if behind else f"{sentence}."]
 
 
-def _means(
-    results: ResultSet, game: str, variants: Sequence[Variant], wording: str = ""
-) -> dict[Variant, float]:
-    scores = {variant: results.final(game, variant, wording=wording) for variant in variants}
-    return {variant: score.mean for variant, score in scores.items() if score}
-
-
 def depth_effect(results: ResultSet, game: str) -> list[str]:
     """Say how often two layers beat one, in our rows and in the paper's table."""
-    means = _means(results, game, plan.LAYERED_GRID)
+    means = results.means(game, plan.LAYERED_GRID)
     count, exceptions = _depth_pairs({variant.name: mean for variant, mean in means.items()})
     if not count:
         return []
@@ -98,7 +91,7 @@ def _depth_pairs(means: dict[str, float]) -> tuple[int, list[str]]:
 def control(results: ResultSet, game: str) -> list[str]:
     """Say so if the look-up table, which does not read texts, beats every model."""
     table = results.final(game, plan.TABLE)
-    means = _means(results, game, plan.GRID)
+    means = results.means(game, plan.GRID)
     if table is None or not means or table.mean <= max(means.values()):
         return []
     best = max(means, key=means.__getitem__)

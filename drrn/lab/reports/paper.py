@@ -83,8 +83,10 @@ def _size_table(
 ) -> Table:
     """Return a table with a row per model and a column per size, with the paper's numbers."""
     has_published = bool(published(wording or "scores", game))
-    columns = {size: [variants[size] for variants in lines.values()] for size in SIZES}
-    best = {size: _best(results, game, columns[size], wording) for size in SIZES}
+    best = {}
+    for size in SIZES:
+        means = results.means(game, [variants[size] for variants in lines.values()], wording)
+        best[size] = max(means.values(), default=None)
     rows = []
     notes: list[str] = []
     for name, variants in lines.items():
@@ -103,13 +105,6 @@ def _size_table(
     for size in SIZES:
         header += [f"{size}, ours", f"{size}, paper"] if has_published else [str(size)]
     return Table(caption, header, rows, notes)
-
-
-def _best(
-    results: ResultSet, game: str, variants: Sequence[Variant], wording: str = ""
-) -> float | None:
-    scores = [results.final(game, variant, wording=wording) for variant in variants]
-    return max((score.mean for score in scores if score), default=None)
 
 
 def best_cell(score: Summary | None, best: float | None) -> Cell:
@@ -158,7 +153,7 @@ def interaction_table(results: ResultSet, game: str) -> Table:
     paraphrased = results.has_paraphrases(game)
     header = ["Interaction", "action side", "final reward", "by greedy choice"]
     header += ["paraphrased"] * paraphrased
-    best = _best(results, game, plan.INTERACTIONS)
+    best = max(results.means(game, plan.INTERACTIONS).values(), default=None)
     rows = []
     for variant in plan.INTERACTIONS:
         row: Cells = [variant.interaction, str(variant.action_hidden or 100)]
@@ -175,7 +170,7 @@ def gap_table(results: ResultSet, game: str) -> Table:
     """Compare each model with the best possible score; show how often it gets stuck."""
     best = results.fact(game, "best_final_reward")
     chance = results.fact(game, "random_final_reward")
-    top = _best(results, game, plan.LARGEST)
+    top = max(results.means(game, plan.LARGEST).values(), default=None)
     rows = []
     for variant in plan.LARGEST:
         score = results.final(game, variant)
