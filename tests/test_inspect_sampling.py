@@ -1,20 +1,18 @@
 """`drrn inspect` of a game that can only be stepped: random games and their standard errors."""
 
 import json
-from functools import partial
 
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.stories.playtest import playtest
-from drrn.stories.playtest.play import play_random_games
+from drrn.stories.playtest import play, playtest
 from tests.sample_games import Walk
 
 
 def inspect_stepped(game, games=200, seconds=600.0, monkeypatch=None):
     if monkeypatch:
-        monkeypatch.setattr(playtest, "play_random_games", partial(play_random_games, count=games))
+        monkeypatch.setattr(play, "RANDOM_GAMES", games)
     return playtest.inspect_game(game, None, "it lists no outcomes", seconds=seconds)
 
 

@@ -412,7 +412,7 @@ def test_an_agent_plays_a_game_that_cannot_be_compiled(monkeypatch):
     monkeypatch.setitem(quick_player.SMALL, "rounds", 4)
     test = StoryTest(Coin(), 1)
     test.run()
-    play.play_agent(test.games, quick_player.quick_player, 120)
+    test.games.play_agent(quick_player.quick_player, 120)
     report = test.findings()
     assert report.agent is not None
     assert (report.agent.games, report.agent_lessons) == (20, 4 * (20 + 3))
@@ -422,7 +422,7 @@ def test_an_agent_plays_a_game_that_cannot_be_compiled(monkeypatch):
 
 def test_an_agent_without_time_plays_nothing():
     evidence = Evidence()
-    play.play_agent(play.Games(Coin(), evidence), quick_player.quick_player, -1)
+    play.Games(Coin(), evidence).play_agent(quick_player.quick_player, -1)
     assert evidence.agent.games == 0
 
 

@@ -113,7 +113,7 @@ class Agent:
         for first in range(0, len(pages), BATCH):
             store = self.model.store.scratch()
             rows = [store.page(page.text, page.actions) for page in pages[first : first + BATCH]]
-            q = self.model.q(pages_of([rows] * len(self.model.seeds)), store)
+            q = self.model.q(pages_of([rows] * len(self.model.seeds), store))
             batches.append(q[:, :, : len(pages[0].actions)].cpu().numpy())
         values: NDArray[Any] = np.concatenate(batches, axis=1) / self.scales[:, :, None]
         return values

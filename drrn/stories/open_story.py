@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
@@ -23,13 +23,7 @@ from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import open_ink
 from drrn.stories.twine import native
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
-from drrn.stories.twine.rules import (
-    Rules,
-    check_rules,
-    paraphrase_file,
-    read_paraphrases,
-    read_rules,
-)
+from drrn.stories.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
 from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
 from drrn.stories.twine.story_game import StoryGame
@@ -45,14 +39,11 @@ def open_story_of(spec: GameSpec) -> Game:
     if toml and not spec.outside:
         _check_inside(rules, toml)
     file = rules.story or path
-    paraphrases = None
-    if tsv := paraphrase_file(rules.paraphrases, spec.paraphrased, toml or path):
-        paraphrases = read_paraphrases(tsv)
+    paraphrases = choose_paraphrases(rules.paraphrases, spec.paraphrased, toml or path)
+    options = {"shuffle": spec.shuffle, "paraphrases": paraphrases}
     if file.suffix.lower() in INK:
-        return open_ink(
-            file, rules, toml, shuffle=spec.shuffle, paraphrases=paraphrases, encoding=spec.encoding
-        )
-    return _Opening(path, toml, rules, file, paraphrases, spec).game()
+        return open_ink(file, rules, toml, spec.encoding, **options)
+    return _Opening(path, toml, rules, file, options, spec).game()
 
 
 def _story_path(name: str) -> Path:
@@ -98,7 +89,7 @@ class _Opening:
     toml: Path | None
     rules: Rules
     file: Path
-    paraphrases: Mapping[str, str] | None
+    options: dict[str, Any]  # of the game
     spec: GameSpec
 
     def game(self) -> Game:
@@ -177,14 +168,8 @@ class _Opening:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
-        game = StoryGame(
-            self.path.stem,
-            script,
-            self.rules,
-            shuffle=self.spec.shuffle,
-            paraphrases=self.paraphrases,
-            sources=added.story_sources(self.rules.story) if self.rules.story else None,
-        )
+        sources = added.story_sources(self.rules.story) if self.rules.story else None
+        game = StoryGame(self.path.stem, script, self.rules, sources, **self.options)
         if self.spec.lenient:
             game.note_empty_opening()
         return game
@@ -208,12 +193,5 @@ class _Opening:
                 raise InputError(f"{self.toml}: {cause}; leave out {names} in where")
         identity.keep(facts.read)
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
-        return HostedGame(
-            self.path.stem,
-            stage,
-            script,
-            self.rules,
-            page=page,
-            shuffle=self.spec.shuffle,
-            paraphrases=self.paraphrases,
-        )
+        name = self.path.stem
+        return HostedGame(name, stage, script, self.rules, page=page, **self.options)

@@ -5,13 +5,13 @@ The vectors are fixed; one learned matrix [D, H] maps them to the first layer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from drrn.errors import InputError
-from drrn.models.encoders.bag import bag_batches
+from drrn.models.encoders.bag import gather_bags
 from drrn.models.encoders.base import Encoder, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.encoders.text_vectors import GivenVectors, TextVectors
 from drrn.text import Ids, Lexicon
@@ -58,7 +58,7 @@ class MeanOfVectors(VectorEncoder):
     reads_unknown = True
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
-        self.source(model).check_known(model.store.side(side).vocabulary, f"game's {side}")
+        self.source(model).check_known(model.store.side[side].vocabulary, f"game's {side}")
         super().__init__(model, name, side, width)
 
     def source(self, model: Weights) -> TextVectors:
@@ -75,8 +75,10 @@ class BagAndVectors(MeanOfVectors):
         model.add_table(name, side, width)
 
     def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> list[TextBatch]:
+        bags = gather_bags(self, model, texts, ids)
         addends = super().gather(model, texts, ids)
-        return list(bag_batches(model, self.name, texts.bags(self.norm), ids, addends))
+        pairs = zip(bags, addends, strict=True)
+        return [replace(bag, addend=addend) for bag, addend in pairs]
 
 
 class SentenceEncoder(VectorEncoder):
@@ -86,7 +88,7 @@ class SentenceEncoder(VectorEncoder):
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
         super().__init__(model, name, side, width)
-        model.store.side(side).keeps_texts = True
+        model.store.side[side].keeps_texts = True
 
     def source(self, model: Weights) -> GivenVectors:
         if model.shape.sentences is None:

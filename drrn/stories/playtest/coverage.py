@@ -11,17 +11,9 @@ from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
+from drrn.stories.playtest import findings
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
-from drrn.stories.playtest.findings import (
-    BEHIND,
-    ERROR,
-    LOOP,
-    UNWRITTEN,
-    USED_UP,
-    Coverage,
-    Issue,
-    Values,
-)
+from drrn.stories.playtest.findings import Coverage, Issue, Values
 from drrn.stories.twine.layout import ENDING
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
@@ -150,7 +142,7 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
             why = unnamed
         else:
             why = "" if exact else _seldom(evidence)
-        kind = BEHIND if origins and not reached else ""
+        kind = findings.BEHIND if origins and not reached else ""
         issues.append(Issue(name, why, line, evidence.passages.get(via), kind))
     return issues
 
@@ -207,16 +199,16 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
         if key.rule is not None:
             continue
         if ending.failure:
-            kind = ERROR
+            kind = findings.ERROR
             what = "a page that threw an error and offers nothing"
         elif error := patterns.ENGINE_ERROR.search(ending.text):
-            kind = ERROR
+            kind = findings.ERROR
             what = f"a page that shows an error: {error[0].strip()[:120]}"
         elif ending.text.strip().casefold() == BLANK:
-            kind = UNWRITTEN
+            kind = findings.UNWRITTEN
             what = "a passage that was never written: it has only Twine's placeholder"
         elif why := _used_up(source, key, ending.text, evidence):
-            kind = USED_UP
+            kind = findings.USED_UP
             what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
         else:
             continue
@@ -267,7 +259,7 @@ def loops(evidence: Evidence) -> list[Issue]:
     what = "a loop without a way out: no ending was reached from here"
     for page in sorted(stuck, key=lambda page: len(page.path)):
         name = page.passage or " ".join(page.path.comes_to.split())[:40]
-        issues.setdefault(name, Issue(name, what, path=page.path, kind=LOOP))
+        issues.setdefault(name, Issue(name, what, path=page.path, kind=findings.LOOP))
     return list(issues.values())
 
 

@@ -457,8 +457,10 @@ class Distance:
     bleu: float | None  # corpus BLEU-4, from 0 to 1; None without sacrebleu
 
 
-def paraphrase_file(sets: Mapping[str, Path], choice: bool | str, path: Path) -> Path | None:
-    """Return the file of a set, by its name; True is the default set, or the only one."""
+def choose_paraphrases(
+    sets: Mapping[str, Path], choice: bool | str, path: Path
+) -> dict[str, str] | None:
+    """Read a set of paraphrases by its name; True is the default set, or the only one."""
     if choice is False:
         return None
     if not sets:
@@ -468,7 +470,7 @@ def paraphrase_file(sets: Mapping[str, Path], choice: bool | str, path: Path) ->
     if name not in sets:
         near = did_you_mean(name, sets)
         raise InputError(f'{path}: no paraphrases named "{name}".{near} Known: {", ".join(sets)}')
-    return sets[name]
+    return read_paraphrases(sets[name])
 
 
 def read_paraphrases(path: Path) -> dict[str, str]:
