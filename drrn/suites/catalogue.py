@@ -127,7 +127,7 @@ class SuiteChoice:
         defaults = {name: option.default for name, option in self.suite.options.items()}
         return defaults | dict(self.values)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
         ignored = {name for name, option in self.suite.options.items() if option.same_results}
