@@ -152,6 +152,7 @@ class SuiteGame:
         self.name = choice.short_name
         self.max_steps = int(choice.options["max_steps"])
         self.most_copies = self._pool.limit
+        self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
         self.stopped = False
         self.ending = ""
@@ -165,10 +166,6 @@ class SuiteGame:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
         title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
         return f"{title} ({options})" if options else title
-
-    @property
-    def fingerprint(self) -> str:
-        return self.choice.fingerprint
 
     @property
     def sources(self) -> dict[str, Any]:
