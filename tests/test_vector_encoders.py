@@ -16,11 +16,12 @@ from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
+from drrn.playing.stepped_rollouts import pages_of as ask_pages
 from drrn.settings import PAPER, Settings, settings_for
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
-from tests.models import error_falls, model, pages, pages_of, random_batches
+from tests.models import error_falls, model, pages, pages_of, random_batches, taken_pages
 from tests.runs import results_of, resume_command, same_results, train
 from tests.stories import FORK
 from tests.trainings import SMALL, same_weights
@@ -101,9 +102,8 @@ def test_texts_of_a_large_lexicon_are_read_as_those_of_a_small_one(tmp_path_fact
 def test_the_encoder_gives_a_texts_vector_times_its_matrix_and_beside_a_bag_their_sum(vectors):
     for encoder in (MeanOfVectors, BagAndVectors):
         built = model(seeds=(0, 1), action_encoder=encoder, vectors=vectors)
-        found, places = built.encode(
-            built.read(Pages(np.array([[[0], [0]]]), np.array([[[[1]], [[0]]]])))[0], "action", None
-        )
+        pages = Pages(np.array([[[0], [0]]]), np.array([[[[1]], [[0]]]]))
+        found, places = built.encode(built.read(pages)[0], "action")
         for replica, text in ((0, "go to the lamp"), (1, "wait")):
             expected = by_hand(text) @ built.weights["action vectors"][replica].numpy()
             if encoder is BagAndVectors:
@@ -139,10 +139,7 @@ def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, 
         built = model(**shape)
         store = built.store.scratch()
         known = [store.page("the sea", actions) for actions in asked]
-        pages_of = Pages(
-            np.array([[state for state, _ in known]]), np.array([[actions for _, actions in known]])
-        )
-        return built.q(pages_of, store)[0, :, 0].tolist()
+        return built.q(ask_pages([known], store))[0, :, 0].tolist()
 
     read = q(action_encoder=ENCODERS[encoder], vectors=vectors)
     assert read[0] != read[1] and read[0] == read[2]  # the file does not have zeppelins either
@@ -167,14 +164,14 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
     batches = dataclasses.replace(
         batches, discounts=0 * batches.discounts
     )  # so that targets stand still
-    asked = batches.taken_pages
+    asked = batches.pages
     weight = built.weights["text vectors" if shared else "action vectors"]
     before = weight.clone()
     direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
 
     def loss(step):
         weight.copy_(before + step * direction)
-        q = built.forward(built.read(asked)[0], None).squeeze(2).double().numpy()
+        q = built.forward(built.read(asked)[0]).squeeze(2).double().numpy()
         return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
 
     numeric = (loss(1e-2) - loss(-1e-2)) / 2e-2
@@ -190,9 +187,8 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
 def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, optimiser):
     built = model(name, seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     batches = random_batches(built, 4, updates=8)
-    rewards = ((batches.pages.states + batches.taken_pages.actions[..., 0]) % 2).astype(
-        np.float32
-    )  # to be told from the texts alone
+    taken = taken_pages(batches.pages, batches.taken).actions[..., 0]
+    rewards = ((batches.pages.states + taken) % 2).astype(np.float32)  # follow from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     rate = 0.01
     learn = FastQLearning(built, Settings.from_flat(learning_rate=rate, optimiser=optimiser))
@@ -271,22 +267,19 @@ def test_vectors_read_the_actions_unless_encoders_are_named(settings, encoders):
         ({"action_encoder": "bag+vectors"}, 'encoder "bag+vectors" needs word vectors'),
         (
             {"vectors": "v", "action_encoder": "bag"},
-            "vectors is given, but it has an effect only with encoder vectors",
+            "vectors has an effect only with encoder vectors",
         ),
-        ({"vectors": "v", "model": "table"}, "vectors is given, but it has an effect only with"),
-        ({"vectors_scale": 2.0}, "vectors_scale is given, but it has an effect only with vectors"),
+        ({"vectors": "v", "model": "table"}, "vectors has an effect only with"),
+        ({"vectors_scale": 2.0}, "vectors_scale has an effect only with vectors"),
         ({"vectors": "v", "vectors_scale": 0.0}, "vectors_scale is 0.0; it must be above 0"),
         (
             {"vectors": "v", "encoder": "vectors", "bag_norm": 2},
-            "bag_norm is given, but it has an effect only with encoder bag",
+            "bag_norm has an effect only with encoder bag",
         ),
-        (
-            {"vectors": "v", "action_encoder": "vectors", "shared": True},
-            "shared embeddings have one encoder",
-        ),
+        ({"vectors": "v", "action_encoder": "vectors", "shared": True}, "leave out action_encoder"),
         (
             {"vectors": "v", "action_encoder": "vectors", "model": "linear"},
-            "it has an effect only with model drrn",
+            "has an effect only with model drrn",
         ),
         ({"action_encoder": "vector"}, 'Did you mean "vectors"?'),
     ],
@@ -362,7 +355,7 @@ CASES = {
     "empty": (b"", "the file is empty"),
     "cut": (
         b"sea 1 2 3\ngo 1 2",
-        "line 2: 2 numbers after the word instead of 3: copy or download it again",
+        "line 2: 2 numbers after the word instead of 3; copy or download it again",
     ),
     "of other dimensions": (b"sea 1 2 3\ngo 1 2\nout 1 2 3\n", "line 2: 2 numbers after the word"),
     "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", "word 2: number 2 is not finite"),
@@ -398,7 +391,7 @@ def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_
     fork, tmp_path
 ):
     (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
-    with pytest.raises(drrn.InputError, match="it has none of the"):
+    with pytest.raises(drrn.InputError, match="contains none of the"):
         list(
             drrn.trainer(
                 fork, paper=True, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL

@@ -1,5 +1,7 @@
 """The model of verbs and objects: its equation by hand, its gradients by PyTorch's own modules, replicas."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -136,10 +138,10 @@ def test_gradients_are_those_of_pytorchs_own_modules():
     leaves = []
     plain = Plain(model)
     weights = list(model.weights.values())
-    reading = model.read(Pages(pages().states[None], pages().actions[None]))[0]
+    read = dataclasses.replace(model.read(pages()[None])[0], leaves=leaves)
     scale = torch.tensor([[[1.0, 2.0, -1.0], [0.5, 3.0, 0.0], [1.5, 0.0, 0.0]]])
     with differentiable(weights):
-        loss = (model.forward(reading, leaves) * scale).sum()
+        loss = (model.forward(read) * scale).sum()
         gradients = torch.autograd.grad(loss, [*weights, *[vectors for _, vectors in leaves]])
     own = dict(zip(model.weights, gradients[: len(weights)], strict=True))
     asked = [

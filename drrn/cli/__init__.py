@@ -38,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     root = parser(words[0] if words else "")
     try:
-        options = root.parse_args(words)
+        options, unknown = root.parse_known_args(words)
+        if unknown:
+            command = f"drrn {options.command or ''}".strip()
+            raise InputError(f"unrecognised: {' '.join(unknown)} (see: {command} --help)")
         if options.command is None:
             root.print_help()
             return 0

@@ -25,12 +25,12 @@ def embed(model: Model, text: str, actions: Sequence[str]) -> tuple[NDArray[Any]
     store = model.store.scratch()
     state, ids = store.page(text, tuple(actions))
     replicas = len(model.seeds)
-    pages = Pages(np.array([[state]] * replicas), np.array([[ids]] * replicas))
+    pages = Pages(np.array([[state]] * replicas), np.array([[ids]] * replicas), store)
     with torch.no_grad():
-        reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-        s, a = model.embeddings(reading)
+        read = model.read(pages[None])[0]
+        s, a = model.embeddings(read)
         vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1)
-        q = model.q(pages, store)[:, 0]
+        q = model.q(pages)[:, 0]
     return vectors.cpu().numpy(), q.cpu().numpy()
 
 

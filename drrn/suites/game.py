@@ -79,7 +79,7 @@ class EnvironmentProcess:
             if error.reason == "timeout":
                 cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
             raise EnvironmentFailedError(cause) from error
-        except KeyboardInterrupt:  # a late answer must not be read as another's
+        except KeyboardInterrupt:  # the environment may have taken the step
             self.service.kill()
             raise
 
@@ -102,16 +102,20 @@ class EnvironmentPool:
             raise InputError(f"{choice.name}: {error}") from error
 
     def start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
-        """Start an episode; an environment that fails is replaced once."""
+        """Start an episode; an environment that fails is replaced."""
+        while True:
+            try:
+                return self._start(player, seed)
+            except EnvironmentFailedError as error:
+                self.report(error, "the episode starts in a new environment")
+
+    def report(self, error: EnvironmentFailedError, consequence: str) -> None:
+        """Log a failure; raise InputError if it is one too many in a row."""
+        self.failures += 1
         name = self.choice.name
-        try:
-            return self._start(player, seed)
-        except EnvironmentFailedError as error:
-            log.warning("%s: %s; the episode starts in a new environment", name, error)
-        try:
-            return self._start(player, seed)
-        except EnvironmentFailedError as error:
-            raise InputError(f"{name}: {error}") from error
+        if self.failures >= MAX_FAILURES:
+            raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
+        log.warning("%s: %s; %s", name, error, consequence)
 
     def _start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
         alive = [one for one in self.environments if one.service.close.alive]
@@ -148,6 +152,7 @@ class SuiteGame:
         self.name = choice.short_name
         self.max_steps = int(choice.options["max_steps"])
         self.most_copies = self._pool.limit
+        self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
         self.stopped = False
         self.ending = ""
@@ -161,10 +166,6 @@ class SuiteGame:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
         title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
         return f"{title} ({options})" if options else title
-
-    @property
-    def fingerprint(self) -> str:
-        return self.choice.fingerprint
 
     @property
     def sources(self) -> dict[str, Any]:
@@ -227,12 +228,7 @@ class SuiteGame:
     def _truncate(self, error: EnvironmentFailedError) -> Observation:
         """Return the page again, as the last of a truncated episode."""
         self._release()
-        self._pool.failures += 1
-        name = self.choice.name
-        if self._pool.failures >= MAX_FAILURES:
-            raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
-        cure = "the episode is truncated, the next one gets a new environment"
-        log.warning("%s: %s; %s", name, error, cure)
+        self._pool.report(error, "the episode is truncated, the next one gets a new environment")
         self.stopped = True
         return Observation(self._page.text, self._page.actions, 0.0)
 

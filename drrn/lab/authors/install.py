@@ -69,16 +69,18 @@ def read_sources(clone: Path) -> dict[str, bytes]:
         InputError: A file is missing, or differs from the published one.
     """
     if not clone.is_dir():
-        raise InputError(f"{clone}: no such folder: give a clone of {REPOSITORY}: {HOW}")
+        raise InputError(f"{clone}: no such folder; name a clone of {REPOSITORY} ({HOW})")
     if not (clone / SIMULATOR).is_file():
-        raise InputError(f"{clone}: not a clone of {REPOSITORY}: it has no {SIMULATOR}: {HOW}")
+        raise InputError(
+            f"{clone}: not a clone of {REPOSITORY}, since it has no {SIMULATOR}; {HOW}"
+        )
     sources = {}
     for name in PUBLISHED:  # Windows clones have other line ends
         sources[name] = read_bytes(clone / name, MAX_BYTES).replace(b"\r\n", b"\n")
     for name, data in sources.items():
         if _sha256(data) != PUBLISHED[name]:
             restore = f"restore it with `git -C {clone} checkout {COMMIT} -- {name}`"
-            raise InputError(f"{clone / name}: differs from the published file: {restore}")
+            raise InputError(f"{clone / name}: differs from the published file; {restore}")
     return sources
 
 

@@ -208,7 +208,7 @@ def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDA
     ids = np.array([*(store.actions.id(action) for action in actions), -1], np.int64)
     states = np.tile(texts[compiled.page_text], (replicas, 1))
     slots = np.tile(ids[compiled.page_actions], (replicas, 1, 1))
-    q: NDArray[Any] = model.q(Pages(states, slots), store).cpu().numpy()
+    q: NDArray[Any] = model.q(Pages(states, slots, store)).cpu().numpy()
     return q
 
 
