@@ -125,7 +125,7 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder / "home"))
-        origin, _ = add_imitation(write_clone(folder / "text-games"))
+        origin = add_imitation(write_clone(folder / "text-games"))
         return origin.path
 
 

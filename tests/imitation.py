@@ -201,7 +201,7 @@ def treat_as_published(folder: Path) -> Iterator[None]:
         yield
 
 
-def add_imitation(folder: Path, **options: Any) -> tuple[Origin, bool]:
+def add_imitation(folder: Path, **options: Any) -> Origin:
     """Install the games of an imitation."""
     with treat_as_published(folder):
         return add_games(folder, **options)
