@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import itertools
 import random
 import sys
 import time
@@ -136,15 +137,15 @@ def our_sampled_update(work: Work, batch: int, device: str) -> Update:
     settings = {"learning_rate": 1e-4, "optimiser": "adam", "capacity": TRANSITIONS}
     learner = QLearning(model, Settings.from_flat(replicas=1, batch_size=batch, **settings))
     count = len(work.states)
+    pages = zip(work.states, work.next_states, strict=True)
+    menus = zip([[action] for action in work.taken], work.next_actions, strict=True)
     steps = Steps(
-        states=np.array(work.states),
-        actions=Menus.of([[action] for action in work.taken]),
+        page_states=np.array(list(itertools.chain(*pages))),
+        page_actions=Menus.of(list(itertools.chain(*menus))),
         taken=np.zeros(count, np.int64),
         probabilities=np.ones(count),
         rewards=np.ones(count),
         last=np.ones(count, bool),
-        end_states=np.array(work.next_states),
-        end_actions=Menus.of(work.next_actions),
     )
     learner.tell(0, steps)
     generator = np.random.default_rng(2)

@@ -72,16 +72,15 @@ def learner_of(
 def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batches:
     shape = (count, case.replicas, case.batch)
 
-    def pages() -> Pages:
+    def pages(actions: int) -> Pages:
         return Pages(
             generator.integers(case.texts, size=shape),
-            generator.integers(case.action_texts, size=(*shape, case.actions)),
+            generator.integers(case.action_texts, size=(*shape, actions)),
         )
 
     ones = np.ones(shape, np.float32)
-    return Batches(
-        pages(), generator.integers(case.actions, size=shape), ones, 0.9 * ones, pages(), ones
-    )
+    taken = np.zeros(shape, np.int64)
+    return Batches(pages(1), taken, ones, 0.9 * ones, pages(case.actions), ones)
 
 
 def speed(
@@ -124,11 +123,11 @@ def operations(
                 (model.store.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
                 (
                     model.store.actions,
-                    batches.taken_pages.actions[k, r, :, 0],
+                    batches.pages.actions[k, r, :, 0],
                     batches.next_pages.actions[k, r].ravel(),
                 ),
             ):
-                lengths = np.diff(texts.bags()[0])
+                lengths = texts.bags(np.arange(len(texts)))[2]
                 forwards = distinct(np.concatenate([now, then]))
                 backwards = distinct(now)
                 total += 2 * h * lengths[forwards].sum() + 2 * h * h * len(forwards)

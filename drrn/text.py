@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -48,9 +47,8 @@ class Vocabulary:
         return [self.numbers[word] for word in words if word in self.numbers]
 
 
-# Bags of words: where each text starts, its words (ascending), and how often each occurs.
-Bags = tuple[Ids, NDArray[np.int32], NDArray[np.float32]]
-NO_BAGS = (0, np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+# Bags of words end to end: words (ascending in each bag), how often each occurs, sizes of the bags.
+Bags = tuple[Ids, NDArray[np.float32], Ids]
 
 
 class Lexicon:
@@ -106,7 +104,7 @@ class Lexicon:
             stays: for each word of each text's bag, end to end, whether the text keeps that word.
             put_in: indices of `texts`, ascending, and a word that is appended to each.
         """
-        word_ids, _, lengths = gathered(self.bags(), texts)
+        word_ids, _, lengths = self.bags(texts)
         size = len(self.vocabulary) + 1
         # ascending, as the words of a bag are
         keys = np.repeat(np.arange(len(texts)), lengths) * size + word_ids
@@ -123,8 +121,7 @@ class Lexicon:
         lexicon = Lexicon(self.vocabulary)
         lexicon.whole = (self, texts)
         lexicon._ids = {number.to_bytes(16, "little"): number for number in range(len(texts))}
-        lengths = np.bincount(owner, minlength=len(texts))
-        lexicon._starts = np.concatenate([[0], np.cumsum(lengths)])
+        lexicon._starts = starts_of(np.bincount(owner, minlength=len(texts)))
         lexicon._sequence = sequence.astype(np.int32)
         return lexicon
 
@@ -152,35 +149,19 @@ class Lexicon:
         at = ranges(self._starts[texts], self.lengths(texts))
         return self._sequence[at].astype(np.int64)
 
-    def bags(self, norm: float | None = None) -> Bags:
-        """Return the bag of words of every text; counts are scaled to the Euclidean length `norm`.
-
-        Only texts that were added since the last call are counted.
-        """
-        done, starts, words, counts = self._bags.get(norm, NO_BAGS)
-        total = len(self)
-        if done < total:
-            first = self.starts[done:]
-            owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
-            size = len(self.vocabulary.spelled) or 1
-            keys, new = np.unique(owner * size + self.sequence[first[0] :], return_counts=True)
-            begin = int(starts[done])
-            end = begin + len(keys)
-            starts = room(starts, total + 1)
-            words = room(words, end)
-            counts = room(counts, end)
-            lengths = np.bincount(keys // size, minlength=len(first) - 1)
-            starts[done + 1 : total + 1] = begin + np.cumsum(lengths)
-            words[begin:end] = keys % size
-            counts[begin:end] = new
-            if norm is not None:
-                for text in range(done, total):
-                    bag = counts[starts[text] : starts[text + 1]]
-                    if len(bag):
-                        bag *= norm / np.linalg.norm(bag)
-            self._bags[norm] = (total, starts, words, counts)
-        end = starts[total]
-        return starts[: total + 1], words[:end], counts[:end]
+    def bags(self, texts: Ids, norm: float | None = None) -> Bags:
+        """Return the bags of some texts (-1: no text); `norm` scales them to a Euclidean length."""
+        if self._counted < len(self._ids):
+            self.count_words()
+        first = self._bag_starts[texts]
+        lengths = np.where(texts < 0, 0, self._bag_starts[texts + 1] - first)
+        at = ranges(first, lengths)
+        counts = self._bag_counts[at]
+        if norm is not None:
+            owner = np.repeat(np.arange(len(lengths)), lengths)
+            squares = np.bincount(owner, counts**2).astype(np.float32)
+            counts *= np.float32(norm) / np.sqrt(squares)[owner]
+        return self._bag_words[at].astype(np.int64), counts, lengths
 
     def forget(self) -> None:
         """Forget all texts; the vocabulary stays."""
@@ -189,10 +170,27 @@ class Lexicon:
         self._recent: dict[str, int] = {}
         self._starts = np.zeros(256, np.int64)
         self._sequence = np.zeros(4096, np.int32)
-        self._bags: dict[float | None, tuple[int, Any, Any, Any]] = {}
+        self._counted = 0  # texts whose bags are known
+        self._bag_starts = np.zeros(1, np.int64)
+        self._bag_words = np.zeros(0, np.int32)
+        self._bag_counts = np.zeros(0, np.float32)
         self.spoken: list[str] = []  # the texts themselves, with `keeps_texts`
         # of a scratch lexicon, with `keeps_unknown`: words of a text outside the vocabulary
         self.unknown: dict[int, list[str]] = {}
+
+    def count_words(self) -> None:
+        """Count the bags of texts that were added since the last call."""
+        done = self._counted
+        starts = self.starts[done:]
+        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        size = len(self.vocabulary.spelled) or 1
+        keys, counts = np.unique(owner * size + self.sequence[starts[0] :], return_counts=True)
+        begin = int(self._bag_starts[done])
+        lengths = np.bincount(keys // size, minlength=len(starts) - 1)
+        self._bag_starts = put(self._bag_starts, done + 1, begin + np.cumsum(lengths))
+        self._bag_words = put(self._bag_words, begin, keys % size)
+        self._bag_counts = put(self._bag_counts, begin, counts)
+        self._counted = len(self)
 
     def keep(self, used: Ids) -> Ids:
         """Forget all but the used texts; return the new id of each old one, -1 if forgotten."""
@@ -207,7 +205,7 @@ class Lexicon:
             self.spoken = [spoken[text] for text in used.tolist()] if self.keeps_texts else []
             lengths = starts[used + 1] - starts[used]
             self._ids = {keys[text]: number for number, text in enumerate(used.tolist())}
-            self._starts = np.concatenate([[0], np.cumsum(lengths)])
+            self._starts = starts_of(lengths)
             self._sequence = sequence[ranges(starts[used], lengths)]
         return renumbered
 
@@ -246,19 +244,18 @@ class Lexicon:
         if parent is not None and parent.keeps_unknown and len(read) < len(spelled):
             self.unknown[number] = [word for word in spelled if word not in self.vocabulary.numbers]
         start = int(self._starts[number])
-        self._starts = room(self._starts, number + 2)
-        self._sequence = room(self._sequence, start + len(read))
-        self._starts[number + 1] = start + len(read)
-        self._sequence[start : start + len(read)] = read
+        self._starts = put(self._starts, number + 1, [start + len(read)])
+        self._sequence = put(self._sequence, start, read)
         return number
 
 
-@dataclass(frozen=True)
 class Store:
     """The texts that a model reads: of states, and of actions (the same lexicon, if shared)."""
 
-    states: Lexicon
-    actions: Lexicon
+    def __init__(self, states: Lexicon, actions: Lexicon) -> None:
+        self.states = states
+        self.actions = actions
+        self.side = {"states": states, "actions": actions}
 
     @staticmethod
     def of_words(
@@ -279,10 +276,6 @@ class Store:
     def shared(self) -> bool:
         return self.states is self.actions
 
-    def side(self, name: str) -> Lexicon:
-        """Return the texts of "states" or "actions"."""
-        return self.states if name == "states" else self.actions
-
     @property
     def sides(self) -> dict[str, Lexicon]:
         """The distinct lexicons, by name."""
@@ -294,11 +287,11 @@ class Store:
         return Store(states, states if self.shared else self.actions.scratch())
 
     def read(self, states: Iterable[str], actions: Iterable[str]) -> None:
-        """Add texts."""
-        for text in states:
-            self.states.id(text)
-        for action in actions:
-            self.actions.id(action)
+        """Add texts, and count their words."""
+        for side, texts in ((self.states, states), (self.actions, actions)):
+            for text in texts:
+                side.id(text)
+            side.count_words()
 
     def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
         """Return a page as ids."""
@@ -335,20 +328,18 @@ def texts_of_all(users: Sequence[Texts]) -> tuple[Ids, Ids]:
     return states, actions
 
 
-def gathered(bags: Bags, texts: Ids) -> tuple[Ids, NDArray[np.float32], Ids]:
-    """Return the words and counts of some bags end to end, and the size of each; -1 is empty."""
-    starts, words, counts = bags
-    first = starts[texts]
-    lengths = np.where(texts < 0, 0, starts[texts + 1] - first)
-    at = ranges(first, lengths)
-    return words[at].astype(np.int64), counts[at], lengths
-
-
 def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:
     """Return start, start + 1 … for each start, as many as its count, end to end."""
     before = np.cumsum(counts) - counts
     numbers: Ids = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
     return numbers
+
+
+def starts_of(counts: Sequence[int] | Ids) -> Ids:
+    """Return where parts of these sizes start when laid end to end, and where the last one ends."""
+    starts = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
 
 
 def mix(x: Hashes) -> Hashes:
@@ -367,3 +358,11 @@ def room(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
     larger = np.zeros(max(size, len(array) + len(array) // 2), array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+def put(array: NDArray, start: int, values: Any) -> NDArray:  # type: ignore[type-arg]
+    """Write values from an index on, into the array or into a larger copy; return it."""
+    end = start + len(values)
+    array = room(array, end)
+    array[start:end] = values
+    return array

@@ -1,8 +1,9 @@
 """Bags of words in tests."""
 
+import numpy as np
+
 
 def bag_of(texts, text, norm=None):
     """Return the counts of one text of a lexicon, by word id."""
-    starts, words, counts = texts.bags(norm)
-    span = slice(starts[text], starts[text + 1])
-    return dict(zip(words[span].tolist(), counts[span].tolist(), strict=True))
+    words, counts, _ = texts.bags(np.array([text]), norm)
+    return dict(zip(words.tolist(), counts.tolist(), strict=True))

@@ -25,35 +25,34 @@ def bytes_of(buffer):
 def single_steps(states, menus, indices, rewards, next_states, next_menus):
     """Return episodes of one step each; rewards are numbers, menus are `Menus`."""
     count = len(states)
+    order = np.arange(2 * count).reshape(2, count).T.ravel()  # each page before the next one
     return Steps(
-        states=states,
-        actions=menus,
+        page_states=np.concatenate([states, next_states])[order],
+        page_actions=menus.joined(next_menus)[order],
         taken=indices,
         probabilities=np.ones(count),
         rewards=np.asarray(rewards, np.float64),
         last=np.ones(count, bool),
-        end_states=next_states,
-        end_actions=next_menus,
     )
 
 
 def steps_of(*episodes):
     """Return the steps of episodes: each a list of (state, menu, index, reward), and a last page."""
     steps = []
+    pages = []
     last = []
-    for transitions, _ in episodes:
+    for transitions, final in episodes:
         steps += transitions
+        pages += [*((state, menu) for state, menu, _, _ in transitions), final]
         last += [number == len(transitions) for number in range(1, len(transitions) + 1)]
-    states, menus, indices, rewards = zip(*steps, strict=True)
+    _, _, indices, rewards = zip(*steps, strict=True)
     return Steps(
-        states=np.array(states),
-        actions=Menus.of(menus),
+        page_states=np.array([state for state, _ in pages]),
+        page_actions=Menus.of([menu for _, menu in pages]),
         taken=np.array(indices),
         probabilities=np.full(len(steps), 0.5),
         rewards=np.array(rewards, np.float64),
         last=np.array(last),
-        end_states=np.array([state for _, (state, _) in episodes]),
-        end_actions=Menus.of([menu for _, (_, menu) in episodes]),
     )
 
 

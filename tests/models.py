@@ -103,4 +103,12 @@ def random_batches(model, size, updates=6):
     weights = np.ones(shape, np.float32)
     weights[-1, -1, size // 2 :] = 0
     discounts = np.full(shape, 0.9, np.float32)
-    return Batches(current, indices, rewards, discounts, random_pages(endings=0.3), weights)
+    now = current if model.sees_menu else taken_pages(current, indices)
+    return Batches(now, indices, rewards, discounts, random_pages(endings=0.3), weights)
+
+
+def taken_pages(pages, taken):
+    """Return pages with the taken action alone."""
+    if pages.actions.shape[-1] == 1:
+        return pages
+    return Pages(pages.states, np.take_along_axis(pages.actions, taken[..., None], axis=-1))

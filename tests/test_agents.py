@@ -10,11 +10,28 @@ import pytest
 import drrn
 from drrn.cli import main
 from tests.runs import train
+from tests.stories import FORK, REWARDS
 
 
-def test_ask_prints_the_q_values_of_the_loaded_agent(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
-    agent = drrn.load(tmp_path / "run")
+@pytest.fixture(scope="module")
+def tale(tmp_path_factory):
+    """The TOML of a small story."""
+    folder = tmp_path_factory.mktemp("tale")
+    (folder / "tale.twee").write_text(FORK)
+    (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    return folder / "tale.toml"
+
+
+@pytest.fixture(scope="module")
+def run(tale):
+    """Folder of a finished run on the story."""
+    folder = tale.with_name("run")
+    assert train(tale, folder) == 0
+    return folder
+
+
+def test_ask_prints_the_q_values_of_the_loaded_agent(run, capsys):
+    agent = drrn.load(run)
     q = agent.ask(
         "The sea is grey and the wind is north.", ["Go out.", "Stay in.", "Fly a zeppelin."]
     )
@@ -22,18 +39,17 @@ def test_ask_prints_the_q_values_of_the_loaded_agent(tale, tmp_path, capsys):
     capsys.readouterr()
     actions = ["--action", "Go out.", "--action", "Stay in."]
     state = "The sea is grey and the wind is north."
-    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions, "--json"]) == 0
+    assert main(["ask", str(run), "--state", state, *actions, "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
     assert output["Go out."] == pytest.approx(q[:, 0].tolist())
-    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions]) == 0
+    assert main(["ask", str(run), "--state", state, *actions]) == 0
     assert "Stay in." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("count", [1, 5, 30])
-def test_ask_prints_the_requested_number_of_examples(tale, tmp_path, capsys, count):
-    train(tale, tmp_path / "run")
+def test_ask_prints_the_requested_number_of_examples(run, capsys, count):
     capsys.readouterr()
-    examples = ["ask", str(tmp_path / "run"), "--examples", str(count)]
+    examples = ["ask", str(run), "--examples", str(count)]
     assert main([*examples, "--json"]) == 0
     pages = json.loads(capsys.readouterr().out)
     assert sum(len(page["q"]) for page in pages) == count
@@ -42,10 +58,9 @@ def test_ask_prints_the_requested_number_of_examples(tale, tmp_path, capsys, cou
     assert capsys.readouterr().out.count("±") == count
 
 
-def test_ask_warns_about_texts_without_a_known_word(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
+def test_ask_warns_about_texts_without_a_known_word(run, capsys):
     capsys.readouterr()
-    ask = ["ask", str(tmp_path / "run"), "--json"]
+    ask = ["ask", str(run), "--json"]
     ask += ["--state", "The sea is grey.", "--action", "Go out."]
     assert main([*ask, "--action", "Qwertyuiop!"]) == 0
     out, error = capsys.readouterr()
@@ -56,60 +71,55 @@ def test_ask_warns_about_texts_without_a_known_word(tale, tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
+def test_evaluate_prints_means_and_each_replica(run, capsys):
     capsys.readouterr()
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
+    assert main(["evaluate", str(run), "--episodes", "5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["replicas"]
     keys = "policy exact replica final_reward return steps stopped_by_the_limit endings"
     assert len(rows) == 3 * 2 and set(rows[0]) == set(keys.split())
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
+    assert main(["evaluate", str(run), "--episodes", "5", "--policy", "greedy"]) == 0
     out = capsys.readouterr().out
     assert "final reward" in out and "greedy" in out and "best" not in out
-    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--json"]) == 0
+    assert main(["evaluate", str(run), "--exact", "--json"]) == 0
     exact = json.loads(capsys.readouterr().out)["replicas"]
     assert [row["exact"] for row in exact] == [True] * 4 + [False] * 2
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3000", "--json"]) == 0
+    assert main(["evaluate", str(run), "--episodes", "3000", "--json"]) == 0
     sampled = json.loads(capsys.readouterr().out)["replicas"]
     for one, other in zip(exact, sampled, strict=True):
         assert one["final_reward"] == pytest.approx(other["final_reward"], abs=0.8)
         assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
 
 
-def test_a_table_of_exact_scores_marks_the_sampled_scores_of_best(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
+def test_a_table_of_exact_scores_marks_the_sampled_scores_of_best(run, capsys):
     capsys.readouterr()
-    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--episodes", "5"]) == 0
+    assert main(["evaluate", str(run), "--exact", "--episodes", "5"]) == 0
     assert capsys.readouterr().out.splitlines()[0].endswith("best, sampled    sd")
-    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--policy", "best"]) == 2
+    assert main(["evaluate", str(run), "--exact", "--policy", "best"]) == 2
     assert "leave out --exact" in capsys.readouterr().err
 
 
-def test_play_marks_the_choice_of_the_agent(tale, tmp_path, capsys, monkeypatch):
-    train(tale, tmp_path / "run")
+def test_play_marks_the_choice_of_the_agent(tale, run, tmp_path, capsys, monkeypatch):
     answers = iter(["1"])
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
     capsys.readouterr()
-    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
+    assert main(["play", str(tale), "--agent", str(run), "--seed", "1"]) == 0
     assert "← the agent's choice" in capsys.readouterr().out
 
 
-def test_a_repeated_page_shows_the_probabilities_of_the_agent(tale, tmp_path, capsys, monkeypatch):
-    train(tale, tmp_path / "run")
+def test_a_repeated_page_shows_the_probabilities_of_the_agent(tale, run, capsys, monkeypatch):
     answers = iter(["go out", "turn back"])
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
     capsys.readouterr()
-    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
+    assert main(["play", str(tale), "--agent", str(run), "--seed", "1"]) == 0
     out = capsys.readouterr().out
     assert out.count("← the agent's choice") == 2 and out.count("%") == 2
     assert out.count("The page repeats") == 1
 
 
-def test_an_agent_plays_alone_with_each_policy(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
+def test_an_agent_plays_alone_with_each_policy(tale, run, capsys):
     capsys.readouterr()
-    play = ["play", str(tale), "--agent", str(tmp_path / "run"), "--episodes", "20", "--seed", "1"]
+    play = ["play", str(tale), "--agent", str(run), "--episodes", "20", "--seed", "1"]
     outputs = {}
     for policy in ("softmax", "greedy", "best"):
         assert main([*play, "--json", "--policy", policy]) == 0
@@ -123,14 +133,13 @@ def test_an_agent_plays_alone_with_each_policy(tale, tmp_path, capsys):
     assert "--agent RUN" in capsys.readouterr().err
 
 
-def test_an_agent_of_another_game_causes_a_warning(tale, tmp_path, capsys, monkeypatch):
-    train(tale, tmp_path / "run")
+def test_an_agent_of_another_game_causes_a_warning(tale, run, capsys, monkeypatch):
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
     capsys.readouterr()
-    assert main(["play", "long-watch", "--agent", str(tmp_path / "run")]) == 0
+    assert main(["play", "long-watch", "--agent", str(run)]) == 0
     error = capsys.readouterr().err
     assert error.count("\n") == 1 and '"tale"' in error and '"The Long Watch"' in error
-    assert main(["play", str(tale), "--agent", str(tmp_path / "run")]) == 0
+    assert main(["play", str(tale), "--agent", str(run)]) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -141,9 +150,8 @@ def test_the_example_in_five_lines_runs(capsys):
     assert "round 1" in out and "  Wait.\n" in out and "float32" not in out
 
 
-def test_an_agent_acts_in_any_loop(tale, tmp_path):
-    train(tale, tmp_path / "run")
-    agent = drrn.load(tmp_path / "run")
+def test_an_agent_acts_in_any_loop(tale, run):
+    agent = drrn.load(run)
     page = drrn.make(tale).reset(0)
     q = agent.ask(page.text, page.actions).mean(axis=0)
     assert agent.act(page.text, page.actions) == page.actions[q.argmax()]
@@ -159,8 +167,7 @@ def test_an_agent_acts_in_any_loop(tale, tmp_path):
 @pytest.mark.parametrize(
     ("text", "actions"), [("Here.", []), ("Here.", "go"), (None, ["go"]), ("Here.", ["go", None])]
 )
-def test_acting_needs_a_text_and_a_list_of_actions(tale, tmp_path, text, actions):
-    train(tale, tmp_path / "run")
-    agent = drrn.load(tmp_path / "run")
+def test_acting_needs_a_text_and_a_list_of_actions(run, text, actions):
+    agent = drrn.load(run)
     with pytest.raises(drrn.InputError, match="a text and a list of one or more actions"):
         agent.act(text, actions)

@@ -16,14 +16,14 @@ from tests.trainings import same_weights
 
 SMALL: dict[str, Any] = {
     "hidden": 10,
-    "rounds": 4,
-    "episodes_per_round": 40,
-    "evaluation_episodes": 40,
+    "rounds": 2,
+    "episodes_per_round": 20,
+    "evaluation_episodes": 20,
     "replicas": 2,
 }
 PAPER: dict[str, Any] = {"paper": True, "learning_rate": 0.01}
-STRONG: dict[str, Any] = {"updates": 40, "batch_size": 64}
-ONLINE: dict[str, Any] = {"paper": True, "form": "online", "rounds": 2, "episodes_per_round": 12}
+STRONG: dict[str, Any] = {"updates": 20, "batch_size": 64}
+ONLINE: dict[str, Any] = {"paper": True, "form": "online", "episodes_per_round": 10}
 
 
 class ScaledDoors:
@@ -54,6 +54,7 @@ def train(unit, **settings):
     return trainer, list(trainer.train())[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", [PAPER, STRONG, ONLINE], ids=["paper", "strong", "online"])
 @pytest.mark.parametrize("unit", [1024.0, 2.0**-7])
 def test_rewards_in_another_power_of_two_give_the_same_weights(recipe, unit):
@@ -84,10 +85,10 @@ def test_q_values_have_the_unit_of_the_game_and_survive_saving(tmp_path):
     assert np.array_equal(loaded.ask(page.text, page.actions), q)
     shares = [each.policy("softmax", replica=1).thinks(page)[1] for each in (agent, loaded)]
     assert shares[0] == pytest.approx(shares[1])
-    resumed = drrn.resume(tmp_path / "run", ScaledDoors(1024.0), rounds=5)
+    resumed = drrn.resume(tmp_path / "run", ScaledDoors(1024.0), rounds=3)
     assert resumed.scale is not None and trainer.scale is not None
     assert resumed.scale.factors == trainer.scale.factors
-    assert [finished.number for finished in resumed.train()] == [5]
+    assert [finished.number for finished in resumed.train()] == [3]
 
 
 def test_alpha_is_absolute_if_a_game_lists_outcomes_or_names_it():

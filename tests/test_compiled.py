@@ -190,12 +190,14 @@ def test_a_callback_receives_the_number_of_states_during_compilation():
 
 def test_parallel_episodes_score_about_the_exact_score(market):
     game = market
-    played = game.play(None, 40_000, seed=0)
+    episodes = game.play(None, 40_000, seed=0)
     exact = random_play(game)
-    assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
-    assert played.total.mean() == pytest.approx(exact.total, abs=0.3)
-    assert played.steps.mean() == pytest.approx(exact.steps, abs=0.5)
-    shares = np.bincount(played.ending[played.ending >= 0], minlength=len(game.endings)) / 40_000
+    assert episodes.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
+    assert episodes.total.mean() == pytest.approx(exact.total, abs=0.3)
+    assert episodes.steps.mean() == pytest.approx(exact.steps, abs=0.5)
+    shares = (
+        np.bincount(episodes.ending[episodes.ending >= 0], minlength=len(game.endings)) / 40_000
+    )
     assert shares == pytest.approx(exact.endings, abs=0.012)
 
 
@@ -205,9 +207,9 @@ def test_the_uncompiled_game_scores_the_same(market):
 
     game = drrn.make("night-market")
     summary = summarise(play_episodes(game, random_policy(0), 4_000, 0))
-    played = market.play(None, 40_000, seed=0)
-    assert summary.mean_return == pytest.approx(played.total.mean(), abs=0.8)
-    assert summary.mean_steps == pytest.approx(played.steps.mean(), abs=1.0)
+    episodes = market.play(None, 40_000, seed=0)
+    assert summary.mean_return == pytest.approx(episodes.total.mean(), abs=0.8)
+    assert summary.mean_steps == pytest.approx(episodes.steps.mean(), abs=1.0)
 
 
 def test_the_seed_determines_all_episodes_and_their_number_is_exact(story, monkeypatch):
@@ -224,9 +226,9 @@ LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
 def test_an_episode_that_reaches_the_limit_is_stopped_without_an_ending(story):
     game = compiled(story(LOOP, 'step_reward = -1\n[[ending]]\npassage = "End"\nreward = 5\n'))
     around = (game.action == game.actions.index("Round.")).astype(float)
-    played = replace(game, max_steps=4).play(around, 10, seed=0)
-    assert (played.steps == 4).all() and (played.ending == -1).all()
-    assert (played.final_reward == 0).all() and (played.total == -4).all()
+    episodes = replace(game, max_steps=4).play(around, 10, seed=0)
+    assert (episodes.steps == 4).all() and (episodes.ending == -1).all()
+    assert (episodes.final_reward == 0).all() and (episodes.total == -4).all()
     half = replace(game, max_steps=2).play(None, 100_000, seed=0)
     assert (half.ending < 0).mean() == pytest.approx(0.25, abs=0.01)  # round and round
     assert half.total.mean() == pytest.approx(0.5 * 5 + 0.25 * 4 - 0.25 * 2, abs=0.05)
@@ -237,10 +239,10 @@ def test_play_follows_a_policy_of_probabilities_per_slot(market):
     q = np.random.default_rng(0).normal(size=len(game.row))
     policy = softmax_of_slots(game, q, scale=2.0)
     exact = policy_score(game, policy, max_steps=500)
-    played = replace(game, max_steps=500).play(policy, 40_000, seed=3)
-    assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
-    assert played.total.mean() == pytest.approx(exact.total, abs=0.6)
-    assert played.steps.mean() == pytest.approx(exact.steps, abs=4.0)
+    episodes = replace(game, max_steps=500).play(policy, 40_000, seed=3)
+    assert episodes.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
+    assert episodes.total.mean() == pytest.approx(exact.total, abs=0.6)
+    assert episodes.steps.mean() == pytest.approx(exact.steps, abs=4.0)
     assert (game.play(uniform(game), 100, seed=0).steps > 0).all()
 
 
@@ -253,12 +255,12 @@ def test_all_states_of_a_page_have_its_actions(market):
 def test_recorded_transitions_are_the_steps_of_the_episodes(story, monkeypatch):
     game = compiled(story(COIN, COIN_RULES))
     monkeypatch.setattr("drrn.compiled.game.LANES", 32)
-    played = game.play(None, 500, seed=0, record=True)
-    transitions = played.transitions
-    assert len(transitions.state) == played.steps.sum() == 500
+    episodes = game.play(None, 500, seed=0, record=True)
+    transitions = episodes.transitions
+    assert len(transitions.state) == episodes.steps.sum() == 500
     assert sorted(transitions.episode) == list(range(500))
     assert (game.slot_state[transitions.slot] == transitions.state).all()
-    assert (game.reward[transitions.successor] == played.final_reward[transitions.episode]).all()
+    assert (game.reward[transitions.successor] == episodes.final_reward[transitions.episode]).all()
 
 
 # The cache
@@ -316,7 +318,7 @@ def test_a_cache_folder_that_cannot_be_written_is_only_logged(story, tmp_path, c
 @pytest.mark.slow
 def test_a_search_without_exploration_reaches_the_same_states(market):
     game = open_story("night-market")
-    states = reachable_states(game.renderer, game._face, 10**6, 10**9)
+    states = reachable_states(game.renderer, 10**6, 10**9)
     assert len(states) == market.live_states
 
 

@@ -16,7 +16,7 @@ from drrn.runs.agent import Agent
 from drrn.settings import ENCODERS, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
-from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches
+from tests.models import ACTIONS, CPU, STATES, error_falls, random_batches, taken_pages
 from tests.runs import train
 from tests.trainings import SMALL
 from tests.vector_files import vector_file
@@ -51,8 +51,8 @@ def gated_model(name="drrn", seeds=(0, 1), **shape):
 
 def test_a_text_is_encoded_as_the_gated_mean_of_its_words():
     model = gated_model()
-    reading = model.read(Pages(np.array([[[1], [2]]]), np.array([[[[1]], [[1]]]])))[0]
-    vectors, indices = model.encode(reading, "state", None)
+    pages = model.read(Pages(np.array([[[1], [2]]]), np.array([[[[1]], [[1]]]])))[0]
+    vectors, indices = model.encode(pages, "state")
     for replica, text in ((0, STATES[1]), (1, STATES[2])):
         ids = model.store.states.vocabulary.read(text.split(), grow=False)
         words = model.tables["state"].weight[replica, ids]
@@ -64,7 +64,7 @@ def test_a_text_is_encoded_as_the_gated_mean_of_its_words():
 def test_each_distinct_text_of_a_batch_is_encoded_once():
     model = gated_model()
     pages = Pages(np.array([[[1, 1, 1], [2, 0, 2]]]), np.zeros((1, 2, 3, 1), np.int64))
-    vectors, indices = model.encode(model.read(pages)[0], "state", None)
+    vectors, indices = model.encode(model.read(pages)[0], "state")
     assert vectors.shape[:2] == (2, 2) and indices.shape == (2, 3)
 
 
@@ -82,12 +82,12 @@ def test_words_and_gates_move_along_the_numerical_gradient(interaction, shared):
     batches = random_batches(model, 4, updates=1)
     # Without discounts the targets are constant.
     batches = dataclasses.replace(batches, discounts=0 * batches.discounts)
-    pages = batches.taken_pages
+    pages = batches.pages
     parts = {"gate": model.weights[f"{name} gate"], "words": model.tables[name].weight}
     before = {part: tensor.clone() for part, tensor in parts.items()}
 
     def loss():
-        q = model.forward(model.read(pages)[0], None).squeeze(2).double().numpy()
+        q = model.forward(model.read(pages)[0]).squeeze(2).double().numpy()
         return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
 
     numeric = {}
@@ -115,7 +115,8 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     model = gated_model(name, most_actions=3)
     batches = random_batches(model, 4, updates=8)
     # Rewards follow from the texts alone.
-    parities = (batches.pages.states + batches.taken_pages.actions[..., 0]) % 2
+    taken = taken_pages(batches.pages, batches.taken).actions[..., 0]
+    parities = (batches.pages.states + taken) % 2
     rewards = parities.astype(np.float32)
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings.from_flat(learning_rate=0.05, optimiser=optimiser))

@@ -20,7 +20,6 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.measure import plane
 from drrn.lab.experiments.plan import (
     BEST,
     BEYOND,
@@ -37,6 +36,7 @@ from drrn.lab.experiments.plan import (
 from drrn.lab.experiments.results import EVALUATIONS, Results, difference
 from drrn.lab.experiments.workers import run_all
 from drrn.lab.reports import figures
+from drrn.runs.embeddings import plane
 from tests.experiment_jobs import InProcessWorkers
 
 ROOT = Path(drrn.__file__).parent.parent
@@ -133,7 +133,7 @@ def test_the_error_names_an_unknown_experiment_or_setting(tmp_path, capsys):
     error = capsys.readouterr().err
     assert '--set "epochs=many"' in error and "whole number" in error
     assert main([*command, "--set", "hidden=7"]) == 2
-    assert "hidden differs between the jobs" in capsys.readouterr().err
+    assert "hidden cannot be set" in capsys.readouterr().err
 
 
 def test_none_is_accepted_only_by_optional_settings(tmp_path, capsys):

@@ -23,6 +23,7 @@ def test_every_built_in_game_passes_the_check_of_gymnasium(env_id):
         check_env(env.unwrapped, skip_render_check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_action_space_has_the_size_of_the_largest_menu(name):
     faces = open_story(name).explore().faces

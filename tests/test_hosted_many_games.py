@@ -165,12 +165,12 @@ def test_pages_that_are_not_cached_are_released(monkeypatch, open_page):
     game.reset(0)
     game.step(0)
     game.step(0)
-    forgotten = weakref.ref(game.state.moment.page)
+    page = weakref.ref(game.state.moment.page)
     game.step(0)
     game.reset(0)
     game.stage.close()
     gc.collect()
-    assert forgotten() is None
+    assert page() is None
 
 
 class CountingSession:

@@ -56,15 +56,15 @@ def transitions(rewards, ended, n_steps, count=None):
     buffer = ReplayBuffer(9, 0.5, n_steps)
     end = (len(rewards), [] if ended else [0, 1])
     buffer.add(steps_of((pages, end)), count)
-    return buffer.at(np.arange(len(buffer)))
+    return buffer.at(np.arange(len(buffer)), 2, menus=True)
 
 
 def test_a_truncated_episode_has_next_actions_and_an_ended_one_has_none():
     ended = transitions([1.0, 2.0], ended=True, n_steps=1)
     assert ended["rewards"].tolist() == [1.0, 2.0] and ended["discounts"].tolist() == [0.5, 0.5]
-    assert ended["next_menus"].padded().tolist() == [[0, 1], [-1, -1]]
+    assert ended["next_actions"].tolist() == [[0, 1], [-1, -1]]
     stopped = transitions([1.0, 2.0], ended=False, n_steps=1)
-    assert stopped["next_menus"].padded().tolist() == [[0, 1], [0, 1]]
+    assert stopped["next_actions"].tolist() == [[0, 1], [0, 1]]
 
 
 def test_n_step_rewards_are_discounted_up_to_the_end():
@@ -95,9 +95,9 @@ def buffer_of(*episodes, capacity=9):
 def test_a_full_replay_buffer_overwrites_the_oldest():
     buffer = buffer_of(steps_from(3), steps_from(3, width=3, start=3), capacity=4)
     assert len(buffer) == 4
-    assert sorted(buffer.at(np.arange(4))["states"].tolist()) == [2, 3, 4, 5]
-    assert buffer.at(np.array([2]))["menus"].padded().tolist() == [[0, 1, -1]]
-    assert buffer.at(np.array([0]))["menus"].padded().tolist() == [[0, 1, 2]]
+    rows = buffer.at(np.arange(4), 3, menus=True)
+    assert sorted(rows["states"].tolist()) == [2, 3, 4, 5]
+    assert rows["actions"][[2, 0]].tolist() == [[0, 1, -1], [0, 1, 2]]
 
 
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():

@@ -14,14 +14,14 @@ from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.models import Pages, base
 from tests.episodes import bytes_of, single_steps, steps_of
-from tests.models import learner, model
+from tests.models import learner, model, taken_pages
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
 
 
 def narrow(monkeypatch, most):
     """Treat menus of more actions than this as wide."""
-    modules = ["models.base", "learning.menus", "learning.q_learning", "learning.fast.q_learning"]
+    modules = ["models.base", "learning.menus", "learning.q_learning"]
     for module in (*modules, "learning.return_learning", "playing.stepped_rollouts"):
         monkeypatch.setattr(f"drrn.{module}.NARROW", most)
     monkeypatch.setattr("drrn.compiled.game.WIDE", most)
@@ -96,7 +96,9 @@ def test_a_buffer_stores_a_wide_menu_once_and_drops_those_that_are_not_used():
     again = add_menus(buffer, list(range(100)), [2])
     assert again[0] == numbers[0] and buffer.menu_count == 3
     buffer.renumber(np.arange(1), np.arange(100) + 1000)
-    assert buffer.at(np.array([2]))["menus"].flat().tolist() == list(range(1000, 1100))
+    assert buffer.at(np.array([2]), 100, menus=True)["actions"].tolist() == [
+        list(range(1000, 1100))
+    ]
     assert add_menus(buffer, list(range(1000, 1100)), [1])[0] == again[0]
     small = [[n] for n in range(5)]
     add_menus(buffer, *small)
@@ -125,13 +127,13 @@ def test_a_full_buffer_drops_the_menus_of_overwritten_transitions():
     for start in range(0, 20_000, 40):
         buffer.add(transitions(40, 100, start))
     assert buffer.menu_count < 5000 and bytes_of(buffer) < 200_000
-    rows = buffer.at(np.arange(50))
+    rows = buffer.at(np.arange(50), 100, menus=True)
     expected = [list(range(100)) if n % 10 == 0 else [n % 50, 1] for n in rows["states"].tolist()]
-    assert [row[row >= 0].tolist() for row in rows["menus"].padded(100)] == expected
+    assert [row[row >= 0].tolist() for row in rows["actions"]] == expected
     other = ReplayBuffer(capacity=50)
     other.restore(buffer.state())
-    for buffers in (other.at(np.arange(50)), rows):
-        assert np.array_equal(buffers["next_menus"].padded(), rows["next_menus"].padded())
+    restored = other.at(np.arange(50), 100, menus=True)
+    assert np.array_equal(restored["next_actions"], rows["next_actions"])
 
 
 def test_a_model_scores_a_wide_page_in_pieces_like_the_whole_page(monkeypatch):
@@ -236,6 +238,6 @@ def test_batches_without_menus_contain_the_taken_actions_only():
     rows = [np.arange(30)]
     whole = batches_of([buffer], rows, 10, menus=True)
     alone = batches_of([buffer], rows, 10, menus=False)
-    assert np.array_equal(whole.taken_pages.actions, alone.pages.actions)
+    assert np.array_equal(taken_pages(whole.pages, whole.taken).actions, alone.pages.actions)
     assert alone.pages.actions.shape[-1] == 1
     assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)

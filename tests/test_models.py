@@ -14,7 +14,16 @@ from drrn.models import MODELS, Pages
 from drrn.models.encoders.base import distinct_texts
 from drrn.models.word_table import small_random
 from tests.bags import bag_of
-from tests.models import ACTIONS, STATES, learner, model, pages, pages_of, random_batches
+from tests.models import (
+    ACTIONS,
+    STATES,
+    learner,
+    model,
+    pages,
+    pages_of,
+    random_batches,
+    taken_pages,
+)
 
 
 def bag(texts, text):
@@ -82,12 +91,11 @@ def test_a_shared_embedding_reads_both_sides_with_one_table():
 def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
     now = pages_of(built)
     replicas = len(built.seeds)
-    wide = Pages(now.states[None], now.actions[None])
     ending = Pages(now.states[None], np.full_like(now.actions[None], -1))
     ones = np.ones((1, replicas, 4), np.float32)
-    return Batches(
-        wide, np.tile(np.array(taken), (1, replicas, 1)), reward * ones, ones, ending, ones
-    )
+    index = np.tile(np.array(taken), (1, replicas, 1))
+    pages = now[None] if built.sees_menu else taken_pages(now[None], index)
+    return Batches(pages, index, reward * ones, ones, ending, ones)
 
 
 def state_of(built):
@@ -329,8 +337,9 @@ def test_a_subclass_with_another_tower_is_not_updated_by_the_papers_formulas(mon
     from drrn.models.drrn import DRRN
 
     class Louder(DRRN):
-        def tower(self, side, vectors):
-            return 2 * super().tower(side, vectors)
+        def embeddings(self, pages):
+            s, a = super().embeddings(pages)
+            return 2 * s, a
 
     monkeypatch.setitem(MODELS, "louder", Louder)
     monkeypatch.setitem(CASES, "louder", {"name": "louder"})
@@ -376,7 +385,7 @@ def test_diverging_q_values_raise_an_error_that_names_the_learning_rate(name):
 def test_after_an_interrupt_word_tables_and_other_weights_have_the_same_number_of_updates(
     case, monkeypatch
 ):
-    from drrn.learning.fast.q_learning import Tower
+    from drrn.learning.fast.q_learning import TextView
 
     interrupted = model(**CASES[case])
     few = model(**CASES[case])
@@ -387,7 +396,7 @@ def test_after_an_interrupt_word_tables_and_other_weights_have_the_same_number_o
         )
     )
     if case == "drrn":
-        owner, times = Tower, 6
+        owner, times = TextView, 6
     else:
         owner, times = type(interrupted), 7
     # forward is called for the next page and for this one at each update
@@ -406,7 +415,7 @@ def test_after_an_interrupt_word_tables_and_other_weights_have_the_same_number_o
         learn = learner(interrupted, 0.05)
         with pytest.raises(KeyboardInterrupt):
             learn.update(some)
-    assert not learn.views
+    assert not learn.readers
     assert not any(weight.requires_grad for weight in interrupted.weights.values())
     torch.testing.assert_close(
         interrupted.q(pages_of(interrupted)), few.q(pages_of(few)), rtol=1e-4, atol=1e-6

@@ -30,10 +30,10 @@ KINDS = ["compiled", "menu", "stepped"]
 def fix_q(model, action_q=CIRCLE):
     """Replace a model's Q-values by these, in all replicas."""
 
-    def q(pages, store=None):
+    def q(pages):
         table = np.zeros(100)
         for action, value in action_q.items():
-            table[(store or model.store).actions.id(action)] = value
+            table[(pages.store or model.store).actions.id(action)] = value
         return torch.from_numpy(table[pages.actions])
 
     model.q = q
@@ -60,6 +60,11 @@ def play(rollouts, policy, episodes=3000, seed=0):
 
 def record(rollouts, policy, episodes, seed=0):
     return rollouts.record(episodes, policy, generators(seed))
+
+
+def last_menus(steps):
+    """Return the menus of the last pages of the episodes."""
+    return steps.page_actions[steps.page[steps.last] + 1]
 
 
 def repeats_of(steps):
@@ -107,8 +112,8 @@ def test_recorded_steps_are_whole_episodes(fork, kind):
     assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [
         episode.steps for episode in episodes
     ]
-    assert len(steps.end_states) == len(steps.end_actions) == 200
-    assert (steps.end_actions.counts > 0).tolist() == [
+    assert len(steps.page_states) == len(steps.page_actions) == len(steps) + 200
+    assert (last_menus(steps).counts > 0).tolist() == [
         episode.ending is None for episode in episodes
     ]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
@@ -121,7 +126,7 @@ def test_episodes_depend_on_the_seed_only(fork, kind):
     rollouts = rollouts_of(fork, kind)
     policy = policy_of("best", 1.0)
     one, two = (record(rollouts, policy, 40, seed=3)[1] for _ in range(2))
-    for name in ("states", "taken", "probabilities", "rewards", "last", "end_states"):
+    for name in ("states", "taken", "probabilities", "rewards", "last", "page_states"):
         assert np.array_equal(getattr(one, name), getattr(two, name))
     assert np.array_equal(one.actions.flat(), two.actions.flat())
     other = record(rollouts, policy, 40, seed=4)[1]
@@ -137,10 +142,10 @@ def test_episodes_of_one_step_and_of_none(story, kind):
     assert 10 < len(steps) < 50
     assert len(play(rollouts, policy_of("best", 1.0), 60)) == 60
     assert steps.last.all() and (steps.probabilities == 1).all() and (steps.rewards == 10).all()
-    assert (steps.end_actions.counts == 0).all() and len(steps.end_states) == len(steps)
+    assert (last_menus(steps).counts == 0).all() and len(steps.page_states) == 2 * len(steps)
     rollouts = rollouts_of(story(":: Start\nAll is over.\n", ""), kind, {})
     nothing = record(rollouts, policy_of("best", 1.0), 5)[0]
-    assert len(nothing) == len(nothing.end_states) == len(nothing.returns) == 0
+    assert len(nothing) == len(nothing.page_states) == len(nothing.returns) == 0
 
 
 def test_a_lane_starts_each_episode_without_earlier_pages(fork, monkeypatch):

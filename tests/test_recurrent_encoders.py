@@ -23,7 +23,7 @@ GATE_ORDER = {"gru": [0, 1, 2], "lstm": [0, 1, 3, 2]}  # PyTorch's LSTM has i, f
 
 def vectors(model, ids, leaves=None):
     """Return the state encodings of texts [R, N]: [R, N, H]."""
-    batch = model.gather("state", np.asarray(ids)[None], model.store)[0]
+    batch = model.encoders["state"].gather(model, model.store.states, np.asarray(ids)[None])[0]
     return pick(batch.encode(model, leaves), batch.index)
 
 
@@ -214,4 +214,4 @@ def test_cached_encodings_give_the_same_q_values(encoder):
         states = chance.integers(-1, texts, (2, 3))
         actions = chance.integers(-1, texts, (2, 3, 2))
         pages = Pages(states, actions)
-        assert torch.allclose(cache.q(pages, model.store), model.q(pages), atol=1e-6)
+        assert torch.allclose(cache.q(pages), model.q(pages), atol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Lexicon, Store, Vocabulary, gathered
+from drrn.text import Lexicon, Store, Vocabulary
 from drrn.writing import words
 from tests.bags import bag_of
 
@@ -59,7 +59,7 @@ def test_a_scratch_store_adds_no_words_and_does_not_change_its_parent():
 def test_gathered_bags_equal_single_bags(texts):
     lexicon = lexicon_of()
     ids = np.array([lexicon.id(text) for text in texts] + [-1], np.int64)
-    word_ids, counts, lengths = gathered(lexicon.bags(), ids)
+    word_ids, counts, lengths = lexicon.bags(ids)
     assert lengths[-1] == 0 and lengths.sum() == len(word_ids) == len(counts)
     start = 0
     for text, length in zip(ids[:-1], lengths, strict=False):
@@ -75,7 +75,7 @@ def test_bags_computed_in_two_calls_equal_those_of_one_call(early, late):
     two = lexicon_of()
     for text in early:
         two.id(text)
-    two.bags()
+    two.count_words()
     for text in early + late:
         one.id(text)
         two.id(text)

@@ -166,10 +166,10 @@ def test_a_compiled_rollout_has_the_same_transitions_as_a_stepped_one(story, n_s
         steps = rollouts.record(400, UNIFORM, generators)[0]
         buffer = ReplayBuffer(10_000, 0.9, n_steps)
         buffer.add(steps)
-        columns = buffer.at(np.arange(len(buffer)))
+        columns = buffer.at(np.arange(len(buffer)), buffer.widest, menus=False)
         rows = zip(
             columns["states"],
-            columns["menus"].at(columns["taken"]),
+            columns["actions"][:, 0],
             columns["rewards"].round(4),
             columns["discounts"].round(4),
             columns["next_states"],

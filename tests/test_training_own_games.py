@@ -206,7 +206,9 @@ def test_copies_that_are_the_same_object_are_rejected():
         def another(self):
             return self
 
-    with pytest.raises(drrn.InputError, match=r"walk: another\(\) must give a new game each time"):
+    with pytest.raises(
+        drrn.InputError, match=r"walk: another\(\) must return a new game each time"
+    ):
         drrn.trainer(Same(), paper=True, **SMALL)
 
 
@@ -272,7 +274,7 @@ def test_the_error_for_too_many_actions_names_the_setting():
 
     small = {name: value for name, value in SMALL.items() if name != "hidden"}
     trainer = drrn.trainer(Wide(), paper=True, model="linear", **small)
-    message = "30 actions, but the model has 20 outputs: set most_actions"
+    message = "30 actions, but the model has 20 outputs; set most_actions"
     with pytest.raises(drrn.InputError, match=message):
         list(trainer.train())
     trainer = drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL)

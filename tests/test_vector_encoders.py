@@ -16,11 +16,12 @@ from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
+from drrn.playing.stepped_rollouts import pages_of as ask_pages
 from drrn.settings import PAPER, Settings, settings_for
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
 from tests.bags import bag_of
-from tests.models import error_falls, model, pages, pages_of, random_batches
+from tests.models import error_falls, model, pages, pages_of, random_batches, taken_pages
 from tests.runs import results_of, resume_command, same_results, train
 from tests.stories import FORK
 from tests.trainings import SMALL, same_weights
@@ -108,7 +109,7 @@ def test_the_encoding_is_the_vector_times_a_matrix_plus_the_bag(vectors):
     for encoder in (MeanOfVectors, BagAndVectors):
         built = model(seeds=(0, 1), action_encoder=encoder, vectors=vectors)
         pages = Pages(np.array([[[0], [0]]]), np.array([[[[1]], [[0]]]]))
-        encodings, index = built.encode(built.read(pages)[0], "action", None)
+        encodings, index = built.encode(built.read(pages)[0], "action")
         for replica, text in ((0, "go to the lamp"), (1, "wait")):
             expected = expected_vector(text) @ built.weights["action vectors"][replica].numpy()
             if encoder is BagAndVectors:
@@ -143,9 +144,7 @@ def test_an_unknown_word_changes_q_with_vectors_but_not_with_a_bag(vectors, enco
         built = model(**shape)
         store = built.store.scratch()
         ids = [store.page("the sea", menu) for menu in menus]
-        states = np.array([[state for state, _ in ids]])
-        actions = np.array([[menu for _, menu in ids]])
-        return built.q(Pages(states, actions), store)[0, :, 0].tolist()
+        return built.q(ask_pages([ids], store))[0, :, 0].tolist()
 
     known, unknown, no_vector = q(action_encoder=ENCODERS[encoder], vectors=vectors)
     assert known != unknown and known == no_vector
@@ -169,14 +168,13 @@ def test_the_matrix_of_vectors_follows_the_gradient(vectors, encoder, interactio
     batches = random_batches(built, 4, updates=1)
     # without a discount the targets do not change
     batches = dataclasses.replace(batches, discounts=0 * batches.discounts)
-    taken_pages = batches.taken_pages
     weight = built.weights["text vectors" if shared else "action vectors"]
     before = weight.clone()
     direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
 
     def loss(step):
         weight.copy_(before + step * direction)
-        q = built.forward(built.read(taken_pages)[0], None).squeeze(2).double().numpy()
+        q = built.forward(built.read(batches.pages)[0]).squeeze(2).double().numpy()
         return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
 
     numeric = (loss(1e-2) - loss(-1e-2)) / 2e-2
@@ -192,7 +190,8 @@ def test_the_matrix_of_vectors_follows_the_gradient(vectors, encoder, interactio
 def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, optimiser):
     built = model(name, seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     batches = random_batches(built, 4, updates=8)
-    parity = (batches.pages.states + batches.taken_pages.actions[..., 0]) % 2  # known by the texts
+    actions = taken_pages(batches.pages, batches.taken).actions[..., 0]
+    parity = (batches.pages.states + actions) % 2  # follows from the texts
     rewards = parity.astype(np.float32)
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(built, Settings.from_flat(learning_rate=0.01, optimiser=optimiser))
@@ -270,22 +269,19 @@ def test_vectors_encode_the_actions_by_default(settings, encoders):
         ({"action_encoder": "bag+vectors"}, 'encoder "bag+vectors" needs word vectors'),
         (
             {"vectors": "v", "action_encoder": "bag"},
-            "vectors is given, but it has an effect only with encoder vectors",
+            "vectors has an effect only with encoder vectors",
         ),
-        ({"vectors": "v", "model": "table"}, "vectors is given, but it has an effect only with"),
-        ({"vectors_scale": 2.0}, "vectors_scale is given, but it has an effect only with vectors"),
+        ({"vectors": "v", "model": "table"}, "vectors has an effect only with"),
+        ({"vectors_scale": 2.0}, "vectors_scale has an effect only with vectors"),
         ({"vectors": "v", "vectors_scale": 0.0}, "vectors_scale is 0.0; it must be above 0"),
         (
             {"vectors": "v", "encoder": "vectors", "bag_norm": 2},
-            "bag_norm is given, but it has an effect only with encoder bag",
+            "bag_norm has an effect only with encoder bag",
         ),
-        (
-            {"vectors": "v", "action_encoder": "vectors", "shared": True},
-            "shared embeddings have one encoder",
-        ),
+        ({"vectors": "v", "action_encoder": "vectors", "shared": True}, "leave out action_encoder"),
         (
             {"vectors": "v", "action_encoder": "vectors", "model": "linear"},
-            "it has an effect only with model drrn",
+            "has an effect only with model drrn",
         ),
         ({"action_encoder": "vector"}, 'Did you mean "vectors"?'),
     ],
@@ -358,7 +354,7 @@ CASES = {
     "empty": (b"", "the file is empty"),
     "cut": (
         b"sea 1 2 3\ngo 1 2",
-        "line 2: 2 numbers after the word instead of 3: copy or download it again",
+        "line 2: 2 numbers after the word instead of 3; copy or download it again",
     ),
     "of other dimensions": (b"sea 1 2 3\ngo 1 2\nout 1 2 3\n", "line 2: 2 numbers after the word"),
     "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", "word 2: number 2 is not finite"),
@@ -395,5 +391,5 @@ def test_vectors_without_any_word_of_a_growing_vocabulary_are_rejected(fork, tmp
     path = str(tmp_path / "v")
     settings = {**SMALL, "encoder": "vectors", "vectors": path, "grow": True}
     trainer = drrn.trainer(fork, paper=True, **settings)
-    with pytest.raises(drrn.InputError, match="it has none of the"):
+    with pytest.raises(drrn.InputError, match="contains none of the"):
         list(trainer.train())

@@ -196,7 +196,7 @@ INVALID = {
     "empty": (b"", "v.txt: the file is empty"),
     "truncated in the middle of a line": (
         TEXT.rstrip().rsplit(b" ", 2)[0],
-        f"v.txt, line {len(WORDS)}: 4 numbers after the word instead of 6: copy",
+        f"v.txt, line {len(WORDS)}: 4 numbers after the word instead of 6; copy",
     ),
     "truncated in a number": (
         TEXT.rstrip(b"\n0123456789.") + b"-",
@@ -213,7 +213,7 @@ INVALID = {
     "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "v.txt: unknown format"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "v.txt: unknown format"),
     "one long line": (b"x" * 2**21, "v.txt: unknown format"),
-    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed: unpack it first"),
+    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed; unpack it first"),
     "word2vec's text, truncated": (
         word2vec_text(WORDS, matrix())[:-40],
         "numbers after the word instead of 6",
@@ -225,9 +225,12 @@ INVALID = {
     "word2vec's text of no words": (b"0 6\n", "line 1: it announces 0 words of 6 dimensions"),
     "binary, truncated": (
         BINARY[:-9],
-        f"v.txt: the file ends in the middle of word {len(WORDS)} of {len(WORDS)}: copy",
+        f"v.txt: the file ends in the middle of word {len(WORDS)} of {len(WORDS)}; copy",
     ),
-    "binary, truncated to half": (BINARY[: len(BINARY) // 2], "v.txt: too short for the"),
+    "binary, truncated to half": (
+        BINARY[: len(BINARY) // 2],
+        "v.txt: the file ends in the middle of word",
+    ),
     "binary, with other dimensions": (
         BINARY.replace(b" 6\n", b" 5\n", 1),
         f"more than the {len(WORDS)} words",

@@ -1,5 +1,6 @@
 """The verb-object model: equation by hand, gradients compared with PyTorch, replicas."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -144,10 +145,10 @@ def test_gradients_equal_those_of_pytorch():
     leaves: list[Any] = []
     plain = Plain(model)
     weights = list(model.weights.values())
-    reading = model.read(Pages(pages().states[None], pages().actions[None]))[0]
+    read = dataclasses.replace(model.read(pages()[None])[0], leaves=leaves)
     scale = torch.tensor([[[1.0, 2.0, -1.0], [0.5, 3.0, 0.0], [1.5, 0.0, 0.0]]])
     with differentiable(weights):
-        loss = (model.forward(reading, leaves) * scale).sum()
+        loss = (model.forward(read) * scale).sum()
         gradients = torch.autograd.grad(loss, [*weights, *[vectors for _, vectors in leaves]])
     ours = dict(zip(model.weights, gradients[: len(weights)], strict=True))
     commands = [

@@ -36,7 +36,7 @@ def test_without_a_terminal_one_game_is_played_and_another_game_gives_a_warning(
     assert main(["watch", str(run), *options]) == 0
     out, error = capsys.readouterr()
     assert out.count("The end") + out.count("The game stops here") == 1
-    assert "its play is a guess" in error and error.count("\n") == 1
+    assert "it may play poorly" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("seconds", ["-1", "nan", "soon"])

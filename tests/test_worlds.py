@@ -270,12 +270,12 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     assert main(["play", "home-world", "--seed", "3"]) == 0
     output = capsys.readouterr().out
     assert "verbs: eat, exercise, go, sleep, watch" in output and "  1 " not in output
-    assert '"g" may be go apple, go bed' in output and 'No command "fly".' in output
+    assert '"g" could mean go apple, go bed' in output and 'No command "fly".' in output
     assert 'No command "5".' in output
     assert output.count("paid") == 1  # look and help are not commands of the game
     # the menu: on the first page, by look, by help, and on the first page again
     assert output.count("verbs: eat") == 4
-    assert "Your last command paid -0.01." in output and "One step back." in output
+    assert "Your last command paid -0.01." in output and "Undid one step." in output
 
 
 def test_play_shows_only_the_chosen_command_of_a_long_menu(capsys, home):

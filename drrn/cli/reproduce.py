@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,6 @@ from drrn.runs.limits import check_memory
 from drrn.stories.authored import paraphrases_of
 from drrn.vectors import open_vectors
 
-Warn = Callable[[str], None]
 SuiteFiles = Mapping[str, Path | None]  # files of games that no suite includes, by suite
 
 STORIES = "stories"  # the games of the paper's experiments
@@ -61,14 +60,14 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
     files = {"textworld": options.textworld, "jericho": options.jericho}
     titles = {title: name for name, title in PAPER.items()}
     sources: dict[str, str] = {}
-    for opened in experiment_games(options.games, options.only, files, warn):
+    for opened in experiment_games(options.games, options.only, files):
         game = opened.game
         name = titles.get(title_of(game), game.name)
         if sources.get(name) == opened.source:  # named twice
             continue
         if name in sources:
             both = f'{opened.source} and {sources[name]} are both named "{name}"'
-            raise InputError(f"{both}: run one of them, or rename its file")
+            raise InputError(f"{both}; run one of them, or rename its file")
         sources[name] = opened.source
         paraphrases = paraphrases_of(game) is not None
         vectors = digest is not None
@@ -98,7 +97,7 @@ def _digest(options: argparse.Namespace) -> str | None:
         return open_vectors(options.vectors).digest
     for variant in plan.variants_of(options.only, paraphrases=True):
         if variant.vectors:
-            warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
+            warn(f"{variant.name} is skipped: it needs a file of word vectors (--vectors FILE)")
     return None
 
 
@@ -146,7 +145,7 @@ class GameToRun:
 
 
 def experiment_games(
-    names: Sequence[str], only: Collection[str], files: SuiteFiles, warn: Warn
+    names: Sequence[str], only: Collection[str], files: SuiteFiles
 ) -> Iterator[GameToRun]:
     """Yield the named games; without names, the games that the experiments (`only`) need."""
     for name in names:
@@ -156,14 +155,14 @@ def experiment_games(
         return
     kinds = {_kind(name) for name in only} or {STORIES}
     if STORIES in kinds:
-        yield from _opened(PAPER, "only the built-in stories are run", warn)
-        yield from _opened(BUILT_IN, "", warn)
+        yield from _opened(PAPER, "only the built-in stories are used")
+        yield from _opened(BUILT_IN, "")
     elif "encoders" in kinds:
-        yield from _opened(plan.ENCODED, "encoders are left out", warn)
+        yield from _opened(plan.ENCODED, "the experiment encoders is skipped")
     if "parser" in kinds:
         yield from (GameToRun(name, make(name), extra=True) for name in plan.PARSED)
     if "suites" in kinds:
-        yield from suite_games(files, warn)
+        yield from suite_games(files)
 
 
 def _kind(name: str) -> str:
@@ -174,7 +173,7 @@ def _kind(name: str) -> str:
     return STORIES
 
 
-def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[GameToRun]:
+def _opened(names: Iterable[str], consequence: str) -> Iterator[GameToRun]:
     """Yield all games, or none if one of them is missing."""
     try:
         yield from [GameToRun(name, make(name)) for name in names]
@@ -182,14 +181,14 @@ def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[Game
         warn(f"{consequence}: {error}")
 
 
-def suite_games(files: SuiteFiles, warn: Warn) -> Iterator[GameToRun]:
+def suite_games(files: SuiteFiles) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
     for suite, source in plan.PLAN["suite_games"]:
         if "{file}" in source and files.get(suite) is None:
-            warn(f"{suite} is left out: name the file of a game with --{suite} FILE")
+            warn(f"{suite} is skipped: it needs the file of a game (--{suite} FILE)")
             continue
         name = f"{suite}:{source.format(file=files.get(suite))}"
         try:
             yield GameToRun(absolute_name(name), make(name), extra=True)
         except InputError as error:
-            warn(f"{name} is left out: {error}")
+            warn(f"{name} is skipped: {error}")

@@ -86,7 +86,7 @@ def compile_game(
     """
     if not looks_like_a_game(game):
         kind = type(game).__name__
-        remedy = "open a name with drrn.make, or pass a game"
+        remedy = "pass a game, or open one by name with drrn.make"
         raise InputError(f"a value of type {kind} is not a game; {remedy}")
     if isinstance(game, Compiled):
         return game
@@ -185,8 +185,6 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
                 values[name] = tuple(values[name])
             values["endings"] = tuple(EndingId(*ending) for ending in values["endings"])
             values |= {key: file[key] for key in file.files if key != TABLES}
-        if values.pop("key") != path.stem:
-            raise ValueError("the file belongs to another game")
         return Compiled(**values, shuffle=shuffle)
     except UNREADABLE as error:
         log.warning("%s: not a compiled game (%s); compiling again", path, type(error).__name__)
@@ -196,7 +194,7 @@ def _load(path: Path, shuffle: bool) -> Compiled | None:
 def _save(compiled: Compiled, path: Path) -> None:
     """Write a compiled game atomically; a folder that cannot be written to is logged."""
     arrays: dict[str, Any] = {}
-    tables: dict[str, Any] = {"key": path.stem}
+    tables: dict[str, Any] = {}
     for name in [each.name for each in dataclasses.fields(compiled) if each.name != "shuffle"]:
         value = getattr(compiled, name)
         if isinstance(value, np.ndarray):
@@ -211,7 +209,7 @@ def _save(compiled: Compiled, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.getvalue())
     except (OSError, InputError) as error:
-        log.warning("%s: cannot be written (%s); the game is compiled each time", path, error)
+        log.warning("%s: cannot be written (%s); the game will be compiled each time", path, error)
 
 
 # --- from the states of a search to a compiled game

@@ -282,20 +282,15 @@ class _Lanes:
         self.episodes = episodes
         steps = np.zeros(episodes, int)
         self.played = Played(np.zeros(episodes), np.zeros(episodes), steps, np.full(episodes, -1))
-        opening = game.successor[game.row_outcomes(0)]
-        self.may_end_at_once = bool(game.ended[opening].any())
 
     def start_and_finish(self) -> bool:
         """Record finished episodes and start new ones; return False when none are left."""
         while True:
             over = (self.game.ended[self.state] | (self.steps >= self.game.max_steps)).nonzero()[0]
             if not over.size:
-                break
+                return bool(self.state.size)
             self._record(over)
             self._restart(over)
-            if not self.may_end_at_once:
-                break
-        return bool(self.state.size)
 
     def move(self, successor: Ints) -> None:
         self.state = successor

@@ -114,7 +114,6 @@ class BreadthFirst:
         self.keys: list[tuple[Hashable, int]] = []  # states in search order, and their faces
         self.numbers: dict[tuple[Hashable, bool], int] = {}
         self.faces: dict[Face, int] = {}
-        self.rows = 0
 
     def run(self, progress: Callable[[int], None] | None = None) -> States:
         """Return all states; row 0 is the opening.
@@ -122,7 +121,7 @@ class BreadthFirst:
         Raises:
             TooLargeError: There are too many states.
         """
-        self._add_row(self.game.opening(), "the opening", opening=True)
+        self._add_row(self.game.opening(), "the start", opening=True)
         for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
             self._expand(state, face)
             if progress and done % 20 == 0:
@@ -139,7 +138,7 @@ class BreadthFirst:
         rows: dict[Hashable, int] = {}
         for index, effect in enumerate(effects):
             if effect not in rows:
-                rows[effect] = self.rows
+                rows[effect] = len(self.states.row_first) - 1
                 what = f'"{page.actions[index]}" on the page "{first_words(page.text)}"'
                 self._add_row(self.game.outcomes(state, index), what)
             self.states.row.append(rows[effect])
@@ -165,7 +164,6 @@ class BreadthFirst:
         if abs(excess := math.fsum(row.values()) - 1) > TOLERANCE:
             raise refusal(self.game, f"the probabilities of {what} sum to {excess + 1:g}, not to 1")
         self.states.add_row(row)
-        self.rows += 1
         self.bytes += ROW_BYTES + OUTCOME_BYTES * len(row)
 
     def _number(self, state: Hashable, opening: bool) -> int:

@@ -18,10 +18,10 @@ from drrn.learning import equations
 from drrn.learning.equations import BackwardOrder, Floats
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Memory
-from drrn.learning.menus import Menus, groups_by_width, starts_of
+from drrn.learning.menus import Menus, groups_by_width
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
-from drrn.text import Ids, State, ranges
+from drrn.text import Ids, State, ranges, starts_of
 
 STEP_TYPES: dict[str, Any] = {
     "page": np.int32,
@@ -67,19 +67,13 @@ class EpisodeMemory(Memory):
         if not len(steps):
             return
         self.best_return = max(self.best_return, steps.best_return)
-        states = np.concatenate([steps.states, steps.end_states])
-        menus = steps.actions.joined(steps.end_actions)
-        pages, taken = self._page_ids(states, menus, steps.taken)
-        here = pages[: len(steps)]
-        after = np.empty_like(here)
-        after[:-1] = here[1:]
-        after[steps.last] = pages[len(steps) :]
+        pages, taken = self._page_ids(steps)
         columns: dict[str, NDArray[Any]] = {
-            "page": here,
+            "page": pages[steps.page],
             "taken": taken,
             "probability": steps.probabilities,
             "reward": steps.rewards,
-            "after": after,
+            "after": pages[steps.page + 1],
             "last": steps.last,
         }
         for name, kind in STEP_TYPES.items():
@@ -88,17 +82,19 @@ class EpisodeMemory(Memory):
         if len(self) > self.capacity:
             self._forget(len(self) - self.capacity + self.capacity // FORGET_SHARE)
 
-    def _page_ids(self, states: Ids, menus: Menus, taken: Ids) -> tuple[Ids, Ids]:
+    def _page_ids(self, steps: Steps) -> tuple[Ids, Ids]:
         """Return the number of each page, adding new ones, and the index of each action taken.
 
         Unless the memory is ordered, the actions of a page are sorted.
         """
-        self.widest = max(self.widest, menus.widest)
-        menus = menus.used()
+        self.widest = max(self.widest, steps.page_actions.widest)
+        states = steps.page_states
+        menus = steps.page_actions.used()
+        taken = steps.taken
         if not self.ordered:
             links, rank = _sorted_within(menus.first, menus.actions)
             menus = replace(menus, actions=links)
-            start = menus.first[menus.which[: len(taken)]]
+            start = menus.first[menus.which[steps.page]]
             taken = rank[start + taken] - start
         present = _page_keys(self.states, self.first, self.links)
         keys = _page_keys(states, menus.first, menus.actions, menus.which)

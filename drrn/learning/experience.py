@@ -17,30 +17,46 @@ from drrn.text import Ids, State
 
 @dataclass(frozen=True)
 class Steps:
-    """Whole episodes of one replica, step after step; an episode without a step is left out."""
+    """Whole episodes of one replica, step after step; an episode without a step is left out.
 
-    states: Ids  # [N] text ids of the pages
-    actions: Menus  # of the pages [N], in menu order
+    An episode of n steps has n + 1 pages. The last one has no actions if it is an ending; a
+    truncated episode has actions there and bootstraps.
+    """
+
+    page_states: Ids  # [N + E] text ids of the pages of all episodes, in the order of play
+    page_actions: Menus  # [N + E] their actions, in menu order
     taken: Ids  # [N] index among the actions
     probabilities: NDArray[np.float64]  # [N] μ of the action taken, when it was taken
     rewards: NDArray[np.float64]  # [N] on arriving at the next page
     last: NDArray[np.bool_]  # [N] the last step of its episode
-    end_states: Ids  # [E] the final page of each episode
-    end_actions: Menus  # [E] empty at an ending; a truncated episode has actions and bootstraps
 
     def __len__(self) -> int:
-        return len(self.states)
+        return len(self.last)
+
+    @cached_property
+    def page(self) -> Ids:
+        """The page of each step [N]; the page after it is the next one."""
+        return np.arange(len(self.last)) + np.cumsum(self.last) - self.last
+
+    @property
+    def states(self) -> Ids:
+        """The text id of each step's page, [N]."""
+        return self.page_states[self.page]
+
+    @property
+    def actions(self) -> Menus:
+        """The menu of each step's page, [N]."""
+        return self.page_actions[self.page]
 
     @staticmethod
     def join(parts: Sequence[Steps]) -> Steps:
         """Return the episodes of one or more parts, one part after the other."""
         columns = {
             name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("states", "taken", "probabilities", "rewards", "last", "end_states")
+            for name in ("page_states", "taken", "probabilities", "rewards", "last")
         }
-        actions = reduce(Menus.joined, [part.actions for part in parts])
-        end_actions = reduce(Menus.joined, [part.end_actions for part in parts])
-        return Steps(actions=actions, end_actions=end_actions, **columns)
+        menus = reduce(Menus.joined, [part.page_actions for part in parts])
+        return Steps(page_actions=menus, **columns)
 
     @cached_property
     def best_return(self) -> float:
@@ -60,13 +76,8 @@ class Steps:
 
     def renumbered(self, states: Callable[[Ids], Ids], actions: Callable[[Ids], Ids]) -> Steps:
         """Return the episodes with other ids of texts, which two functions return."""
-        return replace(
-            self,
-            states=states(self.states),
-            actions=replace(self.actions, actions=actions(self.actions.actions)),
-            end_states=states(self.end_states),
-            end_actions=replace(self.end_actions, actions=actions(self.end_actions.actions)),
-        )
+        menus = replace(self.page_actions, actions=actions(self.page_actions.actions))
+        return replace(self, page_states=states(self.page_states), page_actions=menus)
 
 
 SPREAD = 40.0  # of returns in the paper's games: their endings pay from -20 to 20, or 30

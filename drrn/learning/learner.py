@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,10 @@ from drrn.errors import InputError
 from drrn.learning.equations import squared
 from drrn.learning.experience import Steps
 from drrn.learning.optimisers import OPTIMISERS, Optimiser
-from drrn.models.base import Model, Pages, Reading
+from drrn.models.base import Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store, texts_of_all
+from drrn.text import Ids, State, texts_of_all
 
 Generators = Sequence[np.random.Generator]  # one for each replica
 
@@ -48,9 +48,8 @@ class Memory:
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """Return the ids of the texts of states and of actions."""
         none = np.zeros(0, np.int64)
-        states = [ids for steps in self.episodes for ids in (steps.states, steps.end_states)]
-        menus = [menu for steps in self.episodes for menu in (steps.actions, steps.end_actions)]
-        actions = [menu.actions for menu in menus]
+        states = [steps.page_states for steps in self.episodes]
+        actions = [steps.page_actions.actions for steps in self.episodes]
         return np.concatenate([none, *states]), np.concatenate([none, *actions])
 
     def renumber(self, states: Ids, actions: Ids) -> None:
@@ -132,7 +131,7 @@ class Learner:
         if settings.run.form == "online" and not self.learns_online:
             cause = "needs whole episodes, but form online has none"
             cure = "leave out form online, or choose the learner q-learning"
-            raise InputError(f"learner {settings.learner.name} {cause}: {cure}")
+            raise InputError(f"learner {settings.learner.name} {cause}; {cure}")
         self.model = model
         self.settings = settings
         self.memories = [memory() for _ in model.seeds]
@@ -196,7 +195,6 @@ class Learner:
         index: Ids,
         targets: NDArray[np.float32],
         weights: NDArray[np.float32] | None = None,
-        store: Store | None = None,
     ) -> Tensor:
         """Move Q of one action of each page towards its target: one step down the gradient.
 
@@ -205,7 +203,6 @@ class Learner:
             index: The action on each page, [R, B].
             targets: y of each page, [R, B].
             weights: Weights of the losses [R, B]; 0 for padding. None: 1 each.
-            store: Has the texts of the pages; None: the model's store.
 
         Returns:
             The errors y - Q, [R, B].
@@ -214,11 +211,10 @@ class Learner:
             weights = np.ones(targets.shape, np.float32)
         device = self.model.device
         at, y, w = (torch.from_numpy(array).to(device) for array in (index, targets, weights))
-        reading = self.optimiser.model.read(pages, store)[0]
-        return self.descend(reading, at, lambda: y, w)
+        return self.descend(self.optimiser.model.read(pages)[0], at, lambda: y, w)
 
     def descend(
-        self, reading: Reading, index: Tensor | None, targets: Callable[[], Tensor], weights: Tensor
+        self, pages: Pages, index: Tensor | None, targets: Callable[[], Tensor], weights: Tensor
     ) -> Tensor:
         """Take one optimiser step on Σ w ½ (y - Q)²; return the errors [R, B].
 
@@ -229,16 +225,16 @@ class Learner:
         learned = list(model.weights.values())
         leaves: Leaves = []
         with differentiable(learned):
-            q = model.forward(reading, leaves)  # [R, B, A]
+            q = model.forward(replace(pages, leaves=leaves))  # [R, B, A]
             if index is not None:
                 q = q.gather(2, index.unsqueeze(2))
             error = targets() - q.squeeze(2)
             loss = (squared(error) * weights).sum()
             inputs = [*learned, *(vectors for _, vectors in leaves)]
             gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
-        batches = [batch for batch, _ in leaves]
-        rows = list(zip(batches, gradients[len(learned) :], strict=True))
-        self.optimiser.step(gradients[: len(learned)], rows, weights.any(dim=1))
+        of_leaves = zip(leaves, gradients[len(learned) :], strict=True)
+        sparse = [batch.gradient(model, back) for (batch, _), back in of_leaves]
+        self.optimiser.move(gradients[: len(learned)], sparse, weights.any(dim=1))
         return error.detach()
 
 
@@ -256,4 +252,4 @@ def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
 
 def divergence(rate: float) -> InputError:
     """Return the error to raise if Q-values are not finite."""
-    return InputError(f"learning diverged at η = {rate:g}: choose a smaller learning_rate")
+    return InputError(f"learning diverged at η = {rate:g}; choose a smaller learning_rate")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.models.base import NARROW
-from drrn.text import Ids, ranges
+from drrn.text import Ids, ranges, starts_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +83,6 @@ class Menus:
         counts = np.diff(self.first)[numbers]
         actions = self.actions[ranges(self.first[numbers], counts)]
         return Menus(which.astype(np.int64), starts_of(counts), actions)
-
-
-def starts_of(counts: Sequence[int] | Ids) -> Ids:
-    """Return where parts of these sizes start when laid end to end, and where the last one ends."""
-    starts = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    return starts
 
 
 def groups_by_width(counts: Ids, widest: int) -> Iterator[tuple[Ids, int]]:

@@ -9,12 +9,11 @@ import torch
 from torch import Tensor
 
 from drrn.models.base import Model
-from drrn.models.encoders.base import TableBatch
-from drrn.models.word_table import WordTable, resize_like
+from drrn.models.encoders.base import Gradient
+from drrn.models.word_table import resize_like
 from drrn.text import State
 
 Tensors = list[Tensor]
-Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
 WeightsAndGradients = dict[str, tuple[Tensor, Tensor]]
 
 
@@ -26,19 +25,13 @@ class Optimiser:
         self.learning_rate = learning_rate
         self.slots: dict[str, Tensor] = {}
 
-    @torch.no_grad()
-    def step(
-        self, dense: Sequence[Tensor], rows: Sequence[tuple[TableBatch, Tensor]], active: Tensor
-    ) -> None:
+    def move(self, dense: Sequence[Tensor], sparse: Sequence[Gradient], active: Tensor) -> None:
         """Move the weights of the active replicas [R].
 
         Args:
             dense: Gradients of the model's weights, in their order.
-            rows: Batches of texts read from word tables, and the gradients of their vectors.
+            sparse: Gradients of word tables.
         """
-        self.move(dense, [batch.gradient(self.model, back) for batch, back in rows], active)
-
-    def move(self, dense: Sequence[Tensor], sparse: Sparse, active: Tensor) -> None:
         raise NotImplementedError
 
     def state(self) -> State:
@@ -52,7 +45,7 @@ class Optimiser:
 class SGD(Optimiser):
     """w ← w - η g; touches only words that occur. A replica without data has no gradient."""
 
-    def move(self, dense: Sequence[Tensor], sparse: Sparse, active: Tensor) -> None:
+    def move(self, dense: Sequence[Tensor], sparse: Sequence[Gradient], active: Tensor) -> None:
         if dense:
             weights = list(self.model.weights.values())
             torch._foreach_add_(weights, list(dense), alpha=-self.learning_rate)
@@ -68,7 +61,7 @@ class Adam(Optimiser):
     rounds differently, and results of bags were published to the last digit.
     """
 
-    def move(self, dense: Sequence[Tensor], sparse: Sparse, active: Tensor) -> None:
+    def move(self, dense: Sequence[Tensor], sparse: Sequence[Gradient], active: Tensor) -> None:
         weights = self.model.weights
         full = {name: (weights[name], g) for name, g in zip(weights, dense, strict=True)}
         for table, rows, values in sparse:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,10 @@ from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators, Learner, Memory, divergence
 from drrn.learning.menus import Menus
-from drrn.models.base import NARROW, Model, Pages, Reading
-from drrn.models.encoders.base import TextBatch
+from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store, ranges, room
+from drrn.text import Ids, State, put, room
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -73,16 +71,14 @@ class ReplayBuffer(Memory):
     def add(self, steps: Steps, count: int | None = None) -> None:
         """Add the transitions that begin with the first `count` steps, or with all."""
         count = len(steps) if count is None else count
-        last = steps.last
-        rewards, end, lengths = n_step_rewards(last, steps.rewards, self.discount, self.n_steps)
-        # Pages are numbered through the steps, then through the ends of the episodes.
-        episode: Ids = np.cumsum(last) - last
-        after = np.where(last[end], len(steps) + episode[end], end + 1)
-        states = np.concatenate([steps.states, steps.end_states])
-        menus = self._add_menus(steps.actions.joined(steps.end_actions))
+        terms = (steps.last, steps.rewards, self.discount, self.n_steps)
+        rewards, end, lengths = n_step_rewards(*terms)
+        states = steps.page_states
+        menus = self._add_menus(steps.page_actions)
+        after = steps.page[end] + 1
         values: dict[str, NDArray[Any]] = {
-            "states": states,
-            "menus": menus,
+            "states": states[steps.page],
+            "menus": menus[steps.page],
             "taken": steps.taken,
             "rewards": rewards,
             "discounts": self.discount**lengths,
@@ -91,23 +87,27 @@ class ReplayBuffer(Memory):
         }
         index = (self.count + np.arange(count)) % self.capacity
         self.count += count
-        present = len(self.columns["states"])
-        if len(self) > present:  # at least doubled, so that adding stays cheap
-            more = (0, min(self.capacity, max(len(self), 2 * present)) - present)
-            self.columns = {name: np.pad(array, more) for name, array in self.columns.items()}
         for name, array in self.columns.items():
-            array[index] = values[name][:count]
+            self.columns[name] = room(array, len(self))
+            self.columns[name][index] = values[name][:count]
         if self.count > self.capacity and self.menu_count > self.most_menus:
             self._drop_unused_menus()
 
-    def at(self, index: Ids) -> dict[str, Any]:
-        """Return the columns at some indices, menus as `Menus`; an empty buffer has no actions."""
-        rows: dict[str, Any] = {name: array[index] for name, array in self.columns.items()}
-        for name in ("states", "next_states", "taken", "menus", "next_menus"):
-            rows[name] = rows[name].astype(np.int64)
-        first = self.first[: max(self.menu_count, 1) + 1]
-        for name in ("menus", "next_menus"):
-            rows[name] = Menus(rows[name], first, self.actions)
+    def at(self, index: Ids, width: int, *, menus: bool) -> dict[str, NDArray[Any]]:
+        """Return the columns at some indices, and the actions of both pages, padded to a width.
+
+        Without `menus`, the first page has the taken action alone.
+        """
+        rows: dict[str, NDArray[Any]] = {}
+        for name, array in self.columns.items():
+            rows[name] = array[index].astype(np.int64 if COLUMNS[name] is np.int32 else np.float32)
+        here = Menus(rows.pop("menus"), self.first, self.actions)
+        after = Menus(rows.pop("next_menus"), self.first, self.actions)
+        rows["next_actions"] = after.padded(width)
+        if menus:
+            rows["actions"] = here.padded(width)
+        else:
+            rows["actions"] = here.at(rows["taken"])[:, None].astype(np.int64)
         return rows
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
@@ -149,27 +149,29 @@ class ReplayBuffer(Memory):
         """Store the menus of pages; return the number of each page's menu."""
         self.widest = max(self.widest, menus.widest)
         new = menus.used()
-        counts = np.diff(new.first)
-        numbers = np.zeros(len(counts), np.int64)
-        is_new = np.ones(len(counts), bool)
+        which = new.which
+        numbers = self.menu_count + np.arange(len(new.first) - 1)
+        if self.widest > NARROW:
+            new, numbers = self._without_stored(new)
+        start = int(self.first[self.menu_count])
+        self.first = put(self.first, self.menu_count + 1, start + new.first[1:])
+        self.actions = put(self.actions, start, new.actions)
+        self.menu_count += len(new.first) - 1
+        return np.asarray(numbers[which])
+
+    def _without_stored(self, menus: Menus) -> tuple[Menus, Ids]:
+        """Return the menus that are not stored, and the number of every menu, stored or new."""
+        numbers = np.zeros(len(menus.first) - 1, np.int64)
+        is_new = np.ones(len(numbers), bool)
         repeated = 0
-        for menu in np.flatnonzero(counts > NARROW).tolist():
-            key = _key(new.actions[new.first[menu] : new.first[menu + 1]])
+        for menu in np.flatnonzero(np.diff(menus.first) > NARROW).tolist():
+            key = _key(menus.actions[menus.first[menu] : menus.first[menu + 1]])
             if key in self.wide:
                 is_new[menu] = False
                 repeated += 1
             numbers[menu] = self.wide.setdefault(key, self.menu_count + menu - repeated)
         numbers = np.where(is_new, self.menu_count + np.cumsum(is_new) - 1, numbers)
-        counts = counts[is_new]
-        actions = new.actions[ranges(new.first[:-1][is_new], counts)]
-        start = int(self.first[self.menu_count])
-        end = self.menu_count + len(counts)
-        self.first = room(self.first, end + 1)
-        self.first[self.menu_count + 1 : end + 1] = start + np.cumsum(counts)
-        self.actions = room(self.actions, start + len(actions))
-        self.actions[start : start + len(actions)] = actions
-        self.menu_count = end
-        return np.asarray(numbers[new.which])
+        return Menus(np.flatnonzero(is_new), menus.first, menus.actions).used(), numbers
 
     def _set_menus(self, first: Ids, actions: NDArray[np.int32]) -> None:
         """Replace all menus."""
@@ -204,18 +206,12 @@ def _key(actions: NDArray[np.integer]) -> bytes:
 class Batches:
     """K batches of B transitions of each replica; padding has the weight 0."""
 
-    pages: Pages  # with their menus, or with the taken action alone
+    pages: Pages  # with their menus, if the model sees them, or with the taken action alone
     taken: Ids  # [K, R, B]
     rewards: NDArray[np.float32]  # [K, R, B]
     discounts: NDArray[np.float32]  # [K, R, B]
     next_pages: Pages
     weights: NDArray[np.float32]  # [K, R, B]
-
-    @cached_property
-    def taken_pages(self) -> Pages:
-        """The pages with the taken action alone."""
-        actions = np.take_along_axis(self.pages.actions, self.taken[..., None], axis=-1)
-        return Pages(self.pages.states, actions)
 
 
 def batches_of(
@@ -229,28 +225,18 @@ def batches_of(
     longest = max(map(len, indices))
     size = min(size, longest)
     count = -(-longest // size) * size
-    parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
+    rows = []
     for buffer, index in zip(buffers, indices, strict=True):
-        row = buffer.at(np.pad(index, (0, count - len(index))))
-        for name in ("states", "next_states", "rewards", "discounts"):
-            parts[name].append(row[name])
-        alone = row["menus"].at(row["taken"])[:, None].astype(np.int64)
-        parts["actions"].append(row["menus"].padded(most) if menus else alone)
-        parts["taken"].append(row["taken"] if menus else np.zeros(count, np.int64))
-        parts["next_actions"].append(row["next_menus"].padded(most))
-        parts["weights"].append((np.arange(count) < len(index)).astype(np.float32))
+        row = buffer.at(np.pad(index, (0, count - len(index))), most, menus=menus)
+        row["weights"] = (np.arange(count) < len(index)).astype(np.float32)
+        rows.append(row)
     cut: dict[str, NDArray[Any]] = {}  # from [R, K · B, …] to [K, R, B, …]
-    for name, arrays in parts.items():
-        whole = np.stack(arrays)
+    for name in rows[0]:
+        whole = np.stack([row[name] for row in rows])
         cut[name] = whole.reshape(len(buffers), -1, size, *whole.shape[2:]).swapaxes(0, 1)
-    return Batches(
-        pages=Pages(cut["states"], cut["actions"]),
-        taken=cut["taken"],
-        rewards=cut["rewards"],
-        discounts=cut["discounts"],
-        next_pages=Pages(cut["next_states"], cut["next_actions"]),
-        weights=cut["weights"],
-    )
+    pages = Pages(cut.pop("states"), cut.pop("actions"))
+    next_pages = Pages(cut.pop("next_states"), cut.pop("next_actions"))
+    return Batches(pages, next_pages=next_pages, **cut)
 
 
 # --- The learner
@@ -270,6 +256,7 @@ class QLearning(Learner):
         learner = settings.learner
         build = partial(ReplayBuffer, learner.capacity, learner.discount, learner.n_steps)
         super().__init__(model, settings, build)
+        self.readers: dict[str, Reader] = {}  # replace encoders, see `Model.read`
 
     def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
         self.memories[replica].add(steps, count)
@@ -324,41 +311,37 @@ class QLearning(Learner):
         arrays = (batches.taken, batches.weights, batches.rewards, batches.discounts, mask)
         tensors = [torch.from_numpy(array).to(self.model.device) for array in arrays]
         errors = []
-        for k, (now, then) in enumerate(self._readings(batches)):
+        for k, (now, then) in enumerate(self._read(batches)):
             taken, weights, *target = (tensor[k] for tensor in tensors)
             index = taken if self.model.sees_menu else None
             errors.append(self.descend(now, index, partial(self._targets, then, *target), weights))
         result: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return result
 
-    def gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
-        """Gather several batches of texts [K, R, N] for an encoder."""
-        return self.model.gather(name, ids, store)
-
-    def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading | Pages]]:
+    def _read(self, batches: Batches) -> Iterator[tuple[Pages, Pages]]:
         """Yield both pages of each batch; several batches are gathered at once."""
         model = self.model
-        pages = batches.pages if model.sees_menu else batches.taken_pages
-        is_wide = batches.next_pages.actions.shape[-1] > NARROW
         # One pass encodes both pages, which pays if encoders are expensive.
-        together = any(encoder.reads_at_once for encoder in model.encoders.values())
+        at_once = any(encoder.reads_at_once for encoder in model.encoders.values())
         for start in range(0, len(batches.taken), GATHERED):
-            now = pages[start : start + GATHERED]
+            now = batches.pages[start : start + GATHERED]
             then = batches.next_pages[start : start + GATHERED]
-            if is_wide and not model.sees_menu:
-                readings = model.read(now, gather=self.gather)
-                yield from ((reading, then[k]) for k, reading in enumerate(readings))
-            elif together and not (model.sees_menu or model.reads_pairs):
-                yield from read_together(model, now, then, self.gather)
+            if self._is_wide(then):
+                for k, read in enumerate(model.read(now, self.readers)):
+                    yield read, then[k]
+            elif at_once and not (model.sees_menu or model.reads_pairs):
+                yield from read_together(model, now, then, self.readers)
             else:
-                after = model.read(then, gather=self.gather)
-                yield from zip(model.read(now, gather=self.gather), after, strict=True)
+                after = model.read(then, self.readers)
+                yield from zip(model.read(now, self.readers), after, strict=True)
+
+    def _is_wide(self, pages: Pages) -> bool:
+        """Return whether the actions of pages are too many to be padded."""
+        return pages.actions.shape[-1] > NARROW and not self.model.sees_menu
 
     @torch.no_grad()
-    def _targets(
-        self, then: Reading | Pages, rewards: Tensor, discounts: Tensor, mask: Tensor
-    ) -> Tensor:
-        q = self._q_of_wide(then) if isinstance(then, Pages) else self.model.forward(then, None)
+    def _targets(self, then: Pages, rewards: Tensor, discounts: Tensor, mask: Tensor) -> Tensor:
+        q = self._q_of_wide(then) if self._is_wide(then) else self.model.forward(then)
         return q_targets(rewards, q, mask, discounts)
 
     def _q_of_wide(self, pages: Pages) -> Tensor:

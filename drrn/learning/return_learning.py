@@ -41,12 +41,13 @@ class Average:
         for name, table in self.model.tables.items():
             twin = self.student.tables[name]
             table.make_room()
-            twin.make_room(table.weight.shape[1])
-            new = table.known & ~twin.known[:, : table.known.shape[1]]
+            twin.make_room()
+            words = len(table.vocabulary)
+            new = table.known[:, :words] & ~twin.known[:, :words]
             if new.any():
                 at = torch.from_numpy(new).to(self.model.device)
-                twin.weight[:, : table.weight.shape[1]][at] = table.weight[at]
-                twin.known[:, : new.shape[1]] |= new
+                twin.weight[:, :words][at] = table.weight[:, :words][at]
+                twin.known[:, :words] |= new
 
     def follow(self) -> None:
         """Move the average, after an update of the student."""
@@ -144,8 +145,8 @@ class ReturnLearning(Learner):
         """Make an update for each of the K batches, by automatic differentiation."""
         noise = noise_of(self.settings)
         for k in range(len(fits.targets)):
-            pages, store = noisy(self.student, fits.pages[k : k + 1], *noise, generators)
-            self.fit_batch(pages, fits.index[k], fits.targets[k], fits.weights[k], store)
+            pages = noisy(self.student, fits.pages[k : k + 1], *noise, generators)
+            self.fit_batch(pages, fits.index[k], fits.targets[k], fits.weights[k])
             if self.average:
                 self.average.follow()
 
@@ -204,11 +205,11 @@ class ReturnLearning(Learner):
         """Compute Q of the links of all pages, if one is wide."""
         shape = (len(self.memories), max(len(memory.links) for memory in self.memories))
         states = np.full(shape, -1, np.int64)
-        actions = np.full(shape, -1, np.int64)
+        actions = np.full((*shape, 1), -1, np.int64)
         for r, memory in enumerate(self.memories):
             states[r, : len(memory.links)] = memory.states[memory.page_of_link]
-            actions[r, : len(memory.links)] = memory.links
-        q: NDArray[np.float32] = self.model.q_of_pairs(states, actions).cpu().numpy()
+            actions[r, : len(memory.links), 0] = memory.links
+        q: NDArray[np.float32] = self.model.q_of_pairs(Pages(states, actions)).cpu().numpy()
         return q
 
     def _check_finite(self) -> None:

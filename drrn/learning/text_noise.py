@@ -13,7 +13,7 @@ import numpy as np
 from drrn.learning.learner import Generators
 from drrn.models.base import Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, Store, gathered
+from drrn.text import Ids, Lexicon, Store
 
 
 @dataclass(frozen=True)
@@ -35,26 +35,26 @@ def noise_of(settings: Settings) -> tuple[Noise, Noise]:
 
 def noisy(
     model: Model, pages: Pages, states: Noise, actions: Noise, generators: Generators
-) -> tuple[Pages, Store | None]:
-    """Return the pages [1, R, B] of a batch with noise in their texts, and a store of those texts.
+) -> Pages:
+    """Return the pages [1, R, B] of a batch with noise in their texts.
 
     Each replica has its own noise, and a text that occurs twice in its batch is changed once.
     Without noise, the pages are returned as they are. If states and actions share an embedding, a
     text may be both, so that every text gets the larger noise of the two sides.
     """
     if model.indexes_texts or states == actions == Noise():
-        return pages, None
+        return pages
     store = model.store
     width = model.shape.vectors.dimensions if model.shape.vectors else 0
     if store.shared:
         ids = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
         larger = Noise(*map(max, astuple(states), astuple(actions)))
         lexicon, ids = _noisy(store.states, ids, larger, generators, width)
-        return Pages(ids[..., 0], ids[..., 1:]), Store(lexicon, lexicon)
+        return Pages(ids[..., 0], ids[..., 1:], Store(lexicon, lexicon))
     state_ids = pages.states[..., None]
     state_texts, state_ids = _noisy(store.states, state_ids, states, generators, width)
     action_texts, action_ids = _noisy(store.actions, pages.actions, actions, generators, width)
-    return Pages(state_ids[..., 0], action_ids), Store(state_texts, action_texts)
+    return Pages(state_ids[..., 0], action_ids, Store(state_texts, action_texts))
 
 
 def _noisy(
@@ -67,7 +67,7 @@ def _noisy(
     distinct = keys % count
     no_text = distinct == count - 1
     distinct[no_text] = -1
-    words, _, lengths = gathered(texts.bags(), distinct)
+    words, _, lengths = texts.bags(distinct)
     ends = np.searchsorted(keys // count, np.arange(len(generators) + 1))  # of each replica
     remaining = []
     owners = []

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from drrn.models.base import Model, Pages, Reading, pick
-from drrn.models.encoders.base import Encoder, Leaves, Weights, WordBatch, in_sequence
+from drrn.models.base import Model, Pages, pick
+from drrn.models.encoders.base import Encoder, Weights, WordBatch, in_sequence
 from drrn.models.encoders.recurrent import WORD_SCALE
 
 POSITION_WIDTH = 16  # sines and cosines of wavelengths from 6 to 20,000 words
@@ -125,22 +125,22 @@ class _Side:
         return self.encoder.attend(model, words, mask, others)
 
 
-def _side(model: Model, reading: Reading, name: str, leaves: Leaves | None) -> _Side:
+def _side(model: Model, pages: Pages, name: str) -> _Side:
     encoder = model.encoders[name]
-    batch = reading.texts[name]
+    batch = pages.texts[name]
     if isinstance(encoder, AttentionEncoder) and isinstance(batch, WordBatch):
-        words, mask = in_sequence(batch.word_vectors(model, leaves), batch.layout)
+        words, mask = in_sequence(batch.word_vectors(model, pages.leaves), batch.layout)
         return _Side(encoder, words, mask, batch.index)
-    return _Side(None, batch.encode(model, leaves), None, batch.index)
+    return _Side(None, batch.encode(model, pages.leaves), None, batch.index)
 
 
-def pair_vectors(model: Model, reading: Reading, leaves: Leaves | None) -> tuple[Tensor, Tensor]:
+def pair_vectors(model: Model, pages: Pages) -> tuple[Tensor, Tensor]:
     """Read both texts of every pair of a batch, by the encoders that `model.pairs` names."""
-    replicas, batch, most = reading.pages.actions.shape
+    replicas, batch, most = pages.actions.shape
     state_name, action_name = model.pairs
-    states = _side(model, reading, state_name, leaves)
+    states = _side(model, pages, state_name)
     if state_name != action_name:
-        actions = _side(model, reading, action_name, leaves)
+        actions = _side(model, pages, action_name)
     else:  # one encoder, which reads the states and then the actions
         actions = states.span(slice(batch, None))
         states = states.span(slice(batch))
@@ -152,19 +152,18 @@ def pair_vectors(model: Model, reading: Reading, leaves: Leaves | None) -> tuple
     return s, a.reshape(replicas, batch, most, -1)
 
 
-def q_by_pairs(model: Model, reading: Reading, leaves: Leaves | None, q_of: QOfPairs) -> Tensor:
+def q_by_pairs(model: Model, pages: Pages, q_of: QOfPairs) -> Tensor:
     """Return Q [R, B, A] of a batch's pairs by `q_of`; without gradients, some pages at a time."""
-    pages = reading.pages
     count = pages.states.shape[1]
     most = pages.actions.shape[2]
-    action_words = most * reading.store.actions.lengths(pages.actions).max(initial=1)
-    words = max(action_words, reading.store.states.lengths(pages.states).max(initial=1))
+    store = pages.store or model.store
+    action_words = most * store.actions.lengths(pages.actions).max(initial=1)
+    words = max(action_words, store.states.lengths(pages.states).max(initial=1))
     at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // int(words)))
-    if leaves is not None or count <= at_once:
-        return q_of(*pair_vectors(model, reading, leaves))
+    if pages.leaves is not None or count <= at_once:
+        return q_of(*pair_vectors(model, pages))
     parts = []
     for start in range(0, count, at_once):
-        some = slice(start, start + at_once)
-        part = Pages(pages.states[None, :, some], pages.actions[None, :, some])
-        parts.append(q_of(*pair_vectors(model, model.read(part, reading.store)[0], None)))
+        part = pages[None, :, start : start + at_once]
+        parts.append(q_of(*pair_vectors(model, model.read(part)[0])))
     return torch.cat(parts, dim=1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch.nn import functional
 from drrn.errors import InputError
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder, Leaves, Shape, TextBatch, Weights
-from drrn.text import Ids, State, Store
+from drrn.text import Ids, Lexicon, State, Store
 
 NARROW = 64  # actions: up to here, pages are padded to the widest of a batch
 MOST_PAIRS = 2**16  # pairs of a page and an action, of all replicas, that are scored together
@@ -24,10 +24,16 @@ MOST_PAIRS = 2**16  # pairs of a page and an action, of all replicas, that are s
 
 @dataclass(frozen=True)
 class Pages:
-    """B pages for each replica, as ids: states [R, B], actions [R, B, A], -1 for no action."""
+    """B pages for each replica, as ids: states [R, B], actions [R, B, A], -1 for no action.
+
+    `Model.read` returns pages whose texts are gathered, for `Model.forward`.
+    """
 
     states: Ids
     actions: Ids
+    store: Store | None = None  # has the texts; None: the model's store
+    texts: dict[str, TextBatch] = field(default_factory=dict)  # gathered, by the encoder's name
+    leaves: Leaves | None = None  # if Q is differentiated: collects what is read from word tables
 
     @property
     def mask(self) -> NDArray[np.bool_]:
@@ -38,20 +44,18 @@ class Pages:
         """The actions of all pages end to end, [R, B · A]."""
         return self.actions.reshape(*self.states.shape[:-1], -1)
 
-    def __getitem__(self, some: int | slice) -> Pages:
-        return Pages(self.states[some], self.actions[some])
+    def __getitem__(self, some: Any) -> Pages:
+        return Pages(self.states[some], self.actions[some], self.store)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A batch of pages, and its texts, gathered for each encoder."""
+class Reader(Protocol):
+    """Gathers texts: an encoder, or what replaces it where vectors are known already."""
 
-    pages: Pages
-    store: Store
-    texts: dict[str, TextBatch]  # by the name of the encoder
+    def gather(self, model: Model, texts: Lexicon, ids: Ids) -> Sequence[TextBatch]:
+        """Gather several batches of texts: ids [K, R, N], -1 where there is no text."""
 
 
-Gather = Callable[[str, Ids, Store], Sequence[TextBatch]]  # see `Model.gather`
+Readers = Mapping[str, Reader]  # by the names of the encoders that they replace
 
 
 class Model(Weights):
@@ -66,10 +70,10 @@ class Model(Weights):
             def reads(self, pages):
                 return {"state": pages.states, "action": pages.flat_actions}
 
-            def forward(self, reading, leaves):
-                v = pick(*self.encode(reading, "state", leaves))  # [R, B, 1]
-                u = pick(*self.encode(reading, "action", leaves))  # [R, B · A, 1]
-                return v + u.view(reading.pages.actions.shape)  # [R, B, A]
+            def forward(self, pages):
+                v = pick(*self.encode(pages, "state"))  # [R, B, 1]
+                u = pick(*self.encode(pages, "action"))  # [R, B · A, 1]
+                return v + u.view(pages.actions.shape)  # [R, B, A]
     """
 
     widths: tuple[int, int]  # of the vectors of states and actions, in models that have both
@@ -91,74 +95,62 @@ class Model(Weights):
         """Return the ids that each encoder reads, [..., N]; pages may have leading axes."""
         raise NotImplementedError
 
-    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        """Return Q-values [R, B, A], anything for missing actions; pass `leaves` to `encode`."""
+    def forward(self, pages: Pages) -> Tensor:
+        """Return the Q-values [R, B, A] of pages that were read; anything for missing actions."""
         raise NotImplementedError
 
-    def q(self, pages: Pages, store: Store | None = None, gather: Gather | None = None) -> Tensor:
-        """Return the Q-values of pages [R, B, A], without gradients.
-
-        Args:
-            pages: ids of texts.
-            store: has these texts; None: the model's store.
-            gather: replaces `Model.gather`, to read texts in another way.
-        """
+    def q(self, pages: Pages, readers: Readers | None = None) -> Tensor:
+        """Return the Q-values of pages [R, B, A], without gradients; `readers`: see `read`."""
         if pages.actions.shape[2] > NARROW and not self.sees_menu:
-            return self._q_of_wide(pages, store, gather)
+            return self._q_of_wide(pages, readers)
         with torch.no_grad():
-            batch = Pages(pages.states[None], pages.actions[None])
-            return self.forward(self.read(batch, store, gather)[0], None)
+            return self.forward(self.read(pages[None], readers)[0])
 
-    def q_of_pairs(
-        self, states: Ids, actions: Ids, store: Store | None = None, gather: Gather | None = None
-    ) -> Tensor:
-        """Return Q of states and actions [R, N], without gradients, in pieces of bounded size."""
-        size = max(1, MOST_PAIRS // len(states))
+    def q_of_pairs(self, pairs: Pages, readers: Readers | None = None) -> Tensor:
+        """Return Q of pages with one action each [R, N], in pieces of bounded size."""
+        size = max(1, MOST_PAIRS // len(pairs.states))
         parts = []
-        for start in range(0, states.shape[1], size):
-            some = slice(start, start + size)
-            parts.append(self.q(Pages(states[:, some], actions[:, some, None]), store, gather))
+        for start in range(0, pairs.states.shape[1], size):
+            parts.append(self.q(pairs[:, start : start + size], readers))
         if not parts:
-            return torch.zeros(states.shape, device=self.device)
+            return torch.zeros(pairs.states.shape, device=self.device)
         return torch.cat(parts, dim=1).squeeze(2)
 
-    def _q_of_wide(self, pages: Pages, store: Store | None, gather: Gather | None) -> Tensor:
+    def _q_of_wide(self, pages: Pages, readers: Readers | None) -> Tensor:
         """Score the actions that exist, without padding; 0 elsewhere."""
         mask = pages.mask
         counts = mask.sum(axis=(1, 2))
         exists = np.arange(int(counts.max())) < counts[:, None]  # [R, N]
         states = np.full(exists.shape, -1, np.int64)
-        actions = np.full(exists.shape, -1, np.int64)
+        actions = np.full((*exists.shape, 1), -1, np.int64)
         states[exists] = np.broadcast_to(pages.states[..., None], mask.shape)[mask]
-        actions[exists] = pages.actions[mask]
+        actions[exists, 0] = pages.actions[mask]
         q = torch.zeros(mask.shape, device=self.device)
-        scores = self.q_of_pairs(states, actions, store, gather)
+        scores = self.q_of_pairs(Pages(states, actions, pages.store), readers)
         q[torch.from_numpy(mask)] = scores[torch.from_numpy(exists)]
         return q
 
-    def read(
-        self, pages: Pages, store: Store | None = None, gather: Gather | None = None
-    ) -> list[Reading]:
-        """Gather the texts of several batches, [K, R, B] and [K, R, B, A]: one reading for each."""
-        store = store or self.store
-        gather = gather or self.gather
-        texts = {name: gather(name, ids, store) for name, ids in self.reads(pages).items()}
-        return [
-            Reading(pages[k], store, {name: batches[k] for name, batches in texts.items()})
-            for k in range(len(pages.states))
-        ]
+    def read(self, pages: Pages, readers: Readers | None = None) -> list[Pages]:
+        """Gather the texts of several batches, [K, R, B] and [K, R, B, A]; return each batch.
 
-    def gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
-        """Gather several batches of texts [K, R, N] for the encoder of that name."""
-        encoder = self.encoders[name]
-        return encoder.gather(self, store.side(encoder.side), ids)
+        `readers` replace encoders.
+        """
+        store = pages.store or self.store
+        chosen = {**self.encoders, **(readers or {})}
+        texts = {}
+        for name, ids in self.reads(pages).items():
+            side = store.side[self.encoders[name].side]
+            texts[name] = chosen[name].gather(self, side, ids)
+        batches = []
+        for k, (states, actions) in enumerate(zip(pages.states, pages.actions, strict=True)):
+            own = {name: gathered[k] for name, gathered in texts.items()}
+            batches.append(Pages(states, actions, store, own))
+        return batches
 
-    def encode(
-        self, reading: Reading, encoder: str, leaves: Leaves | None
-    ) -> tuple[Tensor, Tensor | None]:
+    def encode(self, pages: Pages, encoder: str) -> tuple[Tensor, Tensor | None]:
         """Return the vectors of distinct texts, and the index of each text, for `pick`."""
-        batch = reading.texts[encoder]
-        return batch.encode(self, leaves), batch.index
+        batch = pages.texts[encoder]
+        return batch.encode(self, pages.leaves), batch.index
 
     def meet(self, replica: int, states: Ids, actions: Ids) -> None:
         """Make the words of these texts known to the replica."""
@@ -221,7 +213,7 @@ class Model(Weights):
         """Add the encoder that the settings name, for the texts of "states" or "actions"."""
         kind = self.encoder_classes[side == "actions"]
         if kind.reads_unknown:
-            self.store.side(side).keeps_unknown = True
+            self.store.side[side].keeps_unknown = True
         self.encoders[name] = kind(self, name, side, width)
 
     def add_layers(self, prefix: str, width: int, *, first: bool = True) -> None:

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
-from drrn.models.base import Model, Pages, Reading, pick
-from drrn.models.encoders.base import Encoder, Leaves, Weights
+from drrn.models.base import Model, Pages, pick
+from drrn.models.encoders.base import Encoder, Weights
 from drrn.text import Ids
 
 MOST_CELLS = 2**28  # of a look-up table
@@ -31,12 +31,12 @@ class PerActionDQN(Model):
     def reads(self, pages: Pages) -> dict[str, Ids]:
         return {"state": pages.states, "action": pages.flat_actions}
 
-    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        replicas, batch, most = reading.pages.actions.shape
+    def forward(self, pages: Pages) -> Tensor:
+        replicas, batch, most = pages.actions.shape
         if self.reads_pairs:
-            return q_by_pairs(self, reading, leaves, self.of_pairs)
-        s = pick(*self.encode(reading, "state", leaves)).unsqueeze(2)  # [R, B, 1, H]
-        a = pick(*self.encode(reading, "action", leaves)).view(replicas, batch, most, -1)
+            return q_by_pairs(self, pages, self.of_pairs)
+        s = pick(*self.encode(pages, "state")).unsqueeze(2)  # [R, B, 1, H]
+        a = pick(*self.encode(pages, "action")).view(replicas, batch, most, -1)
         return self.of_pairs(s, a)
 
     def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
@@ -64,15 +64,15 @@ class MaxActionDQN(Model):
         outputs = self.shape.most_actions
         if most > outputs:
             sizes = f"a page has {most} actions, but the model has {outputs} outputs"
-            raise InputError(f"{sizes}: set most_actions")
+            raise InputError(f"{sizes}; set most_actions")
         actions = {f"action {position}": pages.actions[..., position] for position in range(most)}
         return {"state": pages.states} | actions
 
-    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        most = reading.pages.actions.shape[2]
-        x = pick(*self.encode(reading, "state", leaves))  # [R, B, H]
+    def forward(self, pages: Pages) -> Tensor:
+        most = pages.actions.shape[2]
+        x = pick(*self.encode(pages, "state"))  # [R, B, H]
         for position in range(most):
-            x = x + pick(*self.encode(reading, f"action {position}", leaves))
+            x = x + pick(*self.encode(pages, f"action {position}"))
         return self.outputs(x)[:, :, :most]
 
     def outputs(self, x: Tensor) -> Tensor:
@@ -135,13 +135,13 @@ class VerbObjectDQN(Model):
         actions = pages.flat_actions
         return {"state": pages.states, "verb": actions, "object": actions}
 
-    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        states, state_index = self.encode(reading, "state", leaves)
+    def forward(self, pages: Pages) -> Tensor:
+        states, state_index = self.encode(pages, "state")
         h = pick(self.layers("", states, torch.relu), state_index)  # [R, B, H]
-        verbs, index = self.encode(reading, "verb", leaves)
-        objects, _ = self.encode(reading, "object", leaves)  # of the same texts: the same index
+        verbs, index = self.encode(pages, "verb")
+        objects, _ = self.encode(pages, "object")  # of the same texts: the same index
         h = torch.cat([h, h.new_ones(*h.shape[:2], 1)], dim=2)
-        return _products(h, (verbs + objects) / 2, index, reading.pages.actions.shape[2])
+        return _products(h, (verbs + objects) / 2, index, pages.actions.shape[2])
 
 
 class VerbHead(Encoder):
@@ -182,15 +182,14 @@ class LookUpTable(Model):
         self._make_room()
         return {}
 
-    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        self._make_room()  # a frozen copy is given what another model has read
+    def forward(self, pages: Pages) -> Tensor:
         table = self.weights["table"]
-        replicas, batch, most = reading.pages.actions.shape
-        state_ids = reading.pages.states[..., None]
-        action_ids = reading.pages.actions
-        if reading.store is not self.store:
-            state_ids = np.append(reading.store.states.parent_ids, -1)[state_ids]
-            action_ids = np.append(reading.store.actions.parent_ids, -1)[action_ids]
+        replicas, batch, most = pages.actions.shape
+        state_ids = pages.states[..., None]
+        action_ids = pages.actions
+        if pages.store and pages.store is not self.store:
+            state_ids = np.append(pages.store.states.parent_ids, -1)[state_ids]
+            action_ids = np.append(pages.store.actions.parent_ids, -1)[action_ids]
         states = torch.from_numpy(state_ids.clip(min=0)).to(self.device)
         actions = torch.from_numpy(action_ids.clip(min=0)).to(self.device)
         flat = (states * table.shape[2] + actions).reshape(replicas, batch * most)
@@ -208,7 +207,7 @@ class LookUpTable(Model):
         columns = max(actions, 2 * old.shape[2], 1)
         if rows * columns * len(self.seeds) > MOST_CELLS:
             sizes = f"{states:,} states by {actions:,} actions"
-            raise InputError(f"{sizes} are too many: use another model")
+            raise InputError(f"{sizes} are too many for a table; use another model")
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
         self.weights["table"] = table

@@ -12,8 +12,7 @@ from torch import Tensor
 from drrn import registry
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
-from drrn.models.base import Model, Pages, Reading, pick
-from drrn.models.encoders.base import Leaves
+from drrn.models.base import Model, Pages, pick
 from drrn.text import Ids
 
 
@@ -37,29 +36,26 @@ class DRRN(Model):
             return {"text": np.concatenate([pages.states, actions], axis=-1)}
         return {"state": pages.states, "action": actions}
 
-    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+    def forward(self, pages: Pages) -> Tensor:
         if self.reads_pairs:
-            return q_by_pairs(self, reading, leaves, self.of_pairs)
-        return self.interaction.interact(self, *self.embeddings(reading, leaves))
+            return q_by_pairs(self, pages, self.of_pairs)
+        return self.interaction.interact(self, *self.embeddings(pages))
 
     def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
         """Return Q [R, B, A] of texts that were read in pairs; a pair is a page of one action."""
-        s = self.tower(self.pairs[0], states.flatten(1, 2))  # [R, B · A, H]
-        a = self.tower(self.pairs[1], actions.flatten(1, 2)).unsqueeze(2)
+        s = self.layers(f"{self.pairs[0]} ", states.flatten(1, 2))  # [R, B · A, H]
+        a = self.layers(f"{self.pairs[1]} ", actions.flatten(1, 2)).unsqueeze(2)
         return self.interaction.interact(self, s, a).view(states.shape[:3])
 
-    def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
+    def embeddings(self, pages: Pages) -> tuple[Tensor, Tensor]:
         """Return h_s [R, B, H] and h_a [R, B, A, H'] of pages."""
-        replicas, batch, most = reading.pages.actions.shape
-        names = ("text",) if self.shape.shared else ("state", "action")
-        sides = {name: self.encode(reading, name, leaves) for name in names}
-        h = [pick(self.tower(name, vectors), index) for name, (vectors, index) in sides.items()]
+        replicas, batch, most = pages.actions.shape
+        h = []
+        for name in ("text",) if self.shape.shared else ("state", "action"):
+            vectors, index = self.encode(pages, name)
+            h.append(pick(self.layers(f"{name} ", vectors), index))
         s, a = (h[0][:, :batch], h[0][:, batch:]) if self.shape.shared else h
         return s, a.reshape(replicas, batch, most, -1)
-
-    def tower(self, side: str, vectors: Tensor) -> Tensor:
-        """From the encoded texts to their embeddings: [R, U, H] → [R, U, H]."""
-        return self.layers(f"{side} ", vectors)
 
 
 # --- interactions: from s [R, B, H] and a [R, B, A, H'] to Q [R, B, A]
@@ -96,7 +92,9 @@ def _prepare_inner(model: Model) -> None:
     if model.widths[0] != model.widths[1]:
         sizes = f"{model.widths[0]} and {model.widths[1]}"
         remedy = "use the bilinear or network interaction"
-        raise InputError(f"the inner product needs sides of one size, not {sizes}: {remedy}")
+        raise InputError(
+            f"the inner product needs two sides of the same size, not {sizes}; {remedy}"
+        )
 
 
 def _prepare_network(model: Model) -> None:

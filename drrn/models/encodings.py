@@ -5,7 +5,7 @@ Both save time with encoders that read word by word.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.models.base import Gather, Model, Pages, Reading, pick
+from drrn.models.base import Model, Pages, Readers, pick
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
-from drrn.text import Ids, Store
+from drrn.text import Ids, Lexicon
 
 MOST_CACHED = 2**15  # vectors of an encoder, of all replicas; then the cache starts again
 UNKNOWN = -1
@@ -53,28 +53,25 @@ class EncodingCache:
         slow = any(encoder.reads_at_once for encoder in model.encoders.values())
         return slow and not model.reads_pairs
 
-    def q(self, pages: Pages, store: Store) -> Tensor:
+    def q(self, pages: Pages) -> Tensor:
         """Return the Q-values of pages [R, B, A], as `Model.q` does."""
-        return self.model.q(pages, store, self._gather)
-
-    def _gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
-        if name not in self._vectors:
-            return self.model.gather(name, ids, store)
-        return [self._vectors[name].gather(some, store) for some in ids]
+        return self.model.q(pages, self._vectors)
 
 
 class _VectorCache:
     """The vectors of one encoder's texts, by replica and id."""
 
     def __init__(self, model: Model, name: str) -> None:
-        self.model = model
-        self.name = name
+        self.encoder = model.encoders[name]
         self.count = 0
         self.rows = np.full((len(model.seeds), 1), UNKNOWN)  # [R, texts + 1]; column 0: no text
-        self.vectors = torch.empty(0, model.encoders[name].width, device=model.device)
+        self.vectors = torch.empty(0, self.encoder.width, device=model.device)
 
-    def gather(self, ids: Ids, store: Store) -> EncodedBatch:
-        """Gather ids [R, N], -1 where there is no text; encode those that are not cached."""
+    def gather(self, model: Model, texts: Lexicon, ids: Ids) -> list[EncodedBatch]:
+        """Gather ids [K, R, N], -1 where there is no text; encode those that are not cached."""
+        return [self._gather(model, texts, some) for some in ids]
+
+    def _gather(self, model: Model, texts: Lexicon, ids: Ids) -> EncodedBatch:
         if self.count > MOST_CACHED:
             self.rows[:] = UNKNOWN
             self.count = 0
@@ -85,11 +82,11 @@ class _VectorCache:
         at = np.arange(len(ids))[:, None], ids + 1
         unknown = self.rows[at] == UNKNOWN
         if unknown.any():
-            self._encode(np.where(unknown, ids, -1), store)
-        rows = torch.from_numpy(self.rows[at]).to(self.model.device)
+            self._encode(model, texts, np.where(unknown, ids, -1))
+        rows = torch.from_numpy(self.rows[at]).to(model.device)
         return EncodedBatch(functional.embedding(rows, self.vectors))
 
-    def _encode(self, ids: Ids, store: Store) -> None:
+    def _encode(self, model: Model, texts: Lexicon, ids: Ids) -> None:
         """Encode texts for all replicas.
 
         The vectors are valid for replicas that request them and for those that know all their
@@ -97,8 +94,8 @@ class _VectorCache:
         """
         unique = np.unique(ids)
         everywhere = np.broadcast_to(unique, (len(ids), len(unique)))
-        batch = self.model.gather(self.name, everywhere[None], store)[0]
-        vectors = pick(batch.encode(self.model, None), batch.index).flatten(0, 1)  # [R · U, H]
+        batch = self.encoder.gather(model, texts, everywhere[None])[0]
+        vectors = pick(batch.encode(model, None), batch.index).flatten(0, 1)  # [R · U, H]
         start = self.count
         self.count += len(vectors)
         if self.count > len(self.vectors):
@@ -106,8 +103,7 @@ class _VectorCache:
             self.vectors = torch.cat([self.vectors[:start], room])
         self.vectors[start : self.count] = vectors
         rows = np.arange(start, self.count).reshape(everywhere.shape)
-        texts = store.side(self.model.encoders[self.name].side)
-        _, known = self.model.tables[self.name].known_words(texts, everywhere)
+        _, known = model.tables[self.encoder.name].known_words(texts, everywhere)
         requested = (everywhere[:, :, None] == ids[:, None, :]).any(axis=2)
         replicas, at = np.nonzero(requested | (known == texts.lengths(unique)))
         self.rows[replicas, unique[at] + 1] = rows[replicas, at]
@@ -140,21 +136,23 @@ class SharedBatch:
 
 
 def read_together(
-    model: Model, pages: Pages, after: Pages, gather: Gather
-) -> Iterator[tuple[Reading, Reading]]:
-    """Yield the readings of several batches of pages and of the pages after them, [K, R, B] each.
+    model: Model, pages: Pages, after: Pages, readers: Readers
+) -> Iterator[tuple[Pages, Pages]]:
+    """Read several batches of pages, and of the pages after them, [K, R, B] each.
 
-    A text that is on both sides is encoded once.
+    A text that is on both sides is encoded once. `readers` replace encoders.
     """
+    chosen = {**model.encoders, **readers}
     now = model.reads(pages)
     then = model.reads(after)
-    batches = {
-        name: gather(name, np.concatenate([ids, then[name]], axis=-1), model.store)
-        for name, ids in now.items()
-    }
+    batches = {}
+    for name, ids in now.items():
+        texts = model.store.side[model.encoders[name].side]
+        both = np.concatenate([ids, then[name]], axis=-1)
+        batches[name] = chosen[name].gather(model, texts, both)
     for k in range(len(pages.states)):
-        first = Reading(pages[k], model.store, {})
-        second = Reading(after[k], model.store, {})
+        first = pages[k]
+        second = after[k]
         for name, ids in now.items():
             shared = SharedBatch(batches[name][k], slice(ids.shape[-1]))
             first.texts[name] = shared

@@ -99,11 +99,6 @@ class WordTable:
         counts = np.bincount(text[is_known], minlength=ids.size)
         return words[is_known], counts.reshape(ids.shape)
 
-    def rows(self, room: int) -> Tensor:
-        """Return the tables of all replicas end to end, `room` rows of each: [R · room, H]."""
-        self.make_room(room)
-        return self.weight[:, :room].reshape(-1, self.width)  # a frozen copy may have more room
-
     def state(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         """Return the vectors of all words [R, V, H], and whether each replica has met them."""
         self.make_room()
@@ -120,13 +115,13 @@ class WordTable:
         twin.known = self.known.copy()
         return twin
 
-    def make_room(self, room: int = 0) -> None:
-        """Grow to a row for every word of the vocabulary, by doubling, or to `room` rows."""
-        need = room or len(self.vocabulary.spelled)
+    def make_room(self) -> None:
+        """Grow to a row for every word of the vocabulary, by doubling."""
+        need = len(self.vocabulary.spelled)
         have = self.weight.shape[1]
         if need <= have:
             return
-        room = room or max(need, 2 * have)
+        room = max(need, 2 * have)
         weight = torch.zeros(len(self.seeds), room, self.width, device=self.device)
         weight[:, :have] = self.weight
         known = np.zeros((len(self.seeds), room), bool)

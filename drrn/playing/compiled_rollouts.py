@@ -60,16 +60,14 @@ class CompiledRollouts(Rollouts):
                 probabilities = np.where(taken.again[order], again[slot], probabilities)
             state = taken.state[order]
             after = taken.successor[order]
-            ends = game.page[after[last]]
+            pages = game.page[np.insert(state, np.flatnonzero(last) + 1, after[last])]
             steps = Steps(
-                states=self.states[game.page[state]],
-                actions=self.menus[game.page[state]],
+                page_states=self.states[pages],
+                page_actions=self.menus[pages],
                 taken=slot - game.first[state],
                 probabilities=probabilities,
                 rewards=game.reward[after],
                 last=last,
-                end_states=self.states[ends],
-                end_actions=self.menus[ends],
             )
             results.append(steps)
         return results
@@ -82,7 +80,7 @@ class CompiledRollouts(Rollouts):
         """
         if policy[1] is not None:
             cause = "this policy depends on the earlier pages of an episode"
-            raise InputError(f"{cause}: its score can only be estimated by playing")
+            raise InputError(f"{cause}, so its score can only be estimated by playing")
         return [first for first, _ in self.tables(policy)]
 
     def tables(self, policy: Policy) -> list[tuple[Floats, Floats | None]]:
@@ -97,8 +95,8 @@ class CompiledRollouts(Rollouts):
         for rows, width in groups_by_width(counts, self.menus.widest):
             states = self.states[rows]
             actions = self.menus[rows].padded(width)
-            pages = Pages(np.tile(states, (replicas, 1)), np.tile(actions, (replicas, 1, 1)))
-            q = self.model.q(pages, self.store).cpu().numpy()  # [R, P, A]
+            everywhere = (np.tile(states, (replicas, 1)), np.tile(actions, (replicas, 1, 1)))
+            q = self.model.q(Pages(*everywhere, self.store)).cpu().numpy()  # [R, P, A]
             nonterminal = counts[rows] > 0
             some = Pages(states[nonterminal], actions[nonterminal])
             links = ranges(self.menus.first[rows], counts[rows])
@@ -137,10 +135,20 @@ class MenuRollouts(CompiledRollouts):
         for _ in range(self.game.max_steps):
             if not any(len(row.episode) for row in rows):
                 break
-            q = self.model.q(_pages(rows), self.store).cpu().numpy()
+            q = self.model.q(self._pages(rows)).cpu().numpy()
             for row, values in zip(rows, q, strict=True):
                 row.step(values[: len(row.episode)], policy)
         return rows
+
+    def _pages(self, rows: Sequence[MenuEpisodes]) -> Pages:
+        """Return the pages of all replicas, padded to the largest number of running episodes."""
+        most = max(len(row.episode) for row in rows)
+        states = np.full((len(rows), most), -1)
+        actions = np.full((len(rows), most, self.actions.shape[1]), -1)
+        for replica, row in enumerate(rows):
+            states[replica, : len(row.text)] = row.text
+            actions[replica, : len(row.text)] = row.menu
+        return Pages(states, actions, self.store)
 
 
 class MenuEpisodes:
@@ -193,15 +201,15 @@ class MenuEpisodes:
         episode, text, menu, taken, probability, reward, next_text, next_menu = columns
         order = np.argsort(episode, kind="stable")
         last = last_steps(episode[order])
+        ends = np.flatnonzero(last)
+        menus = np.insert(menu[order], ends + 1, next_menu[order[ends]], axis=0)
         return Steps(
-            states=text[order],
-            actions=Menus.of_padded(menu[order]),
+            page_states=np.insert(text[order], ends + 1, next_text[order[ends]]),
+            page_actions=Menus.of_padded(menus),
             taken=taken[order],
             probabilities=probability[order],
             rewards=reward[order],
             last=last,
-            end_states=next_text[order[last]],
-            end_actions=Menus.of_padded(next_menu[order[last]]),
         )
 
     def _enter(self, state: NDArray[np.intp]) -> None:
@@ -222,18 +230,6 @@ class MenuEpisodes:
         self.played.ending[self.episode[ended]] = game.ending_at[self.state[ended]]
         for name in ("episode", "state", "order", "text", "menu"):
             setattr(self, name, getattr(self, name)[~ended])
-
-
-def _pages(rows: Sequence[MenuEpisodes]) -> Pages:
-    """Return the pages of all replicas, padded to the largest number of running episodes."""
-    most = max(len(row.episode) for row in rows)
-    width = rows[0].menu.shape[1]
-    states = np.full((len(rows), most), -1)
-    actions = np.full((len(rows), most, width), -1)
-    for replica, row in enumerate(rows):
-        states[replica, : len(row.text)] = row.text
-        actions[replica, : len(row.text)] = row.menu
-    return Pages(states, actions)
 
 
 def compiled_rollouts(game: Compiled, model: Model, store: Store | None = None) -> CompiledRollouts:

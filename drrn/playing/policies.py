@@ -54,9 +54,8 @@ def probabilities_of(
     probabilities: Probabilities = first(replica, q, pages)
     if again is None or not repeated.any():
         return probabilities
-    some = Pages(pages.states[repeated], pages.actions[repeated])
     probabilities = probabilities.copy()
-    probabilities[repeated] = again(replica, q[repeated], some)
+    probabilities[repeated] = again(replica, q[repeated], pages[repeated])
     return probabilities
 
 

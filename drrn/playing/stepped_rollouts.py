@@ -64,28 +64,24 @@ class Trajectory:
 def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
     """Return the steps of episodes that were played to learn, from the one with that number on."""
     some = [trajectory for trajectory in trajectories if trajectory.taken]
-    states = [state for each in some for state in each.states[start:-1]]
-    shown = [menu for each in some for menu in each.menus[start:-1]]
-    menus = Menus.of([*shown, *(each.menus[-1] for each in some)])
     lengths = np.array([len(each.taken) - start for each in some], np.int64)
-    last = np.zeros(len(states), np.bool_)
+    last = np.zeros(lengths.sum(), np.bool_)
     last[np.cumsum(lengths) - 1] = True
+    states = [state for each in some for state in each.states[start:]]
     taken = [index for each in some for index in each.taken[start:]]
     probabilities = [probability for each in some for probability in each.probabilities[start:]]
     rewards = [reward for each in some for reward in each.rewards[start:]]
     return Steps(
-        states=np.array(states, np.int64),
-        actions=menus[: len(shown)],
+        page_states=np.array(states, np.int64),
+        page_actions=Menus.of([menu for each in some for menu in each.menus[start:]]),
         taken=np.array(taken, np.int64),
         probabilities=np.array(probabilities, np.float64),
         rewards=np.array(rewards, np.float64),
         last=last,
-        end_states=np.array([each.states[-1] for each in some], np.int64),
-        end_actions=menus[len(shown) :],
     )
 
 
-def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
+def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]], store: Store) -> Pages:
     """Return the pages of each replica, padded to one number of pages and of actions."""
     count = max(len(row) for row in rows)
     most = max((len(menu) for row in rows for _, menu in row), default=1) or 1
@@ -95,7 +91,7 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
         states[replica, : len(row)] = [state for state, _ in row]
         menus = [[*menu, *[-1] * (most - len(menu))] for _, menu in row]
         actions[replica, : len(row)] = np.array(menus, np.int64).reshape(-1, most)
-    return Pages(states, actions)
+    return Pages(states, actions, store)
 
 
 class SteppedRollouts(Rollouts):
@@ -175,16 +171,17 @@ class SteppedRollouts(Rollouts):
         """
         replicas = range(len(generators))
         rows = [[each for each in running if each.replica == r] for r in replicas]
-        pages = pages_of([[(each.states[-1], each.menus[-1]) for each in row] for row in rows])
-        q = (cache or self.model).q(pages, store).cpu().numpy()
+        shown = [[(each.states[-1], each.menus[-1]) for each in row] for row in rows]
+        pages = pages_of(shown, store)
+        q = (cache or self.model).q(pages).cpu().numpy()
         choices: list[Choice] = []
         for r, row in enumerate(rows):
             uniform = generators[r].random(len(row))
             if row:
                 count = len(row)
-                some = Pages(pages.states[r, :count], pages.actions[r, :count])
                 repeated = np.array([each.repeated for each in row])
-                probabilities = probabilities_of(policy, r, q[r, :count], some, repeated)
+                own = pages[r, :count]
+                probabilities = probabilities_of(policy, r, q[r, :count], own, repeated)
                 index = draw_actions(probabilities, uniform)
                 taken = probabilities[np.arange(count), index]
                 choices += zip(index.tolist(), taken.tolist(), strict=True)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import io
 import random
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from starlette.exceptions import HTTPException
 
 from drrn.files import write_atomically
 from drrn.game.contract import another, close
 from drrn.game.episodes import episode
+from drrn.runs.embeddings import embed, plane
 from drrn.serve.runs import read_json, write_json
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ STEPS = 100  # of each
 PAGES = "pages.json"
 
 Page = tuple[str, tuple[str, ...]]
-Vectors = NDArray[np.float64]
 
 
 class EmbeddingLog:
@@ -44,30 +42,14 @@ class EmbeddingLog:
 
     def save(self, number: int) -> None:
         """Save the embeddings of the first replica."""
-        arrays = {}
+        arrays: dict[str, Any] = {}
         for i, (text, actions) in enumerate(self.pages):
-            arrays[f"vectors_{i}"], arrays[f"q_{i}"] = self._embed(text, actions)
+            vectors, q = embed(self.trainer.model, text, actions)
+            arrays |= {f"vectors_{i}": vectors[0], f"q_{i}": q[0]}
         if arrays:
             buffer = io.BytesIO()
             np.savez(buffer, **arrays)
             write_atomically(self.folder / f"round-{number:05}.npz", buffer.getvalue())
-
-    def _embed(self, text: str, actions: Sequence[str]) -> tuple[Any, Any]:
-        """Return the vectors of the state and its actions [1 + A, H], and Q [A]."""
-        import torch
-
-        from drrn.models import Pages
-        from drrn.playing.stepped_rollouts import pages_of
-
-        model: Any = self.trainer.model
-        store = model.store.scratch()
-        pages = pages_of([[store.page(text, tuple(actions))]] * len(model.seeds))
-        with torch.no_grad():
-            reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-            s, a = model.embeddings(reading)
-            vectors = torch.cat([s[0, :1], a[0, 0]]).cpu().numpy().astype(np.float32)
-            q = model.q(pages, store)[0, 0, : len(actions)].cpu().numpy()
-        return vectors, q
 
 
 def _choose_pages(trainer: Trainer) -> list[Page]:
@@ -94,17 +76,19 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     pages = read_json(folder / PAGES)
     files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
-        raise HTTPException(404, "Only runs of the model drrn that start here have embeddings.")
+        raise HTTPException(
+            404, "Embeddings exist only for runs of the model drrn that this page started."
+        )
     if page >= len(pages):
         raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []
     q = []
     for path in files:
         with np.load(path, allow_pickle=False) as file:
-            vectors.append(file[f"vectors_{page}"].astype(np.float64))
+            vectors.append(file[f"vectors_{page}"])
             q.append(file[f"q_{page}"].tolist())
     rounds = []
-    for path, points, values in zip(files, _plane(np.stack(vectors)).tolist(), q, strict=True):
+    for path, points, values in zip(files, plane(np.stack(vectors)).tolist(), q, strict=True):
         number = int(path.stem.removeprefix("round-"))
         pairs = zip(points[1:], values, strict=True)
         tips = [{"x": x, "y": y, "q": value} for (x, y), value in pairs]
@@ -112,17 +96,3 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     text, actions = pages[page]
     names = [each[0][:80] for each in pages]
     return {"pages": names, "page": page, "text": text, "actions": actions, "rounds": rounds}
-
-
-def _plane(vectors: Vectors) -> Vectors:
-    """Project vectors [rounds, n, H] on their two principal axes, [rounds, n, 2].
-
-    The origin stays, so that a right angle between the state and an action means a Q near 0. After
-    the last round the state points to the right.
-    """
-    flat = vectors.reshape(-1, vectors.shape[-1])
-    axes = np.linalg.svd(flat, full_matrices=False)[2][:2]
-    points: Vectors = (flat @ axes.T).reshape(*vectors.shape[:2], -1)
-    if points.shape[-1] < 2:
-        points = np.concatenate([points, np.zeros_like(points)], axis=-1)
-    return points * np.where([points[-1, 0, 0] < 0, False], -1.0, 1.0)

@@ -12,6 +12,7 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
@@ -34,7 +35,6 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
-RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 MAX_JSON = 64 * 2**10  # bytes of a request
 MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files
@@ -186,12 +186,9 @@ class Guard:
         """
         host = request.headers.get("host", "").lower()
         if self.access.hosts is not None and host not in self.access.hosts:
-            raise HTTPException(403, "Wrong host name: open the link that drrn serve printed.")
-        site = request.headers.get("sec-fetch-site", "none")
-        is_foreign = request.scope["path"].startswith("/api/") and site not in (
-            "same-origin",
-            "none",
-        )
+            raise HTTPException(403, "Wrong host name. Open the link that drrn serve printed.")
+        is_own = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+        is_foreign = request.scope["path"].startswith("/api/") and not is_own
         origin = request.headers.get("origin")
         if origin is not None and request.method not in SAFE_METHODS:
             is_foreign |= origin.lower() not in (f"http://{host}", f"https://{host}")
@@ -211,7 +208,7 @@ class Guard:
         if not has_cookie and not _equal(link_token or "", token):
             if is_front_page:
                 return _locked_page()
-            sentence = "A token is needed: open the whole link that drrn serve printed."
+            sentence = "A token is missing. Open the whole link that drrn serve printed."
             raise HTTPException(403, sentence)
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
@@ -248,14 +245,13 @@ def _limited(receive: Receive, path: str) -> Receive:
 
 
 def _with_headers(send: Send, path: str) -> Send:
-    caching = b"no-cache" if path.startswith("/static/") else b"no-store"
-    added = [*RAW_HEADERS, (b"cache-control", caching)]
+    caching = "no-cache" if path.startswith("/static/") else "no-store"
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            names = {name for name, _ in message["headers"]}
-            missing = [pair for pair in added if pair[0] not in names]
-            message["headers"] = [*message["headers"], *missing]
+            headers = MutableHeaders(scope=message)
+            for name, value in {**HEADERS, "Cache-Control": caching}.items():
+                headers.setdefault(name, value)
         await send(message)
 
     return sending

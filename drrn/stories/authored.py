@@ -56,16 +56,27 @@ class AuthoredGame(SeededGame):
     engine: str  # NATIVE, HOSTED or INK
 
     def __init__(
-        self, name: str, rules: Rules, *, shuffle: bool, paraphrases: Mapping[str, str] | None
+        self,
+        name: str,
+        story: Story,
+        rules: Rules,
+        *,
+        shuffle: bool = True,
+        paraphrases: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(name, shuffle=shuffle)
+        self.story = story
         self.rules = rules
         self.paraphrases = paraphrases or {}
-
-    @property
-    @abstractmethod
-    def story(self) -> Story:
-        """The passages of the story."""
+        self.title = rules.title or story.title or name
+        self.max_steps = rules.max_steps
+        self.training = rules.training
+        # Passages that each passage leads to; empty if only the engine can tell.
+        self.links: Mapping[str, Collection[str]] = {}
+        # Links that are not actions, by passage and target, with the reason.
+        self.left_out: Mapping[tuple[str, str], str] = {}
+        self.asked: Collection[str] = ()  # variables that the player is asked to type in
+        self.errors: list[str] = []  # of the engine so far, if they belong to no passage
 
     @abstractmethod
     def position_at(self, state: Any) -> Position:
@@ -91,18 +102,6 @@ class AuthoredGame(SeededGame):
         return Position() if state is None else self.position_at(state)
 
     @property
-    def title(self) -> str:
-        return self.rules.title or self.story.title or self.name
-
-    @property
-    def max_steps(self) -> int:
-        return self.rules.max_steps
-
-    @property
-    def training(self) -> Mapping[str, Any]:
-        return self.rules.training
-
-    @property
     def fingerprint(self) -> str:
         """A hash of the passages and rules, without the paths and tests in the rules."""
         rules = self.rules
@@ -119,28 +118,8 @@ class AuthoredGame(SeededGame):
         return digest.hexdigest()
 
     @property
-    def links(self) -> Mapping[str, Collection[str]]:
-        """Passages that each passage leads to; empty if only the engine can tell."""
-        return {}
-
-    @property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        """Links that are not actions, by passage and target, with the reason."""
-        return {}
-
-    @property
     def problems(self) -> Sequence[Problem]:
         """Problems of the story: unsupported code, or errors of its scripts so far."""
-        return ()
-
-    @property
-    def asked(self) -> Collection[str]:
-        """Variables that the story asks the player to type in."""
-        return ()
-
-    @property
-    def errors(self) -> Sequence[str]:
-        """Errors of the engine so far that belong to no passage."""
         return ()
 
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
@@ -152,17 +131,10 @@ class Explorable(AuthoredGame):
 
     def __init__(self, name: str, script: Script, rules: Rules, **options: Any) -> None:
         """`options` are those of AuthoredGame."""
-        super().__init__(name, rules, **options)
+        super().__init__(name, script.story, rules, **options)
         self.script = script
         self.restarts = RestartLinks(script.story)
-
-    @property
-    def story(self) -> Story:
-        return self.script.story
-
-    @property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        return self.restarts.left_out
+        self.left_out = self.restarts.left_out
 
     def key_of(self, state: Hashable) -> Hashable:
         """Return what identifies a state for an exploration."""

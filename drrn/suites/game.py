@@ -35,10 +35,6 @@ def open_suite_of(spec: GameSpec) -> SuiteGame:
     return SuiteGame(choice)
 
 
-class EnvironmentFailedError(Exception):
-    """An environment hung, died or failed: its episode is lost."""
-
-
 def _nobody() -> None:
     """The player of an environment that is idle."""
 
@@ -78,8 +74,8 @@ class EnvironmentProcess:
             cause = f"{action} failed: {error}"
             if error.reason == "timeout":
                 cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
-            raise EnvironmentFailedError(cause) from error
-        except KeyboardInterrupt:  # a late answer must not be read as another's
+            raise ServiceError(error.reason, cause) from error
+        except KeyboardInterrupt:  # the environment may have taken the step
             self.service.kill()
             raise
 
@@ -98,20 +94,24 @@ class EnvironmentPool:
         self.environments: list[EnvironmentProcess] = []  # by the start of their last episode
         try:
             self.environments.append(EnvironmentProcess(choice))
-        except EnvironmentFailedError as error:
+        except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
     def start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
-        """Start an episode; an environment that fails is replaced once."""
+        """Start an episode; an environment that fails is replaced."""
+        while True:
+            try:
+                return self._start(player, seed)
+            except ServiceError as error:
+                self.report(error, "the episode starts in a new environment")
+
+    def report(self, error: ServiceError, consequence: str) -> None:
+        """Log a failure; raise InputError if it is one too many in a row."""
+        self.failures += 1
         name = self.choice.name
-        try:
-            return self._start(player, seed)
-        except EnvironmentFailedError as error:
-            log.warning("%s: %s; the episode starts in a new environment", name, error)
-        try:
-            return self._start(player, seed)
-        except EnvironmentFailedError as error:
-            raise InputError(f"{name}: {error}") from error
+        if self.failures >= MAX_FAILURES:
+            raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
+        log.warning("%s: %s; %s", name, error, consequence)
 
     def _start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
         alive = [one for one in self.environments if one.service.close.alive]
@@ -148,6 +148,7 @@ class SuiteGame:
         self.name = choice.short_name
         self.max_steps = int(choice.options["max_steps"])
         self.most_copies = self._pool.limit
+        self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
         self.stopped = False
         self.ending = ""
@@ -161,10 +162,6 @@ class SuiteGame:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
         title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
         return f"{title} ({options})" if options else title
-
-    @property
-    def fingerprint(self) -> str:
-        return self.choice.fingerprint
 
     @property
     def sources(self) -> dict[str, Any]:
@@ -202,7 +199,7 @@ class SuiteGame:
             )
         try:
             page = self._environment.step(actions[index])
-        except EnvironmentFailedError as error:
+        except ServiceError as error:
             return self._truncate(error)
         self._pool.failures = 0
         return self._observe(page)
@@ -224,15 +221,10 @@ class SuiteGame:
             self._release()
         return self._page
 
-    def _truncate(self, error: EnvironmentFailedError) -> Observation:
+    def _truncate(self, error: ServiceError) -> Observation:
         """Return the page again, as the last of a truncated episode."""
         self._release()
-        self._pool.failures += 1
-        name = self.choice.name
-        if self._pool.failures >= MAX_FAILURES:
-            raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
-        cure = "the episode is truncated, the next one gets a new environment"
-        log.warning("%s: %s; %s", name, error, cure)
+        self._pool.report(error, "the episode is truncated, the next one gets a new environment")
         self.stopped = True
         return Observation(self._page.text, self._page.actions, 0.0)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from drrn.compiled.chain import softmax_of_slots
@@ -26,12 +25,12 @@ from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
-from drrn.models.drrn import DRRN
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import storage
+from drrn.runs.embeddings import embed, plane
 from drrn.runs.run import Run
 from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
@@ -209,7 +208,7 @@ def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDA
     ids = np.array([*(store.actions.id(action) for action in actions), -1], np.int64)
     states = np.tile(texts[compiled.page_text], (replicas, 1))
     slots = np.tile(ids[compiled.page_actions], (replicas, 1, 1))
-    q: NDArray[Any] = model.q(Pages(states, slots), store).cpu().numpy()
+    q: NDArray[Any] = model.q(Pages(states, slots, store)).cpu().numpy()
     return q
 
 
@@ -251,8 +250,6 @@ def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) ->
 TRACED_EPISODES = (200, 400, 600)  # and after the last round
 ROLES = ("state", "good", "poor")
 
-Points = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Trace:
@@ -271,16 +268,8 @@ class Trace:
 
     def save(self, model: Model, episodes: int) -> None:
         """Save the three embeddings [R, 3, H], and Q of the two actions."""
-        assert isinstance(model, DRRN)
-        store = model.store.scratch()
-        state, actions = store.page(self.texts[0], self.texts[1:])
-        replicas = len(model.seeds)
-        pages = Pages(np.array([[state]] * replicas), np.array([[actions]] * replicas))
-        with torch.no_grad():
-            reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-            s, a = model.embeddings(reading)
-            vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
-            q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
+        state, *actions = self.texts
+        vectors, q = embed(model, state, actions)
         data = storage.tensor_bytes({"vectors": vectors, "q": q})
         write_atomically(self._path(episodes), data)
 
@@ -291,7 +280,7 @@ class Trace:
         rows = []
         for replica, seed in enumerate(seeds):
             vectors = np.stack([each["vectors"][replica] for each in tensors])
-            points = plane(vectors.astype(np.float64)).tolist()
+            points = plane(vectors).tolist()
             for episodes, tensor, three in zip(times, tensors, points, strict=True):
                 key = {"seed": seed, "episodes": episodes, "state": self.example.state["mark"]}
                 q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
@@ -302,21 +291,6 @@ class Trace:
 
     def _path(self, episodes: int) -> Path:
         return self.folder / f"embeddings-{episodes}.safetensors"
-
-
-def plane(vectors: Points) -> Points:
-    """Project vectors [times, 3, H] onto their two principal axes [times, 3, 2].
-
-    The origin is fixed, so that a right angle with the state means a Q near 0. At the last time the
-    state points right, and the good action does not point down.
-    """
-    flat = vectors.reshape(-1, vectors.shape[-1])
-    axes = np.linalg.svd(flat, full_matrices=False)[2][:2]
-    points = (flat @ axes.T).reshape(*vectors.shape[:2], 2)
-    state = points[-1, 0]
-    good = points[-1, 1]
-    oriented: Points = points * np.where([state[0] < 0, good[1] < 0], -1.0, 1.0)
-    return oriented
 
 
 # --- Facts of a game

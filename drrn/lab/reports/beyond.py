@@ -169,11 +169,10 @@ def _encoder_table(results: ResultSet, game: str) -> Table:
         conditions += [{"wording": "paraphrased"}]
         conditions += [{"policy": "greedy", "wording": "paraphrased"}]
     jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
-    scores = {job: results.final(game, job) for job in jobs}
-    top = max(score.mean for score in scores.values() if score)
+    top = max(results.means(game, jobs).values())
     rows = []
-    for job, score in scores.items():
-        row: Cells = [job.label or BAG, best_cell(score, top)]
+    for job in jobs:
+        row: Cells = [job.label or BAG, best_cell(results.final(game, job), top)]
         row += [results.text(game, job, **condition) for condition in conditions]
         rows.append([*row, minutes(results, game, job)])
     caption = f"Encoders on {results.title(game)}"

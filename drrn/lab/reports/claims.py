@@ -41,7 +41,7 @@ def best_baseline(results: ResultSet, game: str, wording: str = "") -> list[str]
         variants = [Variant(model, 2, size) for model in LAYERED]
         if not wording:
             variants += [plan.LINEAR, *(Variant(model, 1, size) for model in LAYERED)]
-        means = _means(results, game, variants, wording)
+        means = results.means(game, variants, wording)
         if len(means) < len(variants):
             continue
         drrn = max((v for v in means if v.model == "drrn"), key=means.__getitem__)
@@ -59,16 +59,9 @@ def best_baseline(results: ResultSet, game: str, wording: str = "") -> list[str]
     return [f"{sentence}; not with {comma_list(behind)}." if behind else f"{sentence}."]
 
 
-def _means(
-    results: ResultSet, game: str, variants: Sequence[Variant], wording: str = ""
-) -> dict[Variant, float]:
-    scores = {variant: results.final(game, variant, wording=wording) for variant in variants}
-    return {variant: score.mean for variant, score in scores.items() if score}
-
-
 def depth_effect(results: ResultSet, game: str) -> list[str]:
     """Say how often two layers beat one, in our rows and in the paper's table."""
-    means = _means(results, game, plan.LAYERED_GRID)
+    means = results.means(game, plan.LAYERED_GRID)
     count, exceptions = _depth_pairs({variant.name: mean for variant, mean in means.items()})
     if not count:
         return []
@@ -98,7 +91,7 @@ def _depth_pairs(means: dict[str, float]) -> tuple[int, list[str]]:
 def control(results: ResultSet, game: str) -> list[str]:
     """Say so if the look-up table, which does not read texts, beats every model."""
     table = results.final(game, plan.TABLE)
-    means = _means(results, game, plan.GRID)
+    means = results.means(game, plan.GRID)
     if table is None or not means or table.mean <= max(means.values()):
         return []
     best = max(means, key=means.__getitem__)
@@ -119,7 +112,7 @@ def headline(results: ResultSet, figures: str) -> str:
         for game, title in PAPER.items()
         if results.curve(game, BEST)
     ]
-    parts = [f"{table.caption}; every table and figure: `drrn reproduce`.", grid]
+    parts = [f"{table.caption}; `drrn reproduce` computes every table and figure.", grid]
     return "\n\n".join([*parts, "\n".join(images)] if images else parts)
 
 
@@ -140,7 +133,7 @@ def _seed_counts(results: ResultSet, strong: bool) -> str:
     counts = {results.wanted(game, STRONG_JOB, "replicas") for game in results.games} - {None}
     if len(ours) != 1:
         return ""
-    more = f", of the strong agent over {counts.pop()}" if strong and len(counts) == 1 else ""
+    more = f", {counts.pop()} for the strong agent" if strong and len(counts) == 1 else ""
     return f" over {ours.pop()} seeds{more}"
 
 
@@ -150,7 +143,7 @@ def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list
     wordings = {"": results.title(game)}
     played = game not in PAPER and results.scores(game, STRONG_JOB, wording="paraphrased")
     if played or published("paraphrased", game):
-        wordings["paraphrased"] = "… its actions paraphrased"
+        wordings["paraphrased"] = "… with paraphrased actions"
     for wording, name in wordings.items():
         theirs = published_score(game, BEST, wording)
         row = [name, chance, spread(theirs) if theirs else ""]
@@ -159,7 +152,7 @@ def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list
             row.append(results.text(game, STRONG_JOB, policy=policy, wording=wording))
         yield [*row, best]
     if game in PAPER and results.scores(game, plan.FOUR_STEPS):
-        name = "… targets of four steps, not in the paper"
+        name = "… with four-step targets, not in the paper"
         score = results.text(game, plan.FOUR_STEPS)
         yield [name, chance, "", score, *["", ""] * strong, best]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -83,8 +82,10 @@ def _size_table(
 ) -> Table:
     """Return a table with a row per model and a column per size, with the paper's numbers."""
     has_published = bool(published(wording or "scores", game))
-    columns = {size: [variants[size] for variants in lines.values()] for size in SIZES}
-    best = {size: _best(results, game, columns[size], wording) for size in SIZES}
+    best = {}
+    for size in SIZES:
+        means = results.means(game, [variants[size] for variants in lines.values()], wording)
+        best[size] = max(means.values(), default=None)
     rows = []
     notes: list[str] = []
     for name, variants in lines.items():
@@ -103,13 +104,6 @@ def _size_table(
     for size in SIZES:
         header += [f"{size}, ours", f"{size}, paper"] if has_published else [str(size)]
     return Table(caption, header, rows, notes)
-
-
-def _best(
-    results: ResultSet, game: str, variants: Sequence[Variant], wording: str = ""
-) -> float | None:
-    scores = [results.final(game, variant, wording=wording) for variant in variants]
-    return max((score.mean for score in scores if score), default=None)
 
 
 def best_cell(score: Summary | None, best: float | None) -> Cell:
@@ -134,21 +128,15 @@ def _reference_table(results: ResultSet, game: str) -> Table:
     return Table(caption, header, [row[:columns] for row in rows], notes)
 
 
-def curves_section(results: ResultSet) -> list[Block]:
-    return _curves(results, "curves", plan.CURVES, "models of 100 hidden units")
-
-
-def shared_section(results: ResultSet) -> list[Block]:
-    return _curves(results, "shared", (BEST, plan.SHARED), "shared and separate embeddings")
-
-
-def _curves(results: ResultSet, name: str, variants: Sequence[Variant], models: str) -> list[Block]:
+def curves_section(results: ResultSet, name: str) -> list[Block]:
+    """Plot the learning curves of an experiment, a figure per game."""
     plots: list[Block] = []
     for game in results.stories:
+        variants = plan.EXPERIMENTS[name]
         lines = [(label(v), v.name, results.curve(game, v)) for v in variants]
         data = curves_of(results, game, lines)
         data["rest"] = results.fact(game, "one_step_at_rest")
-        caption = f"{results.title(game)}: {models}; bars are standard deviations."
+        caption = PROSE[name].format(title=results.title(game))
         plots += [plot(f"{name}-{game}", caption, "curves", data)] if data["lines"] else []
     return plots
 
@@ -158,7 +146,7 @@ def interaction_table(results: ResultSet, game: str) -> Table:
     paraphrased = results.has_paraphrases(game)
     header = ["Interaction", "action side", "final reward", "by greedy choice"]
     header += ["paraphrased"] * paraphrased
-    best = _best(results, game, plan.INTERACTIONS)
+    best = max(results.means(game, plan.INTERACTIONS).values(), default=None)
     rows = []
     for variant in plan.INTERACTIONS:
         row: Cells = [variant.interaction, str(variant.action_hidden or 100)]
@@ -175,7 +163,7 @@ def gap_table(results: ResultSet, game: str) -> Table:
     """Compare each model with the best possible score; show how often it gets stuck."""
     best = results.fact(game, "best_final_reward")
     chance = results.fact(game, "random_final_reward")
-    top = _best(results, game, plan.LARGEST)
+    top = max(results.means(game, plan.LARGEST).values(), default=None)
     rows = []
     for variant in plan.LARGEST:
         score = results.final(game, variant)
@@ -279,8 +267,8 @@ def _scatter(results: ResultSet, game: str) -> list[Plot]:
 
 def examples_section(results: ResultSet) -> list[Block]:
     """Q-values of the actions of each example, mean (sd) over seeds."""
-    examples = itertools.chain.from_iterable(map(plan.examples_of, results.stories))
-    return [_example_table(results, example) for example in examples]
+    stories = results.stories
+    return [_example_table(results, each) for each in plan.EXAMPLES if each.game in stories]
 
 
 def _example_table(results: ResultSet, example: Example) -> Table:
@@ -310,8 +298,7 @@ def _example_table(results: ResultSet, example: Example) -> Table:
 
 def embeddings_section(results: ResultSet) -> list[Block]:
     """Plot the embeddings of an example on their two principal axes, during training."""
-    examples = itertools.chain.from_iterable(map(plan.examples_of, results.stories))
-    traced = [example for example in examples if example.embedding]
+    traced = [each for each in plan.EXAMPLES if each.embedding and each.game in results.stories]
     return [figure for example in traced for figure in _plane(results, example)]
 
 

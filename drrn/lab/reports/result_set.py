@@ -140,6 +140,13 @@ class ResultSet:
         """Summarise `scores` over the seeds; it has the same arguments."""
         return summary(self.scores(*arguments, **options))
 
+    def means(
+        self, game: str, variants: Iterable[Variant], wording: str = ""
+    ) -> dict[Variant, float]:
+        """Return the mean scores of those variants that have rows."""
+        scores = {variant: self.final(game, variant, wording=wording) for variant in variants}
+        return {variant: score.mean for variant, score in scores.items() if score}
+
     def text(self, game: str, variant: Variant, digits: int = 1, **options: Any) -> str:
         """Format the mean and the standard deviation of `scores`."""
         return spread(self.final(game, variant, **options), digits)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -22,7 +21,7 @@ from drrn.models.drrn import DRRN
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import scaled
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
-from drrn.text import Ids, ranges
+from drrn.text import Ids, Lexicon, ranges
 
 MOST_WORDS = 400_000  # in all texts of a side; beyond, only the texts of a batch are encoded
 
@@ -53,7 +52,7 @@ class Tower:
         self.layers = model.shape.layers
         self.replicas = len(model.seeds)
         encoder = model.encoders[name]
-        texts = model.store.side(encoder.side)
+        texts = model.store.side[encoder.side]
         vectors = model.shape.vectors
         self.all_texts = len(texts)
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
@@ -73,16 +72,16 @@ class Tower:
         self.extra: tuple[Tensor, Tensor] | None = None  # rows of texts, and words added to them
         self.table = model.tables.get(name)
         if self.table is not None:
-            starts, words, counts = texts.bags()
-            self._lay_out(starts, words.astype(np.int64), counts)
+            self._lay_out(texts)
 
-    def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
+    def _lay_out(self, texts: Lexicon) -> None:
         """Lay out the words of the selected texts for each replica, also in the order of words."""
         assert self.table is not None
         self.table.make_room()
-        self.lengths = np.diff(starts)
+        words, counts, self.lengths = texts.bags(np.arange(self.all_texts))
         self.all_words = len(words)
         lengths = self.lengths[self.selected]
+        starts = np.cumsum(self.lengths) - self.lengths
         self.entries = ranges(starts[self.selected], lengths)  # among the words of all texts
         words = words[self.entries]
         self.counts = counts[self.entries]

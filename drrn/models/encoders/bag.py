@@ -15,14 +15,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Encoder, Gradient, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.word_table import bag_sums
-from drrn.text import Bags, Ids, Lexicon, gathered
-
-
-class BagOfWords(Encoder):
-    """A text's vector is the sum of its words' vectors, each as often as the word occurs."""
-
-    def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> list[TextBatch]:
-        return list(bag_batches(model, self.name, texts.bags(self.norm), ids))
+from drrn.text import Ids, Lexicon, starts_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +23,6 @@ class BagBatch:
     """Bags as rows of a flat word table; vectors of another encoder may be added to their sums."""
 
     table: str
-    room: int  # rows of one replica in the flat table
     rows: Ids  # [W], words of all bags end to end
     counts: NDArray[np.float32]  # [W]
     ends: Ids  # [R · U + 1], where each bag begins, and where the last one ends
@@ -39,7 +31,8 @@ class BagBatch:
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         table = model.tables[self.table]
-        vectors = bag_sums(table.rows(self.room), self.rows, self.ends[:-1], self.counts)
+        flat = table.weight.view(-1, table.width)
+        vectors = bag_sums(flat, self.rows, self.ends[:-1], self.counts)
         vectors = vectors.view(len(table.seeds), -1, table.width)
         if leaves is not None:
             leaves.append((self, vectors.requires_grad_()))
@@ -58,31 +51,29 @@ class BagBatch:
         return table, torch.from_numpy(ranked[first]).to(table.device), values
 
 
-def bag_batches(
-    model: Weights, name: str, bags: Bags, ids: Ids, addends: list[TextBatch] | None = None
-) -> list[BagBatch]:
-    """Gather the bags of several batches of ids [K, R, N] (-1: no text) for a table."""
-    table = model.tables[name]
-    table.make_room()
-    room = table.weight.shape[1]
-    batches, replicas, _ = ids.shape
+def gather_bags(encoder: Encoder, model: Weights, texts: Lexicon, ids: Ids) -> list[BagBatch]:
+    """Gather the bags of several batches of texts: ids [K, R, N], -1 where there is no text."""
+    table = model.tables[encoder.name]
+    if table.weight.shape[1] < len(table.vocabulary.spelled):  # no replica has met the new words
+        table.make_room()
     unique, index = distinct_texts(ids, model.device)
-    across = unique.shape[1]
-    words, counts, lengths = gathered(bags, unique.ravel())
-    ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
-    per_replica = ends[across::across] - ends[:-1:across]
-    rows = words + np.repeat(np.tile(np.arange(replicas) * room, batches), per_replica)
-    size = replicas * across
-    result = []
-    for k in range(batches):
-        span = ends[k * size : (k + 1) * size + 1]
-        some = slice(span[0], span[-1])
-        addend = addends[k] if addends else None
-        result.append(
-            BagBatch(name, room, rows[some], counts[some], span - span[0], index[k], addend)
-        )
-    return result
+    words, counts, lengths = texts.bags(unique.ravel(), encoder.norm)
+    replicas, across = ids.shape[1], unique.shape[1]
+    replica = np.arange(unique.size) // across % replicas  # of each text
+    rows = words + np.repeat(replica * table.weight.shape[1], lengths)
+    ends = starts_of(lengths)
+    batches = []
+    for k, own_index in enumerate(index):
+        own = ends[k * replicas * across : (k + 1) * replicas * across + 1]
+        some = slice(own[0], own[-1])
+        batches.append(BagBatch(encoder.name, rows[some], counts[some], own - own[0], own_index))
+    return batches
+
+
+class BagOfWords(Encoder):
+    """A text's vector is the sum of its words' vectors, each as often as the word occurs."""
+
+    gather = gather_bags
 
 
 def _argsort(rows: Ids) -> Ids:

@@ -6,6 +6,7 @@ word's vector, H of a text's vector. Each distinct text of a replica is encoded 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,7 +58,7 @@ class Weights:
 
     def add_table(self, name: str, side: str, width: int) -> None:
         """Add a word table [R, V, width] over the vocabulary of "states" or "actions"."""
-        vocabulary = self.store.side(side).vocabulary
+        vocabulary = self.store.side[side].vocabulary
         self.tables[name] = WordTable(name, vocabulary, width, self.seeds, self.device)
 
     def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None:
@@ -153,7 +154,7 @@ class Encoder:
     def pair_with(self, model: Weights, other: int) -> None:
         """Add weights for reading pairs with an encoder whose summaries are `other` wide."""
 
-    def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> list[TextBatch]:
+    def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> Sequence[TextBatch]:
         """Gather several batches of texts: ids [K, R, N], -1 where there is no text."""
         table = model.tables[self.name]
         table.make_room()
@@ -172,7 +173,7 @@ class Encoder:
         layout[np.arange(longest) < lengths[:, None]] = number
         at = torch.from_numpy(layout.reshape(replicas, across, longest)).to(table.device)
         rows_at = torch.from_numpy(rows).to(table.device)
-        return WordBatch(self, table.name, room, rows_at, index[0], at)
+        return WordBatch(self, table.name, rows_at, index[0], at)
 
     def compose(self, model: Weights, vectors: Tensor, layout: Any) -> Tensor:
         """Return the vectors of texts from those of their distinct words [W, E]."""
@@ -194,13 +195,13 @@ class WordBatch:
 
     encoder: Encoder
     table: str
-    room: int  # rows of one replica in the flat table
     rows: Tensor  # [W], each distinct word once, as a row of the flat table
     index: Tensor  # [R, N]
     layout: Any  # the words of each text, for `Encoder.compose`
 
     def word_vectors(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        vectors = model.tables[self.table].rows(self.room).index_select(0, self.rows)  # [W, E]
+        table = model.tables[self.table]
+        vectors = table.weight.view(-1, table.width).index_select(0, self.rows)  # [W, E]
         if leaves is not None:
             leaves.append((self, vectors.requires_grad_()))
         return vectors

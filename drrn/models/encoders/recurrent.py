@@ -96,7 +96,7 @@ class RecurrentEncoder(Encoder):
         room = table.weight.shape[1]
         rows, steps = _plan_steps(words, lengths, room, group)
         at = torch.from_numpy(rows).to(table.device)
-        return WordBatch(self, table.name, room, at, index, steps)
+        return WordBatch(self, table.name, at, index, steps)
 
 
 def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, WordSteps]:

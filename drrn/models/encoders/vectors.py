@@ -5,13 +5,13 @@ The vectors are fixed; one learned matrix [D, H] maps them to the first layer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from drrn.errors import InputError
-from drrn.models.encoders.bag import bag_batches
+from drrn.models.encoders.bag import gather_bags
 from drrn.models.encoders.base import Encoder, Leaves, TextBatch, Weights, distinct_texts
 from drrn.models.encoders.text_vectors import GivenVectors, TextVectors
 from drrn.text import Ids, Lexicon
@@ -58,12 +58,14 @@ class MeanOfVectors(VectorEncoder):
     reads_unknown = True
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
-        self.source(model).check_known(model.store.side(side).vocabulary, f"game's {side}")
+        self.source(model).check_known(model.store.side[side].vocabulary, f"game's {side}")
         super().__init__(model, name, side, width)
 
     def source(self, model: Weights) -> TextVectors:
         if model.shape.vectors is None:
-            raise InputError("this encoder needs word vectors: give a file with vectors")
+            raise InputError(
+                "this encoder needs word vectors; name a file of them by the setting vectors"
+            )
         return model.shape.vectors
 
 
@@ -75,8 +77,10 @@ class BagAndVectors(MeanOfVectors):
         model.add_table(name, side, width)
 
     def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> list[TextBatch]:
+        bags = gather_bags(self, model, texts, ids)
         addends = super().gather(model, texts, ids)
-        return list(bag_batches(model, self.name, texts.bags(self.norm), ids, addends))
+        pairs = zip(bags, addends, strict=True)
+        return [replace(bag, addend=addend) for bag, addend in pairs]
 
 
 class SentenceEncoder(VectorEncoder):
@@ -86,9 +90,11 @@ class SentenceEncoder(VectorEncoder):
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
         super().__init__(model, name, side, width)
-        model.store.side(side).keeps_texts = True
+        model.store.side[side].keeps_texts = True
 
     def source(self, model: Weights) -> GivenVectors:
         if model.shape.sentences is None:
-            raise InputError("the encoder sentence needs a source of vectors: give sentences")
+            raise InputError(
+                "the encoder sentence needs sentence vectors; name a source by sentences"
+            )
         return model.shape.sentences
