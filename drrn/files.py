@@ -86,13 +86,13 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         cause = f"byte 0x{data[error.start]:02x} is not {encoding}"
-        cure = "save the file as UTF-8, or name its encoding (for many old stories: cp1252)"
-        raise InputError(f"{source}, line {line}: {cause}: {cure}") from error
+        cure = "save the file as UTF-8, or name its encoding (cp1252 for many old stories)"
+        raise InputError(f"{source}, line {line}: {cause}; {cure}") from error
     except (LookupError, ValueError) as error:
-        cause = f'the encoding "{encoding}" is not known'
-        raise InputError(f"{source}: {cause}: try utf-8 or cp1252") from error
+        cause = f'unknown encoding "{encoding}"'
+        raise InputError(f"{source}: {cause}; try utf-8 or cp1252") from error
     if "\0" in text:
-        raise InputError(f"{source}: it holds NUL characters: this is no text file")
+        raise InputError(f"{source}: contains NUL characters, so it is not a text file")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -105,7 +105,7 @@ def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
     """Return the bytes of a file that is not too large."""
     try:
         if path.stat().st_size > largest:
-            raise InputError(f"{path}: {path.stat().st_size:,} bytes; the most is {largest:,}")
+            raise InputError(f"{path}: {path.stat().st_size:,} bytes; the limit is {largest:,}")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error

@@ -83,7 +83,7 @@ def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
     assert main(["inspect", "twx:coin?seed=0&copies=1&max_steps=6"]) == 0
     output = capsys.readouterr().out
     assert "cannot be compiled" in output and "Random play (200 games" in output
-    assert "Actions at once" in output and "a seed selects the variation" in output
+    assert "Actions per page" in output and "a seed selects the variation" in output
     assert main(["inspect", "tests.sample_games:Walk", "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert (findings["games"], findings["statistics"]["pages"]) == (200, 4)

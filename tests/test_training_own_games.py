@@ -200,7 +200,9 @@ def test_copies_that_are_the_same_game_are_refused():
         def another(self):
             return self
 
-    with pytest.raises(drrn.InputError, match=r"walk: another\(\) must give a new game each time"):
+    with pytest.raises(
+        drrn.InputError, match=r"walk: another\(\) must return a new game each time"
+    ):
         drrn.trainer(Same(), paper=True, **SMALL)
 
 
@@ -268,7 +270,7 @@ def test_the_error_for_too_many_actions_names_the_setting():
             )
 
     with pytest.raises(
-        drrn.InputError, match="30 actions, but the model has 20 outputs: set most_actions"
+        drrn.InputError, match="30 actions, but the model has 20 outputs; set most_actions"
     ):
         small = {name: value for name, value in SMALL.items() if name != "hidden"}
         list(drrn.trainer(Wide(), paper=True, model="linear", **small).train())

@@ -184,7 +184,7 @@ LINES = TEXT.splitlines(keepends=True)
 BAD = {
     "empty": (b"", "v.txt: the file is empty"),
     "cut in the middle of a line": (
-        TEXT.rstrip().rsplit(b" ", 2)[0], f"v.txt, line {len(WORDS)}: 4 numbers after the word instead of 6: copy"
+        TEXT.rstrip().rsplit(b" ", 2)[0], f"v.txt, line {len(WORDS)}: 4 numbers after the word instead of 6; copy"
     ),
     "cut in a number": (TEXT.rstrip(b"\n0123456789.") + b"-", f"line {len(WORDS)}: 5 numbers after the word instead of 6"),
     "a shorter line": (LINES[0] + b"to 1 2\n" + LINES[2], "v.txt, line 2: 2 numbers after the word"),
@@ -192,15 +192,15 @@ BAD = {
     "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "v.txt: unknown format"),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "v.txt: unknown format"),
     "one long line": (b"x" * 2**21, "v.txt: unknown format"),
-    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed: unpack it first"),
+    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: the file is compressed; unpack it first"),
     "word2vec's text, cut": (word2vec_text(WORDS, matrix())[:-40], "numbers after the word instead of 6"),
     "word2vec's text, cut after a line": (
         b"".join(word2vec_text(WORDS, matrix()).splitlines(keepends=True)[:-1]),
         f"{len(WORDS) - 1} words, but the first line announces {len(WORDS)}",
     ),
     "word2vec's text of no words": (b"0 6\n", "line 1: it announces 0 words of 6 dimensions"),
-    "binary, cut": (BINARY[:-9], f"v.txt: the file ends in the middle of word {len(WORDS)} of {len(WORDS)}: copy"),
-    "binary, cut in half": (BINARY[: len(BINARY) // 2], "v.txt: too short for the"),
+    "binary, cut": (BINARY[:-9], f"v.txt: the file ends in the middle of word {len(WORDS)} of {len(WORDS)}; copy"),
+    "binary, cut in half": (BINARY[: len(BINARY) // 2], "v.txt: the file ends in the middle of word"),
     "binary, with other dimensions": (BINARY.replace(b" 6\n", b" 5\n", 1), f"more than the {len(WORDS)} words"),
     "a first line of endless digits": (b"9" * 5000 + b" 3\nsea 1 2 3\n", "v.txt, line 2: 3 numbers"),
     "one endless vector": (b"1 900000000000\nsea " + bytes(99), "line 1: it announces 1 words of 900000000000 dimensions"),

@@ -267,14 +267,14 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     assert main(["play", "home-world", "--seed", "3"]) == 0
     told = capsys.readouterr().out
     assert "verbs: eat, exercise, go, sleep, watch" in told and "  1 " not in told
-    assert '"g" may be go apple, go bed' in told and 'No command "fly".' in told
+    assert '"g" could mean go apple, go bed' in told and 'No command "fly".' in told
     assert (
         'No command "5".' in told and told.count("paid") == 1
     )  # no number, no look and no help is a command
     assert (
         told.count("verbs: eat") == 4
     )  # on the first page, by look, by help, and on the first page again
-    assert "Your last command paid -0.01." in told and "One step back." in told
+    assert "Your last command paid -0.01." in told and "Undid one step." in told
 
 
 def test_a_replay_shows_only_the_chosen_command_of_a_long_menu(capsys, home):

@@ -76,7 +76,9 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     pages = read_json(folder / PAGES)
     files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
-        raise HTTPException(404, "Only runs of the model drrn that start here have embeddings.")
+        raise HTTPException(
+            404, "Embeddings exist only for runs of the model drrn that this page started."
+        )
     if page >= len(pages):
         raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []

@@ -37,9 +37,8 @@ LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 TITLES = {title.lower(): title for title in TWINE_2}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 WHERE = (
-    "Twine has its formats as files format.js in the folder public/story-formats of "
-    "github.com/klembot/twinejs, Tweego in its folder storyformats, and each format's own site "
-    "offers it as well"
+    "find format.js files in public/story-formats of github.com/klembot/twinejs, in Tweego's "
+    "folder storyformats, or on the web site of the format"
 )
 HOW = f"drrn formats add FILE_OR_FOLDER ({WHERE})"
 SCRIPT = re.compile(r"<script\b", re.I)
@@ -144,8 +143,8 @@ class LibraryFormat:
     def read(self) -> StoryFormat:
         story_format = read_format(self.path)
         if (story_format.key, story_format.version) != (self.key, self.version):
-            cure = "not what its name says; delete it and add it again"
-            raise InputError(f"{self.path}: it holds {story_format}, {cure}")
+            cure = "unlike its name; delete it and add it again"
+            raise InputError(f"{self.path}: contains {story_format}, {cure}")
         return story_format
 
 
@@ -199,8 +198,8 @@ def wanted_format(story: Story) -> tuple[str, str]:
         name = "SugarCube"
     if not name:
         raise InputError(
-            f"{story.source}: it names no story format: add to its passage StoryData "
-            '"format": "Harlowe", "format-version": "3.3.9", or the one that it was written for'
+            f"{story.source}: it names no story format; add the one that it was written for to its "
+            'passage StoryData, such as "format": "Harlowe", "format-version": "3.3.9"'
         )
     key = format_key(name)
     family = FAMILY.fullmatch(name)
@@ -221,7 +220,7 @@ def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
             additions.append(Addition(file, what=str(error)))
     if not additions:
         cure = "name Twine's folder story-formats"
-        raise InputError(f"{path}: no {FILE_NAME} in this folder or below it; {cure}")
+        raise InputError(f"{path}: no {FILE_NAME} in this folder or its subfolders; {cure}")
     return additions
 
 
@@ -229,7 +228,7 @@ def _format_files(folder: Path) -> list[Path]:
     paths: list[Path] = []
     for number, (parent, folders, files) in enumerate(os.walk(folder)):
         if number >= MAX_FOLDERS:
-            cure = "name the one that holds the formats"
+            cure = "name the one that contains the formats"
             raise InputError(f"{folder}: more than {MAX_FOLDERS:,} folders; {cure}")
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths += [Path(parent, name) for name in files if name == FILE_NAME]

@@ -351,7 +351,7 @@ class InkGame(AuthoredGame):
                     f"after {self._state.face.text[-60:]!r}" if self._state else "on its first page"
                 )
                 cause = f"the story reaches no choice and no end {where}"
-                raise self._refusal(f"{cause}; correct the loop in it")
+                raise self._refusal(f"{cause}; fix the loop there")
             lines.append(_plain(self._runtime.get_current_text()))
             tags += self._runtime.get_current_tags()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), tuple(tags)

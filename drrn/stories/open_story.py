@@ -101,7 +101,7 @@ class _Opening:
             if engine is None and has_mini_racer():
                 return self._hosted(story)
             cure = "leave out --engine native" if engine == NATIVE else INSTALL
-            raise InputError(f"{self.file}: {reason}, which needs its own engine: {cure}")
+            raise InputError(f"{self.file}: {reason}, which needs its own engine; {cure}")
         script = native.read_script(story, dict(self.rules.inputs))
         if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
@@ -129,7 +129,7 @@ class _Opening:
         data = TWINE_2.search(text)
         if data and not TWINE_2_END.search(text, data.end()):
             cause = "the file is truncated (no </tw-storydata>)"
-            raise InputError(f"{source}: {cause}; fetch the whole file again")
+            raise InputError(f"{source}: {cause}; download it again")
         if len(text) <= LONGEST_PASSAGE:
             return read_twine_html(text, source)
         light = without_media(text)
@@ -189,7 +189,7 @@ class _Opening:
             check_rules(self.rules, script, self.toml)
             if facts.tracked:
                 names = ", ".join(sorted(facts.tracked))
-                cause = "the engine of this story reports its variables only"
+                cause = "the engine of this story reports only its variables"
                 raise InputError(f"{self.toml}: {cause}; leave out {names} in where")
         identity.keep(facts.read)
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)

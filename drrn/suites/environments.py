@@ -162,7 +162,9 @@ class TextWorldEnvironment(Environment):
     def _page(self, state: Info, done: bool) -> SuitePage:
         commands = state.get("admissible_commands")
         if commands is None:
-            raise InputError("TextWorld lists no commands of this game; make it again with tw-make")
+            raise InputError(
+                "TextWorld lists no commands for this game; make it again with tw-make"
+            )
         feedback = state.get("feedback") or ""
         if "\n>" in feedback:  # a prompt and a status line (room, score, moves) at the end
             feedback = feedback.rpartition("\n>")[0]
@@ -244,7 +246,7 @@ class JerichoEnvironment(Environment):
         if not self.env.is_fully_supported or not self.env.bindings:
             raise InputError(
                 f"{game}: Jericho does not know this game, so it cannot list its actions or its "
-                "score; it knows some files by their hash only (open a file of TextWorld as "
+                "score; it recognises known files by their hash (open a file of TextWorld as "
                 "textworld:PATH)"
             )
         self.seed = options["seed"]
@@ -324,5 +326,5 @@ def check_story_file(path: Path) -> None:
         unit = 2 if data[0] < 4 else 4
     length = int.from_bytes(data[0x1A:0x1C], "big") * unit
     if length > len(data):
-        missing = f"{len(data):,} of its {length:,} bytes exist"
+        missing = f"{len(data):,} of {length:,} bytes are there"
         raise InputError(f"{path}: a truncated story file: {missing}; copy it again")

@@ -111,9 +111,9 @@ def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
     try:
         rows = read_csv(text, columns, path)
     except InputError as error:
-        raise InputError(f"{error}: {REMEDY}") from error
+        raise InputError(f"{error}; {REMEDY}") from error
     if not text.endswith("\n"):
-        raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated: {REMEDY}")
+        raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated; {REMEDY}")
     return rows
 
 
@@ -145,7 +145,9 @@ class Results:
     def refuse_sweep(self) -> None:
         """Raise an InputError if the folder belongs to `drrn sweep`."""
         if (self.root / SWEEP).exists():
-            raise InputError(f"{self.root}: the folder of a sweep (drrn sweep): give another --out")
+            raise InputError(
+                f"{self.root}: the folder of a sweep (drrn sweep); choose another --out"
+            )
 
     def work(self, game: str, name: str) -> Path:
         """Return the folder of a job's training run."""
@@ -180,7 +182,7 @@ class Results:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: not the record of a job: {REMEDY}") from error
+            raise InputError(f"{path}: not the record of a job; {REMEDY}") from error
 
     def load(self, game: str, name: str) -> Stored | None:
         """Return a finished job, with every file checked against its recorded hash."""
@@ -193,12 +195,12 @@ class Results:
             try:
                 text = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{path}, line 1: cannot be read: {REMEDY}") from error
+                raise InputError(f"{path}, line 1: cannot be read; {REMEDY}") from error
             # before the hash, since it can name the line
             rows[ending] = from_csv(text, FACTS if name == GAME else KINDS[ending], path)
             if _sha256(text) != sha256:
                 count = len(rows[ending])
-                raise InputError(f"{path}: its {count} rows were changed by hand: {REMEDY}")
+                raise InputError(f"{path}: its {count} rows were changed by hand; {REMEDY}")
         return Stored(record, rows)
 
     def store(

@@ -63,7 +63,9 @@ class MeanOfVectors(VectorEncoder):
 
     def source(self, model: Weights) -> TextVectors:
         if model.shape.vectors is None:
-            raise InputError("this encoder needs word vectors: give a file with vectors")
+            raise InputError(
+                "this encoder needs word vectors; name a file of them by the setting vectors"
+            )
         return model.shape.vectors
 
 
@@ -92,5 +94,7 @@ class SentenceEncoder(VectorEncoder):
 
     def source(self, model: Weights) -> GivenVectors:
         if model.shape.sentences is None:
-            raise InputError("the encoder sentence needs a source of vectors: give sentences")
+            raise InputError(
+                "the encoder sentence needs sentence vectors; name a source by sentences"
+            )
         return model.shape.sentences

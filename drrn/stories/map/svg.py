@@ -29,9 +29,9 @@ def check_map_file(file: Path) -> None:
     if file.suffix.lower() != ".svg":
         raise InputError(f"{file}: a map is an SVG file; choose a name that ends in .svg")
     if file.exists():
-        raise InputError(f"{file}: the file exists; choose another name for the map")
+        raise InputError(f"{file}: already exists; choose another name for the map")
     if not file.parent.is_dir():
-        raise InputError(f"{file}: there is no folder {file.parent}; create it first")
+        raise InputError(f"{file}: no folder {file.parent}; create it first")
 
 
 def write_map(story: StoryMap, file: Path) -> None:
@@ -91,7 +91,7 @@ class Drawing:
     def counts(self) -> str:
         endings = sum(reward is not None for reward in self.story.reward)
         others = counted(len(self.story.labels) - endings, self.story.noun)
-        so_far = ", as far as seen" if self.story.partial else ""
+        so_far = ", as far as explored" if self.story.partial else ""
         return f"{others}, {counted(endings, 'ending')}{so_far}"
 
     def stroke(self, frequency: float) -> float:

@@ -82,7 +82,7 @@ class StoryTest:
         self.solution: Solution | None = None
         self.why_not = "it lists no outcomes"
         if can_be_compiled(game):
-            self.why_not = "it has too many states for the time"
+            self.why_not = "it has too many states for the time limit"
         self.interrupted = False
         self._seconds = {True: 0.0, False: 0.0}  # of random games, and of searching games
 
@@ -156,7 +156,7 @@ class StoryTest:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
         except _NoTimeLeftError:
-            self.why_not = "it has more states than could be searched in the time"
+            self.why_not = "it has more states than could be searched within the time limit"
             return False
         self.progress("solving")
         self.solution = solve(compiled)

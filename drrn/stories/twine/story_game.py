@@ -175,6 +175,6 @@ class StoryGame(Explorable):
         if not any(scene.moves for scene in scenes):
             missing.append("without any action, so that no other passage can be reached")
         if missing:
-            what = f"what was left out leaves the opening page {' and '.join(missing)}"
+            what = f"skipping unsupported code leaves the first page {' and '.join(missing)}"
             start = self.story.passages[self.story.start]
             self.script.problems.append(Problem(start.line, start.name, what))
