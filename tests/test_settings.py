@@ -603,7 +603,7 @@ def test_help_has_the_values_of_both_recipes(capsys):
     for words in (
         "γ (strong: 0.98; paper: 0.9)",
         "(strong: on; paper: off)",
-        "--keep, --no-keep",
+        "--no-keep the opposite of --keep",
         "(default: 100)",
     ):
         assert words in output

@@ -69,10 +69,8 @@ def run_add(options: argparse.Namespace) -> None:
     from drrn.lab.authors.install import add_games
 
     before = added.origin_if_sound()
-    origin, is_new = add_games(options.path, as_published=options.as_published)
+    origin = add_games(options.path, as_published=options.as_published)
     what = "installed" if before is None else "installed again"
-    if not is_new:
-        what = "already installed"
     print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
     if before is not None and before != origin:
         print(f"before: {before}")
