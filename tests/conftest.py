@@ -137,7 +137,8 @@ def game_path(request: pytest.FixtureRequest) -> Callable[[str], str | Path]:
         folder, _, file = name.rpartition("/")
         if not folder:
             return name
-        return request.getfixturevalue(folder) / file
+        path: Path = request.getfixturevalue(folder) / file
+        return path
 
     return resolve
 

@@ -207,7 +207,7 @@ def add_imitation(folder: Path, **options: Any) -> Origin:
         return add_games(folder, **options)
 
 
-def pickled_story(passages: dict, start: str) -> bytes:
+def pickled_story(passages: dict[str, Any], start: str) -> bytes:
     """Pickle a story by protocol 0, as Python 2 pickles instances of old-style classes."""
     nodes = b""
     for name, (text, actions, links) in passages.items():

@@ -17,11 +17,11 @@ from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity, counters
 from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.hosted.variables import Lookahead, variable_uses
 from drrn.stories.playtest import play
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import share_of
+from drrn.stories.search import LostError, UnlistedError
 from drrn.stories.twine.story import Passage, Story
 from tests.game_checks import check_outcomes
 from tests.stories import open_hosted

@@ -13,7 +13,8 @@ from drrn.compiled.game import Compiled
 from drrn.document import Block, Bullets, Document, Fact, Facts, Section, Table, literal, to_text
 from drrn.errors import InputError
 from drrn.game.contract import Game, close
-from drrn.stories.authored import EXPLORE_LIMIT, TimedSearch
+from drrn.stories.authored import EXPLORE_LIMIT
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import story_map
 from drrn.stories.map.svg import check_map_file, write_map
 from drrn.stories.playtest.findings import Findings, Play, Statistics
@@ -27,7 +28,7 @@ from drrn.writing import counted, percent, visible
 def run(options: argparse.Namespace) -> None:
     """Inspect the game and print the findings."""
     game = terminal.open_game(options, lenient=True)
-    if options.seconds and isinstance(game, TimedSearch):
+    if options.seconds and isinstance(game, HostedGame):
         game.search_seconds = float(options.seconds)
     map_file = _map_file(options.plot, game.name) if options.plot else None
     compiled, why_not = _compile(game, options)

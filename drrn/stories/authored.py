@@ -13,7 +13,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
@@ -129,6 +129,8 @@ class AuthoredGame(SeededGame):
 class Explorable(AuthoredGame):
     """A Twine story, whose pages can be explored without playing it."""
 
+    search_seconds: float | None = None  # time limit of a search, if the engine is slow
+
     def __init__(self, name: str, script: Script, rules: Rules, **options: Any) -> None:
         """`options` are those of AuthoredGame."""
         super().__init__(name, script.story, rules, **options)
@@ -142,17 +144,10 @@ class Explorable(AuthoredGame):
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit up to `limit` states, new pages first."""
-        seconds = self.search_seconds if isinstance(self, TimedSearch) else math.inf
-        exploration = Exploration(self, limit, time.monotonic() + seconds)
+        until = time.monotonic() + (self.search_seconds or math.inf)
+        exploration = Exploration(self, limit, until)
         exploration.run(progress)
         return exploration
-
-
-@runtime_checkable
-class TimedSearch(Protocol):
-    """A game whose engine is slow, so that a search of its states has a time limit."""
-
-    search_seconds: float
 
 
 def explorable(game: Game, purpose: str) -> Explorable:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import decode, home, read_bytes, write_atomically
+from drrn.files import decode, home, make_folder, read_bytes, write_atomically
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -239,17 +239,14 @@ def _add(path: Path, replace: bool) -> Addition:
     story_format = read_format(path)
     data = read_bytes(path, LARGEST_FORMAT)
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
-    try:
-        before = target.read_bytes() if target.exists() else None
-        if before == data:
-            return Addition(path, story_format, "already added")
-        if before is not None and not replace:
-            cause = f"another file of {story_format} is installed as {target}"
-            raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, data)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror}") from error
+    before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
+    if before == data:
+        return Addition(path, story_format, "already added")
+    if before is not None and not replace:
+        cause = f"another file of {story_format} is installed as {target}"
+        raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
+    make_folder(target.parent)
+    write_atomically(target, data)
     return Addition(path, story_format, "added" if before is None else "replaced")
 
 

@@ -47,7 +47,7 @@ class HostedGame(Explorable):
 
     engine = HOSTED
     most_copies = 4  # one engine each
-    search_seconds = 60.0  # time limit for a search of all states
+    search_seconds: float = 60.0
 
     def __init__(
         self, name: str, stage: Stage, script: Script, rules: Rules, *, page: str, **options: Any

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from drrn.errors import InputError, require
+from drrn.files import write_atomically
 from drrn.pages import rendered
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
@@ -35,10 +36,7 @@ def check_map_file(file: Path) -> None:
 
 def write_map(story: StoryMap, file: Path) -> None:
     """Write a map to an SVG file."""
-    try:
-        file.write_text(story_map_svg(story), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from error
+    write_atomically(file, story_map_svg(story).encode())
 
 
 def story_map_svg(story: StoryMap, *, with_style: bool = True) -> str:

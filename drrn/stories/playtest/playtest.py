@@ -16,7 +16,8 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
 from drrn.game.contract import Game, step_limit_of, title_of
-from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable, TimedSearch
+from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
@@ -116,7 +117,7 @@ class StoryTest:
         """Play random games first, so that there is always a result; then search all states."""
         self._play(FIRST_GAMES, FIRST_GAME_END, random_only=True, most=50)
         if can_be_compiled(self.game):
-            has_engine = isinstance(self.game, TimedSearch)
+            has_engine = isinstance(self.game, HostedGame)
             if not has_engine and self._compile():
                 soon = min(self._at(1), time.monotonic() + EXTRA_SECONDS)
                 self._search(self._at(1) if self.evidence.forbidden else soon)
@@ -140,7 +141,7 @@ class StoryTest:
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
-        if isinstance(self.game, TimedSearch):  # all of its states were visited before
+        if isinstance(self.game, HostedGame):  # all of its states were visited before
             self.game.search_seconds = max(1.0, self._at(1) - time.monotonic())
         until = self._at(1 if self.evidence.complete else COMPILING)
 

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Story:
         version = self.data.get("format-version")
         return version.strip() if isinstance(version, str) else ""
 
-    @property
+    @cached_property
     def pages(self) -> dict[str, Passage]:
         return {name: passage for name, passage in self.passages.items() if passage.is_page}
 
