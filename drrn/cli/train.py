@@ -141,7 +141,7 @@ def _warn_if_all_pay_the_same(game: Game, scores: ReferenceScores) -> None:
         if isinstance(game, Explorable):
             remedy = "fill in the rewards of the endings in a TOML (drrn annotate writes one)"
         terminal.warn(
-            f"there is nothing to learn: random play scores as high as the best; {remedy}"
+            f"random play already gets the best possible final reward; {remedy}"
         )
 
 
