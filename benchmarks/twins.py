@@ -19,7 +19,7 @@ from typing import Any
 import drrn
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.stage import UnlistedError
+from drrn.stories.search import UnlistedError
 from drrn.stories.twine.renderer import Journey, Move
 from drrn.stories.twine.story_game import StoryGame, StoryState
 
@@ -133,7 +133,7 @@ class _Walk:
         )
 
     def next(self, belief: Belief, index: int) -> dict[Page, Belief]:
-        def draw() -> Hashable:
+        def draw() -> Any:
             (state,) = self.choose.choices(list(belief), list(belief.values()))
             return self.hosted.after(state, index, self.key())
 

@@ -1,4 +1,4 @@
-"""Reinforcement learning agents for text games (He et al., ACL 2016), and tests of stories."""
+"""Reinforcement learning agents for text games (He et al., ACL 2016), and play-tests of stories."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import csv
 import io
+import json
 import os
 import re
 import sys
@@ -57,6 +58,12 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: {cause}; the old file is unchanged") from error
 
 
+def write(path: Path, content: str | bytes) -> None:
+    """Write a whole file or nothing, in a folder that is created if it does not exist."""
+    make_folder(path.parent)
+    write_atomically(path, content.encode() if isinstance(content, str) else content)
+
+
 def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
     """Remove temporary files of `write_atomically` that killed processes left."""
     for name in names:
@@ -86,13 +93,13 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         cause = f"byte 0x{data[error.start]:02x} is not {encoding}"
-        cure = "save the file as UTF-8, or name its encoding (for many old stories: cp1252)"
-        raise InputError(f"{source}, line {line}: {cause}: {cure}") from error
+        cure = "save the file as UTF-8, or name its encoding (cp1252 for many old stories)"
+        raise InputError(f"{source}, line {line}: {cause}; {cure}") from error
     except (LookupError, ValueError) as error:
-        cause = f'the encoding "{encoding}" is not known'
-        raise InputError(f"{source}: {cause}: try utf-8 or cp1252") from error
+        cause = f'unknown encoding "{encoding}"'
+        raise InputError(f"{source}: {cause}; try utf-8 or cp1252") from error
     if "\0" in text:
-        raise InputError(f"{source}: it holds NUL characters: this is no text file")
+        raise InputError(f"{source}: contains NUL characters, so it is not a text file")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -105,7 +112,7 @@ def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
     """Return the bytes of a file that is not too large."""
     try:
         if path.stat().st_size > largest:
-            raise InputError(f"{path}: {path.stat().st_size:,} bytes; the most is {largest:,}")
+            raise InputError(f"{path}: {path.stat().st_size:,} bytes; the limit is {largest:,}")
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
@@ -119,6 +126,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     return table
+
+
+def json_or_none(path: Path) -> Any:
+    """Return the contents of a JSON file; None if it does not exist or is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def read_csv(

@@ -40,7 +40,7 @@ class PageText(gymnasium.spaces.Text):
 @create_shared_memory.register(PageText)
 def _no_shared_memory(space: PageText, n: int = 1, ctx: Any = None) -> Any:
     raise gymnasium.error.CustomSpaceError(
-        "texts cannot be shared: pass vector_kwargs={'shared_memory': False}"
+        "text spaces cannot use shared memory; pass vector_kwargs={'shared_memory': False}"
     )
 
 
@@ -108,7 +108,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         """Return the index of an action; None if it is not available."""
         actions = self._page.actions
         if not actions:
-            raise RuntimeError("the episode has ended or has not started: call reset()")
+            raise RuntimeError("the episode has ended or has not started; call reset()")
         if isinstance(action, str):
             return actions.index(action) if action in actions else None
         return int(action) if 0 <= int(action) < len(actions) else None

@@ -66,7 +66,7 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     if match is None:
         raise InputError(f"{source}: a package registers it as {target}, not as module:name")
     if match["module"].endswith(".py"):
-        raise InputError(f"{source}: leave out .py: {name.replace('.py:', ':')}")
+        raise InputError(f"{source}: leave out .py, as in {name.replace('.py:', ':')}")
     if point is None:
         add_folder(folder or str(Path.cwd()))
     module = _import(match["module"], source)
@@ -112,7 +112,7 @@ def _attribute(module: Any, attribute: str, source: str) -> Any:
         if not hasattr(value, part):
             near = did_you_mean(part, [name for name in dir(value) if not name.startswith("_")])
             owner = getattr(value, "__name__", module.__name__)
-            raise InputError(f"{source}: there is no {part} in {owner}.{near}")
+            raise InputError(f"{source}: {owner} has no {part}.{near}")
         value = getattr(value, part)
     return value
 

@@ -69,7 +69,9 @@ class ModelSettings(_Group):
         for name in ("hidden", "encoder") if self.shared else ():
             other = getattr(self, f"action_{name}")
             if other not in (None, getattr(self, name)):
-                raise InputError(f"shared embeddings have one {name}: leave out action_{name}")
+                raise InputError(
+                    f"with shared, both sides have the same {name}; leave out action_{name}"
+                )
         for name in ("vectors", "sentences"):
             source = getattr(self, name)
             if source is not None and not (name == "sentences" and is_object(source)):
@@ -77,9 +79,11 @@ class ModelSettings(_Group):
                 object.__setattr__(self, name, str(Path(source).expanduser().resolve()))
         for encoder in self.encoders:
             if encoder in VECTOR_ENCODERS and self.vectors is None:
-                raise InputError(f'encoder "{encoder}" needs word vectors: give a file by vectors')
+                cure = "set vectors to a file of them (--vectors FILE)"
+                raise InputError(f'encoder "{encoder}" needs word vectors; {cure}')
             if encoder == "sentence" and self.sentences is None:
-                raise InputError('encoder "sentence" needs a source of vectors: give sentences')
+                cure = "set sentences to a source of them (--sentences)"
+                raise InputError(f'encoder "sentence" needs sentence vectors; {cure}')
 
     @property
     def encoders(self) -> tuple[str, str]:
@@ -183,7 +187,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.run.form == "online" and self.exploration.name == "optimism":
             cause = "exploration optimism needs whole episodes, but form online has none"
-            raise InputError(f"{cause}: choose another exploration or form")
+            raise InputError(f"{cause}; choose another exploration or form")
 
     @staticmethod
     def from_flat(settings: Flat | None = None, /, **more: Any) -> Settings:
@@ -196,7 +200,7 @@ class Settings:
         values = {**(settings or {}), **more}
         for name, value in values.items():
             if name in RETIRED and value != RETIRED[name]:
-                raise InputError(f"{name} is {value}, but this setting was removed: leave it out")
+                raise InputError(f"{name} is {value}, but this setting was removed; leave it out")
             if name not in RETIRED and name not in all_settings():
                 near = did_you_mean(name, all_settings())
                 raise InputError(f'no setting is named "{name}".{near}')
@@ -322,7 +326,7 @@ def recipe(
     if chosen["form"] == "online" and chosen["learner"] == "returns" and "learner" not in given:
         cause = "the strong recipe learns from whole episodes, but form online has none"
         cure = "add --paper (in Python: paper=True), or choose the learner q-learning"
-        raise InputError(f"{cause}: {cure}")
+        raise InputError(f"{cause}; {cure}")
     unsuitable = _unsuitable(chosen)
     base |= {name: value for name, value in STRONG_CHANGES.items() if name not in unsuitable}
     by_sgd = chosen["learner"] == "returns" and chosen["optimiser"] == "sgd"
@@ -371,13 +375,14 @@ def settings_for(base: Flat, given: Flat) -> Settings:
     """
     if given.get("vectors") and given.get("encoder") == "bag" and "action_encoder" not in given:
         cure = "leave out one of them, or give an action_encoder"
-        raise InputError(f"encoder bag does not use vectors: {cure}")
+        raise InputError(f"encoder bag does not use vectors; {cure}")
     settings = Settings.from_flat({**base, **given})
     for name, value in given.items():
         # A setting that is turned off (none, false, 0) needs nothing.
         if value and name not in RETIRED and not settings.uses(name):
-            cause = f"it has an effect only with {_needs_text(all_settings()[name].needs)}"
-            raise InputError(f"{name} is given, but {cause}: leave it out, or set that as well")
+            needs = _needs_text(all_settings()[name].needs)
+            cure = "leave it out, or set that as well"
+            raise InputError(f"{name} has an effect only with {needs}; {cure}")
     return settings
 
 

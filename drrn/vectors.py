@@ -158,7 +158,7 @@ class WordVectors:
         finite = np.isfinite(vector)
         if not finite.all():
             where = f"word {rank + 1}: number {int(np.argmin(finite)) + 1}"
-            raise InputError(f"{self.path}, {where} is not finite: correct it, or remove the word")
+            raise InputError(f"{self.path}, {where} is not finite; correct it, or remove the word")
         return vector
 
 
@@ -184,9 +184,9 @@ def open_vectors(path: str | Path) -> WordVectors:
             index = _copy(path, file, output)
             return WordVectors(path, index, np.frombuffer(output.getbuffer(), "<f4"))
     except FileNotFoundError as error:
-        raise InputError(f"{path}: no such file: name a file of word vectors") from error
+        raise InputError(f"{path}: no such file; name a file of word vectors") from error
     except IsADirectoryError as error:
-        raise InputError(f"{path}: this is a folder: name a file of word vectors") from error
+        raise InputError(f"{path}: this is a folder; name a file of word vectors") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
 
@@ -229,12 +229,12 @@ def _open_cached(path: Path, file: IO[bytes]) -> WordVectors | None:
     except FileNotFoundError:
         pass
     except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        log.warning("%s: damaged (%s): making it again", index_path, type(error).__name__)
+        log.warning("%s: damaged (%s); rebuilding it", index_path, type(error).__name__)
     try:
         cache.mkdir(parents=True, exist_ok=True)
         output = tempfile.NamedTemporaryFile(dir=cache, delete=False)  # noqa: SIM115
     except OSError as error:
-        log.warning("%s: cannot be written (%s): vectors are not cached", cache, error.strerror)
+        log.warning("%s: cannot be written (%s); vectors are not cached", cache, error.strerror)
         return None
     try:
         with output:
@@ -255,23 +255,23 @@ def _read(path: Path, file: IO[bytes]) -> tuple[int, Entries]:
     """Find the format; return the dimensions and the entries."""
     head = file.read(HEAD)
     if not head:
-        raise InputError(f"{path}: the file is empty: {KNOWN}")
+        raise InputError(f"{path}: the file is empty; {KNOWN}")
     if head.startswith(COMPRESSED):
-        raise InputError(f"{path}: the file is compressed: unpack it first")
+        raise InputError(f"{path}: the file is compressed; unpack it first")
     counts = COUNTS.match(head)
     if counts is None:
         line, end, _ = head.partition(b"\n")
         fields = line.rstrip(b"\r ").split(b" ")[1:]
         whole = bool(end) or len(head) < HEAD
         if not (_is_text(head) and whole and fields and all(map(_is_number, fields))):
-            raise InputError(f"{path}: unknown format of word vectors: {KNOWN}")
+            raise InputError(f"{path}: unknown format of word vectors; {KNOWN}")
         file.seek(0)
         return len(fields), _read_text(path, file, len(fields), None)
     words = int(counts[1])
     dimensions = int(counts[2])
     if not words or not 0 < dimensions <= MOST_DIMENSIONS:
         sizes = f"{words} words of {dimensions} dimensions"
-        raise InputError(f"{path}, line 1: it announces {sizes}: {AGAIN}")
+        raise InputError(f"{path}, line 1: it announces {sizes}; {AGAIN}")
     file.seek(counts.end())
     read = _read_binary if path.suffix == ".bin" or not _is_text(head) else _read_text
     return dimensions, read(path, file, dimensions, words)
@@ -285,7 +285,7 @@ def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | No
         if not line:
             break
         if len(line) > HEAD:
-            raise InputError(f"{path}, line {number}: over a million bytes: {KNOWN}")
+            raise InputError(f"{path}, line {number}: over a million bytes; {KNOWN}")
         line = line.rstrip(b"\r\n").removesuffix(b" ").removeprefix(MARK)
         if not line:
             continue
@@ -297,31 +297,29 @@ def _read_text(path: Path, file: IO[bytes], dimensions: int, announced: int | No
         if len(row) != dimensions or any(map(_is_number, word.split(b" ")[1:])):
             numbers = sum(map(_is_number, line.split(b" ")[1:]))
             reason = f"{numbers} numbers after the word instead of {dimensions}"
-            raise InputError(f"{path}, line {number}: {reason}: {AGAIN}, or correct the line")
+            raise InputError(f"{path}, line {number}: {reason}; {AGAIN}, or correct the line")
         total += 1
         yield word, row.tobytes()
     if announced not in (None, total):
         counts = f"{total:,} words, but the first line announces {announced:,}"
-        raise InputError(f"{path}: {counts}: {AGAIN}")
+        raise InputError(f"{path}: {counts}; {AGAIN}")
 
 
 def _read_binary(path: Path, file: IO[bytes], dimensions: int, words: int) -> Entries:
     width = 4 * dimensions
     at = file.tell()
     with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        if words * (2 + width) > len(data):
-            raise InputError(f"{path}: too short for the {words:,} words it announces: {AGAIN}")
         for number in range(1, words + 1):
             at += data[at : at + 1] == b"\n"  # word2vec ends an entry with one, others do not
             space = data.find(b" ", at, at + HEAD)
             end = space + 1 + width
             if space < 0 or end > len(data):
                 where = f"word {number:,} of {words:,}"
-                raise InputError(f"{path}: the file ends in the middle of {where}: {AGAIN}")
+                raise InputError(f"{path}: the file ends in the middle of {where}; {AGAIN}")
             yield data[at:space], data[space + 1 : end]
             at = end
         if len(data) - at > 1:  # a line's end may follow
-            raise InputError(f"{path}: more than the {words:,} words it announces: {AGAIN}")
+            raise InputError(f"{path}: more than the {words:,} words that it announces; {AGAIN}")
 
 
 def _is_number(field: bytes) -> bool:

@@ -136,7 +136,7 @@ def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imitated")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder / "home"))
-        origin, _ = add_imitation(write_clone(folder / "text-games"))
+        origin = add_imitation(write_clone(folder / "text-games"))
         return origin.path
 
 
@@ -148,7 +148,8 @@ def game_path(request: pytest.FixtureRequest) -> Callable[[str], str | Path]:
         folder, _, file = name.rpartition("/")
         if not folder:
             return name
-        return request.getfixturevalue(folder) / file
+        path: Path = request.getfixturevalue(folder) / file
+        return path
 
     return resolve
 

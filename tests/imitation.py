@@ -201,13 +201,13 @@ def treat_as_published(folder: Path) -> Iterator[None]:
         yield
 
 
-def add_imitation(folder: Path, **options: Any) -> tuple[Origin, bool]:
+def add_imitation(folder: Path, **options: Any) -> Origin:
     """Install the games of an imitation."""
     with treat_as_published(folder):
         return add_games(folder, **options)
 
 
-def pickled_story(passages: dict, start: str) -> bytes:
+def pickled_story(passages: dict[str, Any], start: str) -> bytes:
     """Pickle a story by protocol 0, as Python 2 pickles instances of old-style classes."""
     nodes = b""
     for name, (text, actions, links) in passages.items():

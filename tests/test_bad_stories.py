@@ -81,10 +81,13 @@ def test_the_error_for_a_missing_target_names_the_nearest_passage(error_of):
         ":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n"
     )
     assert (
-        'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to no passage: there is no "Cellr". '
+        'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to "Cellr", which is not a passage. '
         'Did you mean "Cellar"?' in message
     )
-    assert "line 5, line 4 of passage \"Start\": <<display 'Atic'>> shows no passage" in message
+    assert (
+        'line 5, line 4 of passage "Start": <<display \'Atic\'>> shows "Atic", which is not'
+        in message
+    )
 
 
 def test_ten_thousand_nested_conditions_are_rejected(error_of):
@@ -103,9 +106,9 @@ def test_bytes_that_are_not_text_are_rejected(error_of):
     ("content", "name", "message"),
     [
         ("", "tale.twee", "no passages found"),
-        ("", "tale.html", "this HTML contains no Twine story"),
+        ("", "tale.html", "no Twine story in this HTML"),
         ("Just words.\n", "tale.twee", "no passages found"),
-        ("<html><p>Hello</p></html>", "tale.html", "this HTML contains no Twine story"),
+        ("<html><p>Hello</p></html>", "tale.html", "no Twine story in this HTML"),
         ("<div id=storeArea></div>", "tale.html", "no passages found"),
         ("<tw-storydata></tw-storydata>", "tale.html", "no passages found"),
         (":: Begin\nHere.\n", "tale.twee", 'no passage named "Start"'),
@@ -152,7 +155,7 @@ PROBLEMS = [
 
 def test_one_error_lists_everything_unsupported(error_of):
     assert error_of(UNSUPPORTED).split("\n  ") == [
-        ": 3 things in this story cannot be played (lenient play leaves them out):",
+        ": 3 things in this story cannot be played (--lenient skips them):",
         *PROBLEMS,
     ]
 
@@ -208,7 +211,7 @@ def test_lenient_play_reports_an_opening_page_that_became_empty(story, opening, 
     game = story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True)
     assert (
         str(game.problems[-1])
-        == f'line 2, passage "Start": what was left out leaves the opening page {lacks}'
+        == f'line 2, passage "Start": skipping unsupported code leaves the first page {lacks}'
     )
 
 
@@ -241,12 +244,12 @@ def test_lenient_play_skips_unsupported_macros_and_lists_them(story):
         (":: Start\n<<else>>\n", "<<else>> is outside an <<if>>"),
         (
             ':: Start\n<<print "a>>\n',
-            'line 2, line 1 of passage "Start": <<print "a>>: cannot read',
+            'line 2, line 1 of passage "Start": <<print "a>>: cannot parse',
         ),
-        (":: Start\n<<set $x = 'it's'>>\n", "cannot read"),
+        (":: Start\n<<set $x = 'it's'>>\n", "cannot parse"),
         (":: Start\n<<print 1\n", "<<print 1 has no closing >>"),
         (":: Start\n[[Start\n", "[[Start has no closing ]]"),
-        (":: Start\n[[]]\n", 'there is no ""'),
+        (":: Start\n[[]]\n", 'leads to "", which'),
         (":: Start\n<<if>>x<<endif>>\n", "nothing to evaluate"),
         (":: Start\n<<back ² steps>>\n", "going back ² steps is not supported"),
         (":: Start\n<<back 'Nowhere'>>\n", 'no passage "Nowhere"'),

@@ -165,7 +165,7 @@ def test_word_vectors_may_be_moved_but_not_changed(finished_results, vectors, tm
     assert "2 of 2 jobs are done" in capsys.readouterr().out
     copy.write_text(vectors.read_text() + "oar 1 2 3\n")
     assert main([*command, str(copy)]) == 2
-    assert "strong-vectors.csv: it has other settings (vectors is" in capsys.readouterr().err
+    assert "strong-vectors.csv: computed with other settings (vectors is" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_without_word_vectors_a_message_names_the_skipped_job(finished_results, 
     assert main([*COMMAND, "--only", "beyond", "--seeds", "2", "--out", str(finished_results)]) == 0
     output = capsys.readouterr()
     assert "2 of 2 jobs are done" in output.out
-    assert "strong-vectors is left out: give a file" in output.err
+    assert "strong-vectors is skipped: it needs a file" in output.err
 
 
 def test_an_interrupted_strong_job_ends_with_the_same_rows(tmp_path, vectors):

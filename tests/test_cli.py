@@ -109,7 +109,7 @@ def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(cap
     assert '"n" = "Alex"' in text
     toml.write_text(text.replace("reward = 0", "reward = 4"), encoding="utf-8")
     assert main(["annotate", str(tale)]) == 2
-    assert "left as it is" in capsys.readouterr().err
+    assert "not overwritten" in capsys.readouterr().err
     play = ["play", str(toml), "--policy", "random", "--episodes", "5", "--seed", "0", "--json"]
     assert main(play) == 0
     assert json.loads(capsys.readouterr().out)["mean_final_reward"] == 4
@@ -195,7 +195,7 @@ def test_plot_does_not_overwrite_a_file(capsys, tale, tmp_path):
     (tmp_path / "map.svg").write_text("mine")
     assert main(["inspect", str(tale), "--plot", str(tmp_path / "map")]) == 2
     out, error = capsys.readouterr()
-    assert out == "" and error.count("\n") == 1 and "map.svg: the file exists" in error
+    assert out == "" and error.count("\n") == 1 and "map.svg: already exists" in error
     assert (tmp_path / "map.svg").read_text() == "mine"
 
 
@@ -244,7 +244,7 @@ def test_after_the_end_the_game_starts_again(capsys, monkeypatch, tale, home, ag
 def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
     type_lines(monkeypatch, "q")
     assert main(["play", str(tale)]) == 0
-    assert "nothing is recorded" in capsys.readouterr().out and not home.exists()
+    assert "no score was saved" in capsys.readouterr().out and not home.exists()
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_the_state_of_a_run_is_running_interrupted_or_damaged(folder, capsys):
 
 def test_folders_without_runs_are_reported(tmp_path, capsys):
     assert main(["runs", str(tmp_path)]) == 0
-    assert "no runs; drrn train makes one" in capsys.readouterr().err
+    assert "no runs here" in capsys.readouterr().err
     assert main(["runs", str(tmp_path / "nowhere")]) == 2
     assert "no such folder" in capsys.readouterr().err
 
@@ -116,7 +116,7 @@ def test_compare_writes_no_chart_without_the_option(folder, tmp_path, monkeypatc
 def test_the_errors_for_runs_that_cannot_be_compared_are_one_sentence(folder, capsys):
     for arguments, message in (
         ([str(folder / "one"), str(folder / "third")], "compare runs of one game"),
-        ([str(folder / "one"), str(folder / "nowhere")], "not a run"),
+        ([str(folder / "one"), str(folder / "nowhere")], "no such folder"),
         ([str(folder / "one"), "--round", "9"], "it has 2 rounds, so there is no round 9"),
     ):
         capsys.readouterr()

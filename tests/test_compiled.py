@@ -318,7 +318,7 @@ def test_a_cache_folder_that_cannot_be_written_is_only_logged(story, tmp_path, c
 @pytest.mark.slow
 def test_a_search_without_exploration_reaches_the_same_states(market):
     game = open_story("night-market")
-    states = reachable_states(game.renderer, game._face, 10**6, 10**9)
+    states = reachable_states(game.renderer, 10**6, 10**9)
     assert len(states) == market.live_states
 
 

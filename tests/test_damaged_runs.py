@@ -10,6 +10,7 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.files import write_atomically
 from drrn.runs import storage
 from tests.runs import rehash, results_of, resume_command, same_results, train
 from tests.stories import FORK, REWARDS
@@ -164,7 +165,7 @@ def test_one_flipped_bit_is_detected(run, name, command, capsys):
 def test_resuming_writes_damaged_weights_again(run, files, capsys):
     (run / "model.safetensors").write_bytes(b"")
     assert main(ask_command(run)) == 2
-    assert f"drrn train --resume {run} writes it again" in capsys.readouterr().err
+    assert f"drrn train --resume {run}" in capsys.readouterr().err
     assert main(resume_command(run)) == 0
     assert (run / "model.safetensors").read_bytes() == files["model.safetensors"]
 
@@ -180,8 +181,6 @@ def test_a_larger_number_of_rounds_in_the_config_extends_the_run(run):
 def test_a_run_killed_at_its_first_save_can_be_started_again(
     last, tale, tmp_path, monkeypatch, capsys
 ):
-    write_atomically = storage.write_atomically
-
     def die(path, data):
         if path.name != last:
             return write_atomically(path, data)
@@ -190,7 +189,7 @@ def test_a_run_killed_at_its_first_save_can_be_started_again(
 
     train(tale, tmp_path / "whole", "--rounds", "1")
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "write_atomically", die)
+        patch.setattr("drrn.runs.storage.write_atomically", die)
         assert train(tale, tmp_path / "cut", "--rounds", "1") == 130
     assert (tmp_path / f"cut/.{last}.123").exists() and not (tmp_path / "cut/config.json").exists()
     capsys.readouterr()
@@ -234,7 +233,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tale, tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(InputError, match="No space left on device; the old file is unchanged"):
-        storage.write_atomically(path, storage.tensor_bytes({"x": np.zeros(3)}))
+        write_atomically(path, storage.tensor_bytes({"x": np.zeros(3)}))
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
@@ -248,7 +247,7 @@ def test_a_read_only_disk_is_named_in_the_error(tmp_path, monkeypatch):
     with pytest.raises(
         InputError, match="x: cannot be written: Read-only file system; the old file is unchanged"
     ):
-        storage.write_atomically(tmp_path / "x", b"1")
+        write_atomically(tmp_path / "x", b"1")
 
 
 @pytest.mark.parametrize(

@@ -146,8 +146,8 @@ def test_findings_walkthrough_and_map_of_a_compiled_game():
     assert {ending.name for ending in findings.endings} == {THE_END}
     probabilities = [ending.probability for ending in findings.endings]
     assert sum(each.mean for each in probabilities if each) == pytest.approx(1)
-    assert findings.problems == findings.never_reached == []
-    assert findings.notes == findings.unused_rules == []
+    assert not findings.problems and not findings.never_reached
+    assert not findings.notes and not findings.unused_rules
     assert walkthrough(compiled)[-1].text == "You are out, with 3 coins."
     page_map = story_map(compiled)
     assert "Room 0: two doors." in page_map.labels and page_map.noun == "page"

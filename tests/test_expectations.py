@@ -36,7 +36,7 @@ def test_expectations_do_not_change_the_fingerprint(story, story_with):
         ('reachable = "Iland"', 'no passage "Iland". Did you mean "Island"?'),
         ('ending = "zeppelin"', 'nor the word "zeppelin"'),
         ('ending = "Island"\nodds = "often"', 'such as ">= 2 %"'),
-        ('ending = "Island"\nodds = ">= 200 %"', "odds are between"),
+        ('ending = "Island"\nodds = ">= 200 %"', "odds must be between"),
         ('best = ">= 20 %"', 'such as ">= 20"'),
         ("at_most_steps = 0", "a whole number from 1"),
         ("always_ends = false", "must be true"),

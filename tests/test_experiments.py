@@ -133,7 +133,7 @@ def test_the_error_names_an_unknown_experiment_or_setting(tmp_path, capsys):
     error = capsys.readouterr().err
     assert '--set "epochs=many"' in error and "whole number" in error
     assert main([*command, "--set", "hidden=7"]) == 2
-    assert "hidden differs between the jobs" in capsys.readouterr().err
+    assert "hidden cannot be set" in capsys.readouterr().err
 
 
 def test_none_is_accepted_only_by_optional_settings(tmp_path, capsys):

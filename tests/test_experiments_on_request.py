@@ -117,7 +117,7 @@ def test_each_experiment_has_its_games(tmp_path, monkeypatch):
     assert games_of(["scores"])[0] == ["long-watch", "night-market"]
     assert games_of([])[0] == ["long-watch", "night-market"]
     games, messages = games_of(["encoders"])
-    assert games == [] and "encoders are left out: " in messages[0]
+    assert games == [] and "the experiment encoders is skipped: " in messages[0]
     assert games_of(["parser"], ["long-watch"])[0] == ["long-watch"]
 
 
@@ -161,7 +161,7 @@ def test_encoders_that_need_vectors_are_skipped_with_a_message(encoder_results, 
     assert main([*ENCODER_COMMAND, "--out", str(encoder_results)]) == 0
     output = capsys.readouterr()
     assert "5 of 5 jobs are done" in output.out
-    assert f"{BAG_VECTORS.name} is left out: give a file" in output.err
+    assert f"{BAG_VECTORS.name} is skipped: it needs a file" in output.err
 
 
 # Parser games
@@ -282,7 +282,7 @@ def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monke
     assert text.count("\n") == 6
     assert "twx:coin" in text
     assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
-    assert "textworld is left out: name the file" in text
+    assert "textworld is skipped: it needs the file" in text
     assert "--jericho FILE" in text
 
 

@@ -107,7 +107,7 @@ def test_a_huge_or_binary_file_is_rejected(tmp_path, monkeypatch):
         read_format(path)
     with path.open("wb") as file:
         file.truncate(formats.LARGEST_FORMAT + 1)
-    with pytest.raises(InputError, match="bytes; the most is"):
+    with pytest.raises(InputError, match="bytes; the limit is"):
         read_format(path)
 
 
@@ -147,7 +147,7 @@ def test_several_versions_are_installed_and_listed(tmp_path, capsys):
 def test_an_empty_list_names_the_command_that_adds_formats(capsys):
     assert main(["formats"]) == 0
     output = capsys.readouterr().out
-    assert "drrn formats add FILE_OR_FOLDER (Twine has its formats as files format.js" in output
+    assert "drrn formats add FILE_OR_FOLDER (find format.js files" in output
 
 
 def test_a_folder_is_searched_and_other_files_are_reported_as_skipped(tmp_path, capsys):
@@ -201,7 +201,7 @@ def test_a_damaged_file_is_reported_and_the_others_are_listed(tmp_path, capsys):
     output = capsys.readouterr()
     assert len(output.out.splitlines()) == 3 and "cannot be used" in output.err
     (formats_folder() / "harlowe_2.0.0.js").write_text(format_js(version="2.1.0"))
-    with pytest.raises(InputError, match=r"it holds Harlowe 2\.1\.0, not what its name says"):
+    with pytest.raises(InputError, match=r"contains Harlowe 2\.1\.0, unlike its name"):
         library_formats()[0].read()
 
 
@@ -249,7 +249,7 @@ def test_the_format_of_a_story_is_recognised_by_its_code(text, key):
 
 
 def test_the_error_for_plain_text_without_a_format_names_story_data():
-    with pytest.raises(InputError, match=r'names no story format: .*StoryData "format"'):
+    with pytest.raises(InputError, match=r"names no story format; .*StoryData"):
         wanted_format(story_in(text="(Well: maybe.) Yes."))
 
 
@@ -336,7 +336,7 @@ def test_a_folder_of_two_stories_is_rejected(tmp_path):
 
 def test_a_folder_without_twee_is_rejected(tmp_path):
     (tmp_path / "a.js").write_text("var a;")
-    with pytest.raises(InputError, match=r"no Twee file"):
+    with pytest.raises(InputError, match=r"no Twee files"):
         read_story(tmp_path)
 
 

@@ -246,7 +246,7 @@ def test_an_endless_sequence_of_scripts_is_stopped(half_a_second, open_page):
         (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
         (
             tiny_story({"Hall": ""}, body='<script src="Engine.js"></script>'),
-            f"{NOTHING}: it needs Engine.js, and other files are not read",
+            f"{NOTHING}: it needs Engine.js, but other files are not read",
         ),
         (hostile("location.reload()"), "reloads itself at once"),
         (hostile("addEventListener('load', () => location.reload())"), "reloads itself at once"),

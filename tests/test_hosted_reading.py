@@ -29,7 +29,8 @@ def page_of(passage: str, **options: Any) -> tuple[str, tuple[str, ...]]:
     """Return the text and the actions of the first page."""
     session, page = open_session(passage, **options)
     session.close()
-    return page.content
+    text, actions = page.content
+    return text, actions
 
 
 def test_blocks_and_breaks_end_lines_and_white_space_collapses():

@@ -71,7 +71,7 @@ def publish(path: Path, story: dict[str, str] | None = None) -> str:
         '<style role="stylesheet" id="twine-user-stylesheet" type="text/twine-css"></style>'
         f'<script role="script" id="twine-user-script" type="text/twine-javascript"></script>{passages}</tw-storydata>'
     )
-    source = json.loads(match.group(1))
+    source: str = json.loads(match.group(1))
     return source.replace("{{STORY_NAME}}", "Lamps").replace("{{STORY_DATA}}", data)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +15,13 @@ from drrn.cli import main
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.identity import Identity, Past, counters
+from drrn.stories.hosted.identity import Identity, counters
 from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.hosted.variables import Lookahead, variable_uses
+from drrn.stories.playtest import play
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import share_of
-from drrn.stories.playtest.play import Games, play_random_games
+from drrn.stories.search import LostError, UnlistedError
 from drrn.stories.twine.story import Passage, Story
 from tests.game_checks import check_outcomes
 from tests.stories import open_hosted
@@ -169,7 +168,7 @@ def test_a_link_that_reloads_the_page_leads_to_the_opening_state(open_story):
 
 
 @pytest.mark.slow
-def test_sampled_odds_are_near_the_exact_ones(open_story):
+def test_sampled_odds_are_near_the_exact_ones(open_story, monkeypatch):
     game = open_story(
         {
             "Start": "[[go->Dice]]",
@@ -179,7 +178,8 @@ def test_sampled_odds_are_near_the_exact_ones(open_story):
         }
     )
     evidence = Evidence()
-    play_random_games(Games(game, evidence), 40, 600.0)
+    monkeypatch.setattr(play, "RANDOM_GAMES", 40)
+    play.Games(game, evidence).play_many(600.0)
     assert evidence.random.games == 40
     counts = {key.passage: len(games) for key, games in evidence.random.endings.items()}
     assert counts["A"] + counts["B"] == 40
@@ -192,10 +192,7 @@ def test_sampled_odds_are_near_the_exact_ones(open_story):
 def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
     open_story, tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(
-        "drrn.stories.playtest.playtest.play_random_games",
-        partial(play_random_games, count=5, seconds=600.0),
-    )
+    monkeypatch.setattr(play, "RANDOM_GAMES", 5)
     open_story(
         {"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."}
     )
@@ -395,9 +392,9 @@ def test_a_counter_matters_up_to_its_largest_comparison():
 
 def test_only_visits_that_a_passage_reads_are_counted():
     tale = story({"A": '<<if visited("B") gte 2>>x<</if>>[[B]][[C]]', "B": "[[A]]", "C": "[[A]]"})
-    past = Past(tale, Lookahead(tale, True))
-    assert past.of("A", ("A", "B", "A")) == past.of("A", ("A", "B", "A", "C", "A"))
-    assert past.of("A", ("A", "B", "A")) != past.of("A", ("A", "B", "A", "B", "A"))
+    past = Identity(tale)._past
+    assert past("A", ("A", "B", "A")) == past("A", ("A", "B", "A", "C", "A"))
+    assert past("A", ("A", "B", "A")) != past("A", ("A", "B", "A", "B", "A"))
 
 
 def test_all_variables_of_an_unknown_format_matter():

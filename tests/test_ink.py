@@ -75,7 +75,7 @@ def test_a_story_ends_without_choices_and_its_ending_is_named_after_the_knot(ink
     with pytest.raises(RuntimeError, match="has ended"):
         game.step(0)
     game.reset(0)
-    with pytest.raises(IndexError, match="action 3 of 3"):
+    with pytest.raises(IndexError, match="action 3 is out of range"):
         game.step(3)
 
 

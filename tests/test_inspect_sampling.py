@@ -1,20 +1,18 @@
 """`drrn inspect` of a game that can only be stepped: random games and their standard errors."""
 
 import json
-from functools import partial
 
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.stories.playtest import playtest
-from drrn.stories.playtest.play import play_random_games
+from drrn.stories.playtest import play, playtest
 from tests.sample_games import Walk
 
 
 def inspect_stepped(game, games=200, seconds=600.0, monkeypatch=None):
     if monkeypatch:
-        monkeypatch.setattr(playtest, "play_random_games", partial(play_random_games, count=games))
+        monkeypatch.setattr(play, "RANDOM_GAMES", games)
     return playtest.inspect_game(game, None, "it lists no outcomes", seconds=seconds)
 
 
@@ -85,7 +83,7 @@ def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
     assert main(["inspect", "twx:coin?seed=0&copies=1&max_steps=6"]) == 0
     output = capsys.readouterr().out
     assert "cannot be compiled" in output and "Random play (200 games" in output
-    assert "Actions at once" in output and "a seed selects the variation" in output
+    assert "Actions per page" in output and "a seed selects the variation" in output
     assert main(["inspect", "tests.sample_games:Walk", "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)
     assert (findings["games"], findings["statistics"]["pages"]) == (200, 4)

@@ -78,12 +78,12 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
             "nowhere_here:Doors",
             "there is no module nowhere_here, neither in this folder nor installed",
         ),
-        ("mygames:Nine", r'there is no Nine in mygames\. Did you mean "Mine"\?'),
+        ("mygames:Nine", r'mygames has no Nine\. Did you mean "Mine"\?'),
         ("mygames:thing", "type int; name a class"),
-        ("mygames.py:Mine", "leave out .py: mygames:Mine"),
+        ("mygames.py:Mine", "leave out .py, as in mygames:Mine"),
         ("broken:Doors", "broken.py, line 1: SyntaxError"),
         ("needy:Doors", "ModuleNotFoundError: No module named 'nothing_such'"),
-        ("tests.sample_games:GymnasiumWrong", "there is no GymnasiumWrong in tests.sample_games"),
+        ("tests.sample_games:GymnasiumWrong", "tests.sample_games has no GymnasiumWrong"),
         ("builtins:dict", "a value of type dict is not a game"),
         ("fractions:Fraction.from_float", "called without arguments, it raised TypeError"),
         ("my-games:Doors", "own game as module:factory"),
@@ -103,7 +103,7 @@ def test_every_failure_to_open_a_users_game_is_one_sentence(folder, capsys, name
     "option", [{"paraphrased": True}, {"encoding": "cp1252"}, {"shuffle": False}]
 )
 def test_options_of_stories_are_rejected_for_other_games(option):
-    with pytest.raises(drrn.InputError, match="is for stories, and this is made by Python code"):
+    with pytest.raises(drrn.InputError, match="is for stories, but this is made by Python code"):
         make("tests.sample_games:Doors", **option)
 
 
@@ -124,7 +124,7 @@ def package(monkeypatch):
 def test_a_registered_name_is_a_game_like_any_other(package, capsys, shared_compile_cache):
     assert make("dice").name == "dice" and spec_of(make("dice")) == GameSpec("dice")
     assert absolute_name("dice") == "dice" and game_spec(make("dice")).open().name == "dice"
-    with pytest.raises(drrn.InputError, match='game "gone": there is no Gone in tests'):
+    with pytest.raises(drrn.InputError, match=r'game "gone": tests\.sample_games has no Gone'):
         make("gone")
     with pytest.raises(drrn.InputError, match=r'no game is named "dic"\. Did you mean "dice"'):
         make("dic")

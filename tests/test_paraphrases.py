@@ -83,8 +83,8 @@ def test_a_set_is_chosen_by_name_and_true_selects_the_default_or_only_one(
         (TWO, "", 'no paraphrases named "". Known: paraphrased, reworded'),
         (ONE, "reworded", 'no paraphrases named "reworded". Known: paraphrased'),
         (OTHERS, True, 'no paraphrases named "paraphrased". Known: reworded, old'),
-        ("", "reworded", "no paraphrases: add paraphrases ="),
-        ("[paraphrases]\n", True, "no paraphrases: add paraphrases ="),
+        ("", "reworded", "no paraphrases; add paraphrases ="),
+        ("[paraphrases]\n", True, "no paraphrases; add paraphrases ="),
         (
             'paraphrases = { reworded = "none.tsv" }\n',
             False,
@@ -213,4 +213,5 @@ def test_inspect_measures_every_set_under_its_name(tale, capsys):
 def test_inspect_prints_no_name_for_a_set_without_one(tale, capsys):
     tale.write_text(f'story = "tale.twee"\n{ONE}{REWARDS}', encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
-    assert "\nParaphrases            2 actions, OOV rate 50.0%" in capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
+    assert " Paraphrases 2 actions, OOV rate 50.0%" in text

@@ -22,7 +22,7 @@ HARMFUL = {
 def test_a_pickle_that_names_anything_but_the_storys_class_is_rejected(
     data, working_folder, tmp_path
 ):
-    with pytest.raises(InputError, match=r"story\.pickle, byte \d+: .*nothing of it was used"):
+    with pytest.raises(InputError, match=r"story\.pickle, byte \d+: .*the file was not used"):
         read_pickle(data, "story.pickle")
     assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
 

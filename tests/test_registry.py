@@ -45,9 +45,9 @@ def test_module_and_attribute_are_imported_from_the_current_folder(import_folder
         ("a:b:c", "choose from one, two"),
         ("nowhere:x", "there is no module nowhere, neither in this folder nor installed"),
         ("good.nowhere:x", "there is no module good.nowhere"),
-        ("good:Addtive", 'there is no Addtive in good. Did you mean "Additive"?'),
-        ("good:Additive.lid", "there is no lid in Additive."),
-        ("good:number.size", "there is no size in good."),
+        ("good:Addtive", 'good has no Addtive. Did you mean "Additive"?'),
+        ("good:Additive.lid", "Additive has no lid."),
+        ("good:number.size", "good has no size."),
         ("broken:x", "broken.py, line 2: ZeroDivisionError: division by zero"),
         ("unwritten:x", "unwritten.py, line 1: SyntaxError"),
         ("needy:x", "needy cannot be imported: "),
@@ -89,7 +89,7 @@ def test_an_installed_package_can_register_names(import_folder, monkeypatch):
     assert model_class("table").__name__ == "LookUpTable"  # a built-in name is ours
     with pytest.raises(InputError, match='Did you mean "own"'):
         Settings.from_flat(model="owm")
-    with pytest.raises(InputError, match='model "old": there is no gone in mypackage'):
+    with pytest.raises(InputError, match='model "old": mypackage has no gone'):
         model_class("old")
     with pytest.raises(InputError, match='model "odd": a package registers it as mypackage'):
         model_class("odd")

@@ -72,7 +72,7 @@ def test_annotate_lists_the_links_that_restart_the_story(story, tmp_path):
     path = tmp_path / "annotated.toml"
     assert main(["annotate", game.story.source, "--out", str(path)]) == 0
     text = path.read_text(encoding="utf-8")
-    assert '\n# restart = []  # if these links are choices and no restart: "Oh dear."\n' in text
+    assert '\n# restart = []  # if these links are choices, not restarts: "Oh dear."\n' in text
 
 
 @pytest.mark.parametrize(("words", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])

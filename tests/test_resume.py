@@ -135,7 +135,7 @@ def test_a_saved_agent_has_the_same_q_values_and_cannot_be_resumed(tale, tmp_pat
     with pytest.raises(drrn.InputError, match="already exists"):
         loaded.save(tmp_path / "agent")
     assert main(resume_command(tmp_path / "agent")) == 2
-    assert "an agent without its run" in capsys.readouterr().err
+    assert "an agent saved without its run" in capsys.readouterr().err
 
 
 def test_train_prints_a_line_of_json_for_each_round(tale, tmp_path, capsys):

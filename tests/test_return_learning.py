@@ -259,9 +259,13 @@ def test_an_interrupted_round_is_repeated(fork, where, monkeypatch):
     next(rounds)
     owner: Any
     if where == "play":
-        owner, name, last_call = stopped.rollouts, "record", 2
+        owner = stopped.rollouts
+        name = "record"
+        last_call = 2
     else:
-        owner, name, last_call = stopped.learner, "fit", 1
+        owner = stopped.learner
+        name = "fit"
+        last_call = 1
     method = getattr(owner, name)
     calls = 0
 

@@ -225,7 +225,7 @@ def test_a_where_condition_reads_visits_and_cannot_set_variables(story):
     game.step(0)
     assert game.step(0).reward == 3
     for where in ("$x = 5", "random(0, 1)"):
-        with pytest.raises(InputError, match="may only compare"):
+        with pytest.raises(InputError, match="can only compare"):
             story(twee, f"[[ending]]\nwhere = '{where}'\nreward = 3\n")
 
 

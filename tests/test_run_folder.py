@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from drrn.cli import main
+from drrn.files import write_atomically
 from drrn.runs import storage
 from drrn.runs.run import Run
 from tests.runs import SMALL, results_of, resume_command, same_results, train
@@ -15,10 +16,10 @@ from tests.runs import SMALL, results_of, resume_command, same_results, train
 
 def test_training_warns_about_a_story_without_rewards(tale, tmp_path, capsys):
     assert train(tale, tmp_path / "run") == 0
-    assert "give the endings their rewards" not in capsys.readouterr().err
+    assert "fill in the rewards" not in capsys.readouterr().err
     tale.unlink()
     assert train(tale.with_suffix(".twee"), tmp_path / "without rewards") == 0
-    assert "give the endings their rewards" in capsys.readouterr().err
+    assert "fill in the rewards" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -94,7 +95,6 @@ def test_a_run_interrupted_after_any_file_ends_with_the_same_results(
 ):
     """An interruption may come between two files of one round, even of the last one."""
     train(tale, tmp_path / "whole", "--rounds", "1")
-    write_atomically = storage.write_atomically
 
     def write_and_stop(path, data):
         write_atomically(path, data)
@@ -132,7 +132,7 @@ def test_a_config_without_settings_gives_one_sentence(tale, tmp_path, text, caps
     (tmp_path / "config.json").write_text(text)
     assert train(tale, tmp_path / "run", "--config", str(tmp_path / "config.json")) == 2
     error = capsys.readouterr().err
-    assert "it must be" in error and error.count("\n") == 1 and not (tmp_path / "run").exists()
+    assert "must be" in error and error.count("\n") == 1 and not (tmp_path / "run").exists()
 
 
 def test_help_names_the_choices_of_settings(capsys):
@@ -172,12 +172,12 @@ def test_help_names_the_choices_of_settings(capsys):
         (["train", "--resume", "nowhere", "--config", "x"], "leave out --config"),
         (["train", "--resume", "nowhere", "--lenient"], "leave out --lenient"),
         (["train", "--resume", "nowhere", "--seed", "0"], "leave out --seed"),
-        (["train", "--resume", "nowhere"], "not a run"),
+        (["train", "--resume", "nowhere"], "nowhere: no such folder"),
         (["train", "--resume", "nowhere", "--hidden", "3"], "keeps its settings"),
         (["train", "long-watch", "--config", "nowhere.json"], "no such file"),
-        (["evaluate", "nowhere"], "not a run"),
-        (["ask", "nowhere", "--state", "x", "--action", "y"], "not a run"),
-        (["train", "long-watch", "--interaction", "inner", "--action-hidden", "7"], "one size"),
+        (["evaluate", "nowhere"], "nowhere: no such folder"),
+        (["ask", "nowhere", "--state", "x", "--action", "y"], "nowhere: no such folder"),
+        (["train", "long-watch", "--interaction", "inner", "--action-hidden", "7"], "same size"),
     ],
 )
 def test_wrong_options_give_one_sentence_and_exit_code_2(

@@ -65,7 +65,7 @@ def test_the_function_gets_each_text_once(fork):
         ("infinite", "not finite"),
         ("failing", "KeyError"),
         ("CALLS", "must be a function"),
-        ("nowhere", "there is no nowhere"),
+        ("nowhere", "has no nowhere"),
     ],
 )
 def test_a_function_that_returns_invalid_vectors_is_rejected(name, why):
@@ -99,9 +99,9 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
 
 
 def test_the_encoder_and_its_source_need_each_other(fork):
-    with pytest.raises(drrn.InputError, match="give sentences"):
+    with pytest.raises(drrn.InputError, match="set sentences to"):
         drrn.trainer(fork, paper=True, encoder="sentence")
-    with pytest.raises(drrn.InputError, match="it has an effect only with encoder sentence"):
+    with pytest.raises(drrn.InputError, match="has an effect only with encoder sentence"):
         drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:count_letters")
 
 

@@ -129,7 +129,7 @@ def test_the_error_for_text_of_another_type_is_one_sentence(name, text, kind):
         ({"discount": 1.5}, "it must lie between 0 and 1"),
         (
             {"shared": True, "interaction": "bilinear", "action_hidden": 5},
-            "shared embeddings have one hidden",
+            "leave out action_hidden",
         ),
         ({"hidden": "abc"}, 'hidden is "abc"; it must be a whole number'),
         ({"hidden": 10.5}, "hidden is 10.5; it must be a whole number"),
@@ -188,7 +188,7 @@ UNUSED = [
 def test_a_setting_without_effect_is_rejected(settings, name, needs):
     with pytest.raises(InputError) as error:
         settings_for({}, settings)
-    assert f"{name} is given" in str(error.value) and needs in str(error.value)
+    assert f"{name} has an effect only with" in str(error.value) and needs in str(error.value)
     # Settings of a game or of another run are not rejected.
     assert settings_for(settings, {}) == Settings.from_flat(settings)
 
@@ -214,7 +214,7 @@ def test_options_and_arguments_without_effect_are_rejected_but_those_of_a_config
 ):
     assert train(tale, tmp_path / "run", "--model", "linear", "--layers", "3") == 2
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "run").exists()
-    with pytest.raises(InputError, match="layers is given"):
+    with pytest.raises(InputError, match="layers has an effect only with"):
         drrn.trainer(drrn.make(tale), paper=True, model="linear", layers=3)
     assert train(tale, tmp_path / "one", "--rounds", "1", "--layers", "3") == 0
     linear = ["--model", "linear", "--out", str(tmp_path / "two")]
@@ -272,7 +272,7 @@ def test_a_setting_of_all_jobs_is_accepted_for_models_that_do_not_use_it():
     scale = Scale(overrides={"bag_norm": 2.0})
     for variant in (each for each in VARIANTS.values() if not getattr(each, "vectors", False)):
         assert settings_of("long-watch", variant, game, scale).model.bag_norm == 2.0
-    with pytest.raises(InputError, match="embedding is given"):
+    with pytest.raises(InputError, match="embedding has an effect only with"):
         settings_of("long-watch", VARIANTS["table"], game, Scale(overrides={"embedding": 8}))
 
 
@@ -603,7 +603,7 @@ def test_help_has_the_values_of_both_recipes(capsys):
     for words in (
         "γ (strong: 0.98; paper: 0.9)",
         "(strong: on; paper: off)",
-        "--keep, --no-keep",
+        "--no-keep the opposite of --keep",
         "(default: 100)",
     ):
         assert words in output
@@ -703,7 +703,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "value", "needs"), DEPENDENT, ids=str)
 def test_the_error_for_a_setting_without_effect_names_what_it_needs(name, value, needs):
-    with pytest.raises(InputError, match=f"{name} is given, but it has an effect only with") as e:
+    with pytest.raises(InputError, match=f"{name} has an effect only with") as e:
         settings_for({}, {name: value})
     assert any(needed in str(e.value) for needed in needs)
     assert settings_for({}, {name: value, **needs}).flat()[name] == value

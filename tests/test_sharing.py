@@ -90,7 +90,7 @@ def test_the_card_has_the_fields_that_the_hub_expects(run):
     (result,) = card.data.eval_results
     assert result.dataset_name == "The *Tale* | [x](y)"
     assert result.metric_type == "mean_reward" and "+/-" in result.metric_value
-    assert r"# The \*Tale\* \| \[x\](y), learned by drrn" in text and "drrn.load(" in text
+    assert r"# drrn agent for The \*Tale\* \| \[x\](y)" in text and "drrn.load(" in text
     assert json.loads((run / "config.json").read_text())["game"]["sha256"] in text
 
 

@@ -167,7 +167,7 @@ def test_the_seed_selects_the_variation(open_game):
         ),
         ("jericho:tale.z5", r"tale.z5: no such file. Did you mean"),
         ("jericho:none.z5", "not a story file of the Z-machine"),
-        ("jericho:cut.z5", "truncated story file: 128 of its 512 bytes"),
+        ("jericho:cut.z5", "truncated story file: 128 of 512 bytes"),
         ("jericho:other.z5", "Jericho does not know this game"),
         ("textworld:lonely.z8", "lonely.json, which tw-make writes"),
         ("textworld:none.z5", "not a game of TextWorld"),

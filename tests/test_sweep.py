@@ -125,15 +125,15 @@ def test_the_best_settings_are_selected_on_some_seeds_and_reported_on_others(
 ):
     assert main([*COMMAND, *VARY, "--out", str(finished_sweep)]) == 0
     out = capsys.readouterr().out
-    assert "2 of 2 jobs to choose by are done (seeds 1000 to 1001)" in out
-    assert "2 of 2 jobs to report are done (seed 0)" in out
+    assert "2 of 2 selection jobs are done (seeds 1000 to 1001)" in out
+    assert "2 of 2 report jobs are done (seed 0)" in out
     header, *lines = (finished_sweep / "sweep.csv").read_text().splitlines()
     assert header.startswith("alpha,learning_rate,tuning_mean,") and len(lines) == 2
     best, other = (line.split(",") for line in lines)
     assert float(best[2]) >= float(other[2])
     assert best[4] == "2" and best[7] == "1" and other[7] == ""
-    assert f"used for the choice: {float(best[2]):.2f}" in out
-    assert f"not used for the choice: {float(best[5]):.2f}" in out
+    assert f"used to choose it: {float(best[2]):.2f}" in out
+    assert f"not used to choose it: {float(best[5]):.2f}" in out
     assert "the unchanged recipe" in out
     settings = json.loads((finished_sweep / "best.json").read_text())["settings"]
     fixed = {"rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 4}
@@ -159,7 +159,7 @@ def test_a_larger_budget_keeps_finished_jobs_and_repeats_interrupted_ones(sweep_
     record = sweep_folder / f"rows/long-watch/{Path(max(before)).stem}.json"
     record.unlink()  # a killed sweep leaves rows without a record
     assert main([*COMMAND, *VARY, "--budget", "3", "--out", str(sweep_folder)]) == 0
-    assert "1 of 3 jobs to choose by are done" in capsys.readouterr().out
+    assert "1 of 3 selection jobs are done" in capsys.readouterr().out
     assert before.items() <= texts(sweep_folder).items() and len(texts(sweep_folder)) > len(before)
 
 
@@ -167,14 +167,14 @@ def test_other_results_are_never_overwritten(sweep_folder, tmp_path, capsys):
     before = texts(sweep_folder)
     for options in (["--first-seed", "2000"], ["--set", "rounds=1"]):
         assert main([*COMMAND, *VARY, *options, "--out", str(sweep_folder)]) == 2
-        assert "give another --out" in capsys.readouterr().err
+        assert "choose another --out" in capsys.readouterr().err
     assert texts(sweep_folder) == before
     for command in (["report"], ["reproduce", "--only", "table", "--games", "long-watch"]):
         assert main([*command, "--out", str(sweep_folder)]) == 2
         assert "the folder of a sweep" in capsys.readouterr().err
     (sweep_folder / "sweep.json").unlink()
     assert main([*COMMAND, *VARY, "--out", str(sweep_folder)]) == 2
-    assert "it has other results" in capsys.readouterr().err
+    assert "contains other results" in capsys.readouterr().err
 
 
 def test_contradictory_combinations_are_skipped_with_a_message(tmp_path):
@@ -187,8 +187,8 @@ def test_contradictory_combinations_are_skipped_with_a_message(tmp_path):
 
     jobs, errors = jobs_of("model=drrn,table", "hidden=6")
     assert [job.name for job in jobs] == ["tuning-model=drrn,hidden=6"]
-    assert errors[0].startswith("model=table hidden=6 is left out: hidden is given")
-    with pytest.raises(InputError, match=r"n_steps is given.* only with learner"):
+    assert errors[0].startswith("model=table hidden=6 is skipped: hidden ")
+    with pytest.raises(InputError, match=r"n_steps .* only with learner"):
         jobs_of("learner=returns", "n_steps=2,3")
 
 
@@ -196,11 +196,11 @@ def test_contradictory_combinations_are_skipped_with_a_message(tmp_path):
     ("options", "message"),
     [
         (["--first-seed", "0"], "seeds 0 to 1 to choose by and seed 0 to report overlap"),
-        (["--set", "alpha=1"], "alpha is in --set and in --vary"),
+        (["--set", "alpha=1"], "alpha is in both --set and --vary"),
         (["--set", "replicas=9"], "has its own option"),
         (["--budget", "some"], "must be a whole number"),
         (["--budget", "0"], "must lie between 1"),
-        (["--vary", "hidden=1..9999", "layers=1..9999"], "combinations: give a --budget"),
+        (["--vary", "hidden=1..9999", "layers=1..9999"], "combinations are too many"),
         (["--vary", "hidden=9000000000000"], "hidden 9000000000000: needs about"),
         (
             ["--report-seeds", "100000000", "--first-report-seed", "5000"],

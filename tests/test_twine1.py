@@ -177,7 +177,8 @@ def test_an_external_link_is_plain_text(play):
 
 def test_a_computed_link_to_a_missing_passage_is_an_error_when_it_is_rendered(play):
     with pytest.raises(
-        InputError, match=r'tale.twee, line 2, line 1 of passage "Start": .*there is no "C"'
+        InputError,
+        match=r'tale.twee, line 2, line 1 of passage "Start": .*"C", which is not a passage',
     ):
         play("<<set $where = 'C'>>[[Go|$where]]")
 
@@ -330,7 +331,7 @@ def test_back_restores_variables_that_the_link_set(story):
 
 def test_lenient_play_renders_a_computed_link_without_a_target_as_text(story):
     twee = ":: Start\nGo [[on|$w]] now.\n"
-    with pytest.raises(InputError, match="leads to no passage"):
+    with pytest.raises(InputError, match="which is not a passage"):
         story(twee).reset(0)
     assert story(twee, lenient=True).reset(0).text == "Go on now."
 

@@ -38,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     root = parser(words[0] if words else "")
     try:
-        options = root.parse_args(words)
+        options, unknown = root.parse_known_args(words)
+        if unknown:
+            command = f"drrn {options.command or ''}".strip()
+            raise InputError(f"unrecognised: {' '.join(unknown)} (see: {command} --help)")
         if options.command is None:
             root.print_help()
             return 0
@@ -140,24 +143,14 @@ def _add_settings(group: Any) -> None:
         if setting.kind is bool:
             positive = name.removeprefix("no-")
             opposite = positive if name.startswith("no-") else f"no-{name}"
-            group.add_argument(f"--{name}", f"--{opposite}", action=OnOrOff, **common)
+            group.add_argument(f"--{name}", action="store_true", **common)
+            common["help"] = f"the opposite of --{name}"
+            group.add_argument(f"--{opposite}", action="store_false", **common)
         else:
             metavar = {int: "N", float: "X", str: "PATH"}[setting.kind]
             if setting.choices:
                 metavar = f"{{{','.join(setting.choices)}}}"
             group.add_argument(f"--{name}", type=setting.read, metavar=metavar, **common)
-
-
-class OnOrOff(argparse.Action):
-    """Two flags for one setting: the first switches it on, the second off."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(nargs=0, **options)
-
-    def __call__(
-        self, _: Any, namespace: argparse.Namespace, __: Any, option_string: str | None = None
-    ) -> None:
-        setattr(namespace, self.dest, option_string == self.option_strings[0])
 
 
 def _number(kind: type, **bounds: Any) -> Callable[[str], Any]:

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     story = Path(game.story.source)
     path = options.out or story.with_suffix(".toml")
     if path.exists():
-        raise InputError(f"{path}: the file exists and is left as it is: choose another --out")
+        raise InputError(f"{path}: already exists and is not overwritten; choose another --out")
     findings = inspect_game(
         game, None, limit=options.limit, seconds=RANDOM_SECONDS, progress=status_line()
     )
@@ -39,32 +39,33 @@ def run(options: argparse.Namespace) -> None:
     is_inside = path.resolve().parent in story.resolve().parents
     command = f"drrn play {path}{'' if is_inside else ' --outside'}"
     count = counted(sum(len(ending.variants or "1") for ending in findings.endings), "ending")
-    print(f"{path}: {count}; fill in the reward of each, then: {command}")
+    print(f"{path}: {count}; fill in their rewards, then run: {command}")
     if not findings.complete:
-        print(f"Not every page was visited: drrn test {path} looks for endings that are not listed")
+        missing = "Not every page was visited, so endings may be missing"
+        print(f"{missing}; drrn test {path} looks for them")
 
 
 def annotation(game: Explorable, findings: Findings, story: str) -> str:
     """Return the TOML: the story's rules, and a rule to fill in for each other ending."""
     lines = [
-        "# Rewards of the endings: fill in a number for each, from -20 (worst) to 20 (best), say.",
+        "# Fill in the reward of each ending, for example from -20 (worst) to 20 (best).",
         f"title = {_quoted(title_of(game))}",
         f"story = {_quoted(story)}",
         "step_reward = -0.1  # for each step that does not end the story",
         "max_steps = 500",
     ]
     if game.rules.ends or all(ending.name == game.story.start for ending in findings.endings):
-        lines.append('# ends = { contains = "THE END" }  # if pages that end it still offer links')
+        lines.append('# ends = { contains = "THE END" }  # if the last pages still have links')
     restarts = _restart_links(game, findings)
     if game.rules.restart is None and restarts:
-        lines.append(f"# restart = []  # if these links are choices and no restart: {restarts}")
+        lines.append(f"# restart = []  # if these links are choices, not restarts: {restarts}")
     if not findings.complete:
         lines.append(
-            f"# Only {findings.states:,} states were visited: drrn test looks for more endings."
+            f"# Only {findings.states:,} states were visited; drrn test may find more endings."
         )
     names = sorted(game.asked)
     if names:
-        lines += ["", "[inputs]  # the answers to the story's questions"]
+        lines += ["", "[inputs]  # answers to what the story asks"]
         lines += [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
     for ending in sorted(findings.endings, key=lambda e: (e.rule or 10**9, e.name)):
         for words in ending.variants or (ending.last_words,):

@@ -19,7 +19,7 @@ from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
 from drrn.stories.playtest.findings import last_words
-from drrn.writing import counted, one_line, words
+from drrn.writing import counted, one_line, percent, words
 
 EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     policies = options.policy or POLICIES
     exact = [policy for policy in policies if options.exact and policy in EXACT]
     if options.exact and not exact:
-        raise InputError("the policy best depends on earlier pages, so leave out --exact")
+        raise InputError("the policy best cannot be scored exactly; leave out --exact")
     agent = Agent.load(options.agent)
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     game = spec.open()
@@ -76,7 +76,7 @@ def _ending_rows(figures: Figures) -> list[list[object]]:
                 share = shares.setdefault(name, [0.0] * len(figures))
                 share[index] += part / len(entries)
     rows = sorted(shares.items(), key=lambda item: [-share for share in item[1]])
-    return [[*(f"{s:.1%}" for s in row), name] for name, row in rows if max(row) > 0.0005]
+    return [[*map(percent, row), name] for name, row in rows if max(row) > 0.0005]
 
 
 def _sampled(
@@ -110,9 +110,9 @@ def _entry(replica: int, values: Iterable[float], shares: Mapping[str, float]) -
 
 def run_ask(options: argparse.Namespace) -> None:
     if options.words and options.examples is not None:
-        raise InputError("--words needs a --state and --action texts; leave out --examples")
+        raise InputError("--words needs --state and --action; leave out --examples")
     if options.examples is None and (options.state is None or not options.action):
-        raise InputError("give a --state and one or more --action, or --examples N")
+        raise InputError("give --state and at least one --action, or --examples N")
     agent = Agent.load(options.agent)
     if options.examples is not None:
         pages = list(_examples(agent, Run(options.agent).open_game(), options.examples))
@@ -192,4 +192,4 @@ def _warn_about_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) 
     sides = [(store.states, state), *((store.actions, action) for action in actions)]
     for texts, text in sides:
         if texts.vocabulary.numbers.keys().isdisjoint(words(text)):
-            warn(f'the agent does not know any word of "{text}"')
+            warn(f'the agent knows none of the words in "{text}"')

@@ -29,9 +29,13 @@ def run(options: argparse.Namespace) -> None:
         try:
             rows.append([name, *_facts(make(name))])
         except InputError as error:
-            notes.append(f"registered as {GROUPS['game']}, but cannot be opened: {error}")
+            notes.append(f"registered in {GROUPS['game']}, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    where = f"from {added.REPOSITORY}, {papers}" if papers else f"not installed: {added.HOW}"
+    where = (
+        f"from {added.REPOSITORY}, {papers}"
+        if papers
+        else f"not installed; to install them: {added.HOW}"
+    )
     print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
 
 
@@ -51,24 +55,22 @@ def _facts(game: Game) -> list[object]:
 def _print_suites() -> None:
     suites = SUITES.values()
     rows = [[s.title, s.version or "not installed", f"{s.name}:{s.example}"] for s in suites]
-    print(table(rows, header=["suite", "installed", "a game's name"]) + "\n")
+    print(table(rows, header=["suite", "installed", "example"]) + "\n")
     for suite in suites:
         print(f"{suite.title}: {suite.repeats}.")
     users = " and ".join(suite.title for suite in suites if suite.java)
     print(f"\nJava: {'installed' if has_java() else 'not installed'}, needed by {users}.")
     command = install_command()
     print(f"To install the rest: {command}" if command else "All are installed.")
-    print("Options of their games, and measurements of each: docs/suites.md")
+    print("Their options, and measurements of each: docs/suites.md")
 
 
 def run_add(options: argparse.Namespace) -> None:
     from drrn.lab.authors.install import add_games
 
     before = added.origin_if_sound()
-    origin, is_new = add_games(options.path, as_published=options.as_published)
+    origin = add_games(options.path, as_published=options.as_published)
     what = "installed" if before is None else "installed again"
-    if not is_new:
-        what = "already installed"
     print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
     if before is not None and before != origin:
         print(f"before: {before}")
@@ -81,7 +83,7 @@ def run_formats(options: argparse.Namespace) -> None:
         try:
             name = each.read().name
         except InputError as error:
-            warn(f"cannot be used: {error}")
+            warn(f"this story format cannot be used: {error}")
         rows.append([name, each.version, each.path])
     if rows:
         print(table(rows, header=["name", "version", "file"]))

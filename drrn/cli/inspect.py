@@ -13,7 +13,8 @@ from drrn.compiled.game import Compiled
 from drrn.document import Block, Bullets, Document, Fact, Facts, Section, Table, literal, to_text
 from drrn.errors import InputError
 from drrn.game.contract import Game, close
-from drrn.stories.authored import EXPLORE_LIMIT, TimedSearch
+from drrn.stories.authored import EXPLORE_LIMIT
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import story_map
 from drrn.stories.map.svg import check_map_file, write_map
 from drrn.stories.playtest.findings import Findings, Play, Statistics
@@ -27,7 +28,7 @@ from drrn.writing import counted, percent, visible
 def run(options: argparse.Namespace) -> None:
     """Inspect the game and print the findings."""
     game = terminal.open_game(options, lenient=True)
-    if options.seconds and isinstance(game, TimedSearch):
+    if options.seconds and isinstance(game, HostedGame):
         game.search_seconds = float(options.seconds)
     map_file = _map_file(options.plot, game.name) if options.plot else None
     compiled, why_not = _compile(game, options)
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
         print(to_text(inspection(findings, options.game), width=terminal.terminal_width()))
     if compiled and map_file:
         write_map(story_map(compiled), map_file)
-        terminal.warn(f"{map_file}: the map")
+        terminal.warn(f"map: {map_file}")
 
 
 def _compile(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, str]:
@@ -86,14 +87,14 @@ def _print_walkthrough(compiled: Compiled, *, as_json: bool) -> None:
     for step in steps:
         print(f"{visible(step.text)}\n")
         if step.action:
-            draw = f"  (by chance: {percent(step.chance)})" if step.chance < 1 else ""
+            draw = f"  (probability {percent(step.chance)})" if step.chance < 1 else ""
             print(f"  → {visible(step.action)}{draw}\n")
     last = steps[-1].state
     if compiled.ended[last]:
         count = counted(len(steps) - 1, "step")
         print(f"  final reward {compiled.reward[last]:g} after {count}")
     else:
-        print("  … and so on: it is best never to end")
+        print("  … and so on: the best play never ends")
 
 
 def inspection(findings: Findings, command: str = "") -> Document:
@@ -127,17 +128,16 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
     yield Fact("Vocabulary, states", f"{least}{table.state_vocabulary:,} words")
     yield Fact("Vocabulary, actions", f"{least}{table.action_vocabulary:,} words")
     yield Fact("Words per description", f"{table.words_per_description:.2f} on average")
-    yield Fact("Most actions at once", f"{table.most_actions:,}")
+    yield Fact("Most actions on a page", f"{table.most_actions:,}")
     mean = f"{table.mean_actions:.1f} on average"
-    yield Fact("Actions at once", f"{table.fewest_actions:,} to {table.most_actions:,}, {mean}")
+    yield Fact("Actions per page", f"{table.fewest_actions:,} to {table.most_actions:,}, {mean}")
     yield Fact("Pages", f"{least}{table.pages:,} distinct texts{passages}")
     yield Fact("Actions", f"{least}{table.actions:,} distinct texts")
     if findings.exact:
         states = f"{findings.live_states:,}"
         if table.passages:
             least = "" if findings.states_complete else "at least "
-            states = f"{least}{findings.states:,} of (page, variables); {states} of variables "
-            states += "that may still matter"
+            states = f"{least}{findings.states:,}; {states} by the variables that may still matter"
         yield Fact("States", f"{states}; {findings.merged_states:,} after merging equivalent ones")
     elif findings.states:
         more = "" if findings.complete else " (there are more)"
@@ -160,18 +160,18 @@ def _scores(findings: Findings) -> Section:
     rows = [_score(name, play) for name, play in plays.items() if play]
     title = "Play (exact, without a step limit)"
     if not findings.exact:
-        interrupted = ", then Ctrl-C" if findings.interrupted else ""
+        interrupted = ", stopped by Ctrl-C" if findings.interrupted else ""
         games = f"{counted(findings.games, 'game')} in {findings.seconds:.0f} s{interrupted}"
         title = f"Random play ({games}; mean ± standard error)"
     if not rows:
-        more = f"more time: --seconds {2 * max(1, round(findings.seconds))}"
+        more = f"allow more time with --seconds {2 * max(1, round(findings.seconds))}"
         return Section(title, [f"No game was finished; {more}"])
     header = ["", "final reward", "return", "steps"]
     blocks: list[Block] = [Table("", header, rows)]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean and not findings.exact:
         limit = f"the limit of {findings.max_steps:,} steps"
-        blocks.append(f"{unfinished.percent} of games stopped at {limit}.")
+        blocks.append(f"{unfinished.percent} of games reached {limit}.")
     return Section(title, blocks)
 
 
@@ -185,8 +185,8 @@ def _endings(findings: Findings) -> Block:
     if not findings.endings:
         cure = ""
         if has_passages:
-            cure = ": in the TOML, `ends` names pages that end it, `restart` links that restart it"
-        return f"none{'' if findings.complete else ' so far'}; every page leads on{cure}"
+            cure = "; in the TOML, `ends` names the pages that end the story"
+        return f"none{'' if findings.complete else ' so far'}; every page has actions{cure}"
     header = ["passage" if has_passages else "ending", "reward", "random"]
     header += ["best"] if findings.exact else ["return"]
     rows = []
@@ -208,7 +208,7 @@ def _author_hint(findings: Findings, command: str) -> str:
     if findings.never_reached:
         counts.append(f"{counted(len(findings.never_reached), 'passage')} never reached")
     if findings.trap_states and findings.endings:
-        counts.append(f"{counted(findings.trap_states, 'state')} that reach no ending")
+        counts.append(f"{counted(findings.trap_states, 'state')} without a path to an ending")
     if findings.problems:
         counts.append(f"{counted(len(findings.problems), 'problem')} in the source")
     details = "; ".join(counts) or "Paths to each ending, coverage, values of variables"

@@ -25,7 +25,7 @@ def workers_for(options: argparse.Namespace) -> Workers:
 
     if options.device != "cpu":
         cause = f"--device {options.device} cannot be combined with --ray"
-        raise InputError(f"{cause}: clusters compute on CPUs")
+        raise InputError(f"{cause}; clusters use CPUs only")
     address = options.ray or os.environ.get("RAY_ADDRESS") or LOCAL
     return RayCluster(address, options.jobs or (_cores() if address == LOCAL else None))
 
@@ -43,7 +43,9 @@ def read_settings(texts: Iterable[str], reserved: Sequence[str] = ()) -> dict[st
             if not equals or name not in all_settings():
                 raise InputError("write NAME=VALUE, with a name that `drrn train --help` lists")
             if name in (*OWN_OPTIONS, *reserved):
-                raise InputError(f"{name} differs between the jobs, or has its own option")
+                raise InputError(
+                    f"{name} cannot be set: it differs between jobs, or has its own option"
+                )
             settings[name] = all_settings()[name].read(value)
         except InputError as error:
             raise InputError(f'--set "{text}": {error}') from error
@@ -79,7 +81,7 @@ def run_jobs(
             if event.kind in ENDED:
                 print(f"[{len(ended):>3}/{len(missing)}] {_line(event)}", flush=True)
     except KeyboardInterrupt:
-        warn("stopped: run the same command again to continue from the last finished rounds")
+        warn("stopped; run the same command again to continue from the last finished rounds")
         raise
     return [event for event in ended if event.kind == "failed"]
 
@@ -89,7 +91,7 @@ def _line(event: Event) -> str:
     name = f"{event.job.game} {event.job.name}"
     score = "" if event.score is None else f"{event.score:6.2f}"
     why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
-    outcome = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: started again"}
+    outcome = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}; restarted"}
     return f"{name:<45}{event.seconds:6.0f} s  {score}{outcome[event.kind]}"
 
 

@@ -17,7 +17,7 @@ from drrn.game import episodes
 from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
 from drrn.serve import scores
 from drrn.settings import POLICIES
-from drrn.writing import counted, visible, words
+from drrn.writing import counted, percent, visible, words
 
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
@@ -28,7 +28,7 @@ ADVICE = 3  # actions of a long menu that the agent recommends
 KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
 HELP = f"type a number; {KEYS}"
 HELP_COMMANDS = (
-    "type a command, or the beginnings of its words; [b]help[/b] lists the commands, "
+    "type a command, or the first letters of its words; [b]help[/b] lists the commands, "
     f"[b]look[/b] repeats the page; {KEYS}"
 )
 DIRECTIONS = {"n": "north", "s": "south", "e": "east", "w": "west", "d": "down"}  # u is undo
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
             raise InputError("--json and --show need --policy or --agent")
         name = "best"
     if name in POLICIES and not options.agent:
-        raise InputError(f"--policy {name} belongs to an agent; name its run with --agent RUN")
+        raise InputError(f"--policy {name} needs an agent; name its run with --agent RUN")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     if name is None:
@@ -71,7 +71,7 @@ def _replay_path(options: argparse.Namespace) -> None:
     from drrn.stories.playtest.clicks import read_path, replay
 
     if options.policy or options.agent:
-        raise InputError("--path replays the clicks of a file; leave out --policy and --agent")
+        raise InputError("--path replays the clicks in a file; leave out --policy and --agent")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
     for page, index in replay(game, path):
@@ -86,7 +86,7 @@ def _load_player(folder: Path, game: Game, policy: str, seed: int) -> Player:
 
     learned = Run(folder).config["game"]["title"]
     if learned != (title := title_of(game)):
-        warn(f'the agent learned "{learned}", but this is "{title}"; its advice is a guess')
+        warn(f'the agent was trained on "{learned}", not on "{title}"; its advice may be poor')
     return Agent.load(folder).policy(policy, seed=seed)
 
 
@@ -121,7 +121,7 @@ def _summary_text(summary: episodes.Summary) -> str:
     shares = summary.shares
     if truncated := summary.episodes - sum(summary.endings.values()):
         shares["(stopped by the step limit)"] = truncated / summary.episodes
-    endings = [[f"{share:.1%}", name] for name, share in shares.items()]
+    endings = [[percent(share), name] for name, share in shares.items()]
     return f"{table(rows)}\n\nendings\n{table(endings)}"
 
 
@@ -250,7 +250,9 @@ class Session:
         """Play until the person quits."""
         self.view.title(self.game)
         if len(self.game.reset(self.seed).actions) <= LONG_MENU:
-            self.view.note(f"{HELP}; after each action the agent's Q" if self.agent else HELP)
+            self.view.note(
+                f"{HELP}; the agent's Q-value follows each action" if self.agent else HELP
+            )
         while self._play_game():
             self.seed += 1
 
@@ -262,17 +264,17 @@ class Session:
         while not page.ended:
             self._show(page)
             if is_stopped(self.game):
-                self.view.note("The game stopped before an ending; nothing is recorded.")
+                self.view.note("The game stopped before an ending, so no score was saved.")
                 return self._plays_again()
             answer = self._ask(page)
             if answer is None:
-                self.view.note("You quit before an ending; nothing is recorded.")
+                self.view.note("You quit before an ending, so no score was saved.")
                 return False
             if answer == "r":
                 self.view.console.rule("restart")
                 return True
             if answer == "u":
-                self.view.note("One step back.")
+                self.view.note("Undid one step.")
                 self.undone += bool(self.actions)
                 self.actions.pop()
             else:
@@ -311,7 +313,7 @@ class Session:
                 remark = f" [dim]{q[index]:.2f}[/][bold yellow]{choice}[/]"
             self.view.action(index + 1, action, remark)
         if repeats:
-            self.view.note("The page repeats, so the agent draws by these probabilities.")
+            self.view.note("A repeated page: the agent draws an action with these probabilities.")
 
     def _show_commands(self, page: Observation, q: Sequence[float]) -> None:
         """Print what the last command paid, since such games often say nothing, and advice."""
@@ -365,7 +367,7 @@ class Session:
             names = sorted(page.actions[index] for index in matches)
             more = ", …" if len(names) > 6 else ""
             some = escaped(", ".join(names[:6]))
-            self.view.note(f'"{escaped(answer)}" may be {some}{more}; type more of it.')
+            self.view.note(f'"{escaped(answer)}" could mean {some}{more}; type more of it.')
         else:
             self.view.note(f'No command "{escaped(answer)}". Type [b]help[/b] for the commands.')
 
@@ -378,9 +380,9 @@ class Session:
         try:
             scores.append(self.path, score)
         except OSError as error:
-            self.view.note(f"{self.path}: the score cannot be saved: {error.strerror}", "red")
+            self.view.note(f"{self.path}: the score was not saved: {error.strerror}", "red")
             return
-        practice = " as practice, because of the undo" if self.undone else ""
+        practice = ", marked as practice because of the undo" if self.undone else ""
         text = f"Saved for {escaped(self.player)} in {escaped(str(self.path))}{practice}."
         self.view.note(text, soft_wrap=True)
 

@@ -67,7 +67,7 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
             continue
         if name in sources:
             both = f'{opened.source} and {sources[name]} are both named "{name}"'
-            raise InputError(f"{both}: run one of them, or rename its file")
+            raise InputError(f"{both}; run one of them, or rename its file")
         sources[name] = opened.source
         paraphrases = paraphrases_of(game) is not None
         vectors = digest is not None
@@ -97,7 +97,7 @@ def _digest(options: argparse.Namespace) -> str | None:
         return open_vectors(options.vectors).digest
     for variant in plan.variants_of(options.only, paraphrases=True):
         if variant.vectors:
-            warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
+            warn(f"{variant.name} is skipped: it needs a file of word vectors (--vectors FILE)")
     return None
 
 
@@ -155,10 +155,10 @@ def experiment_games(
         return
     kinds = {_kind(name) for name in only} or {STORIES}
     if STORIES in kinds:
-        yield from _opened(PAPER, "only the built-in stories are run")
+        yield from _opened(PAPER, "only the built-in stories are used")
         yield from _opened(BUILT_IN, "")
     elif "encoders" in kinds:
-        yield from _opened(plan.ENCODED, "encoders are left out")
+        yield from _opened(plan.ENCODED, "the experiment encoders is skipped")
     if "parser" in kinds:
         yield from (GameToRun(name, make(name), extra=True) for name in plan.PARSED)
     if "suites" in kinds:
@@ -185,10 +185,10 @@ def suite_games(files: SuiteFiles) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
     for suite, source in plan.PLAN["suite_games"]:
         if "{file}" in source and files.get(suite) is None:
-            warn(f"{suite} is left out: name the file of a game with --{suite} FILE")
+            warn(f"{suite} is skipped: it needs the file of a game (--{suite} FILE)")
             continue
         name = f"{suite}:{source.format(file=files.get(suite))}"
         try:
             yield GameToRun(absolute_name(name), make(name), extra=True)
         except InputError as error:
-            warn(f"{name} is left out: {error}")
+            warn(f"{name} is skipped: {error}")

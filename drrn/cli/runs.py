@@ -24,7 +24,7 @@ def run_list(options: argparse.Namespace) -> None:
         print_json(summaries)
         return
     if not summaries:
-        warn(f"{options.folder}: no runs; drrn train makes one")
+        warn(f"{options.folder}: no runs here; start one with drrn train GAME")
         return
     header = ["run", "game", "model", "seeds", "rounds", *POLICIES, "when", "state"]
     print(table([_cells(each) for each in summaries], header=header))

@@ -30,11 +30,11 @@ def run(options: argparse.Namespace) -> None:
         warn(f"… and {counted(len(errors) - MAX_ERRORS, 'combination')} more")
     with Results(sweep.root).locked("sweep"), workers_for(options) as workers:
         sweep.start()
-        failed = run_jobs(jobs, workers, f"jobs to choose by are done ({seeds_text(sweep.tuning)})")
+        failed = run_jobs(jobs, workers, f"selection jobs are done ({seeds_text(sweep.tuning)})")
         tuning = _scores(jobs, options)
         report_jobs = [sweep.job(tuning[0].changes, "report"), sweep.job((), "report")]
         failed += run_jobs(
-            report_jobs, workers, f"jobs to report are done ({seeds_text(sweep.report)})"
+            report_jobs, workers, f"report jobs are done ({seeds_text(sweep.report)})"
         )
         report = _scores(report_jobs, options)
         sweep.write_tables(tuning, report)
@@ -66,7 +66,9 @@ def _sweep(options: argparse.Namespace) -> Sweep:
 def _scores(jobs: list[Job], options: argparse.Namespace) -> list[Scored]:
     scores = scored(jobs, options.by, options.measure)
     if not scores:
-        raise InputError("no job was finished, so there is nothing to choose from: see above")
+        raise InputError(
+            "no job finished, so there is nothing to choose from; the reasons are above"
+        )
     return scores
 
 
@@ -80,13 +82,13 @@ def _print_table(sweep: Sweep, scores: list[Scored], options: argparse.Namespace
     if len(scores) > MAX_LINES:
         print(f"… and {len(scores) - MAX_LINES} more in {sweep.root / 'sweep.csv'}")
     if len(scores) > 1 and len({each.mean for each in scores}) == 1:
-        warn(f"all have the same {options.measure}: try another --measure or --by")
+        warn(f"all have the same {options.measure}; try another --measure or --by")
 
 
 def _print_best(sweep: Sweep, best: Scored, report: list[Scored]) -> None:
     print(f"\nbest: {changes_text(best.changes)}")
-    print(f"  {seeds_text(sweep.tuning)}, used for the choice: {best}")
+    print(f"  {seeds_text(sweep.tuning)}, used to choose it: {best}")
     for each in sorted(report, key=lambda each: each.changes == ()):
-        which = "not used for the choice" if each.changes else "the unchanged recipe"
+        which = "not used to choose it" if each.changes else "the unchanged recipe"
         print(f"  {seeds_text(sweep.report)}, {which}: {each}")
-    print(f"settings of the best: {sweep.root / 'best.json'}")
+    print(f"its settings: {sweep.root / 'best.json'}")

@@ -23,7 +23,7 @@ from drrn.writing import visible
 
 MAX_LISTED = 30  # items of a list in a terminal
 MAX_IN_SUMMARY = 50  # items of a list on GitHub
-ALL_LISTED = "all of them: --format json"
+ALL_LISTED = "all of them with --format json"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -34,9 +34,9 @@ def run(options: argparse.Namespace) -> int:
         check_map_file(options.map)
     folder = options.paths
     if folder and folder.exists() and (folder.is_file() or any(folder.iterdir())):
-        raise InputError(f"{folder}: not an empty folder: name a new folder for the paths")
+        raise InputError(f"{folder}: the folder is not empty; name a new one for the paths")
     game = terminal.open_game(options, lenient=True, shuffle=False)
-    status = terminal.status_line("Ctrl-C: report now")
+    status = terminal.status_line("Ctrl-C stops and reports")
     test = StoryTest(game, options.seconds, status, quick_player)
     try:
         findings = test.run()
@@ -44,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
         _print_report(test, findings, options)
         if folder:
             count = _write_paths(findings, folder)
-            hint = "replay one with drrn play … --path FILE"
+            hint = "replay one with drrn play GAME --path FILE"
             terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
             write_map(test.story_map(), options.map)
-            terminal.warn(f"{options.map}: the map")
+            terminal.warn(f"map: {options.map}")
     finally:
         terminal.clear_status()
         close(game)
@@ -96,7 +96,11 @@ def _print_for_github(document: Document, findings: Findings) -> None:
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(f"{summary}\n")
-        print(visible(f"{findings.title}: {headline(findings)} Details: summary of this job."))
+        print(
+            visible(
+                f"{findings.title}: {headline(findings)} The summary of this job has the details."
+            )
+        )
     else:
         print(summary)
     for line in github_annotations(document):

@@ -33,7 +33,7 @@ TENSORBOARD_TAGS = {"final_reward": "final reward", "return": "return"}
 def run(options: argparse.Namespace) -> None:
     """Start or resume a run, and train it to its last round."""
     if options.game is None and options.resume is None:
-        raise InputError("name a GAME to learn, or a run with --resume RUN")
+        raise InputError("name a GAME to train on, or a run with --resume RUN")
     with new_run(options) if options.resume is None else resumed_run(options) as (trainer, folder):
         train(options, trainer, folder)
 
@@ -99,7 +99,7 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
     config = read_json(path)
     settings = config.get("settings", config) if isinstance(config, dict) else None
     if not isinstance(settings, dict):
-        raise InputError(f'{path}: it must be a run\'s config.json, or {{"setting": value}}')
+        raise InputError(f'{path}: must be the config.json of a run, or {{"setting": value}}')
     if "settings" not in config:
         return settings, paper
     if paper and config.get("recipe") == "strong":
@@ -110,6 +110,9 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
 def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
     """Train to the last round; save and display each."""
     settings = trainer.settings.run
+    if trainer.round == settings.rounds:
+        done = counted(settings.rounds, "round")
+        terminal.warn(f"the run is finished ({done}); train more with --rounds N")
     try:
         scores = run.ensure_reference(trainer)
         _warn_if_all_pay_the_same(trainer.game, scores)
@@ -134,10 +137,10 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
 
 def _warn_if_all_pay_the_same(game: Game, scores: ReferenceScores) -> None:
     if scores.best == scores.random:
-        remedy = "does any ending of the game pay more than another?"
+        remedy = "the endings of the game should differ in their rewards"
         if isinstance(game, Explorable):
-            remedy = "give the endings their rewards in a TOML (drrn annotate writes one)"
-        terminal.warn(f"random play scores as much as the best: {remedy}")
+            remedy = "fill in the rewards of the endings in a TOML (drrn annotate writes one)"
+        terminal.warn(f"random play already gets the best possible final reward; {remedy}")
 
 
 def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) -> None:

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> None:
     game = run.open_game(options.game, history=0)  # the player remembers the pages itself
     entry = run.config["game"]
     if fingerprint_of(game) != entry["sha256"]:
-        warn(f'the agent learned another game or version, "{entry["title"]}"; its play is a guess')
+        learned = f'another version or game ("{entry["title"]}")'
+        warn(f"the agent was trained on {learned}, so it may play poorly")
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     games = options.episodes or (None if sys.stdin and sys.stdin.isatty() else 1)
     player = agent.policy(options.policy, seed=seed)
@@ -57,6 +58,7 @@ class Watching:
     def play(self, seed: int, games: int | None) -> None:
         """Show a number of games; None: until the person quits."""
         self.view.title(self.game)
+        self.view.note("after each action: the agent's Q-value, and how likely it is to be chosen")
         try:
             for number in itertools.islice(itertools.count(), games):
                 self._play_game(seed + number)

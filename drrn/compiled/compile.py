@@ -86,7 +86,7 @@ def compile_game(
     """
     if not looks_like_a_game(game):
         kind = type(game).__name__
-        remedy = "open a name with drrn.make, or pass a game"
+        remedy = "pass a game, or open one by name with drrn.make"
         raise InputError(f"a value of type {kind} is not a game; {remedy}")
     if isinstance(game, Compiled):
         return game
@@ -209,7 +209,7 @@ def _save(compiled: Compiled, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content.getvalue())
     except (OSError, InputError) as error:
-        log.warning("%s: cannot be written (%s); the game is compiled each time", path, error)
+        log.warning("%s: cannot be written (%s); the game will be compiled each time", path, error)
 
 
 # --- from the states of a search to a compiled game

@@ -121,7 +121,7 @@ class BreadthFirst:
         Raises:
             TooLargeError: There are too many states.
         """
-        self._add_row(self.game.opening(), "the opening", opening=True)
+        self._add_row(self.game.opening(), "the start", opening=True)
         for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
             self._expand(state, face)
             if progress and done % 20 == 0:

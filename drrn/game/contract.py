@@ -119,12 +119,12 @@ def looks_like_a_game(thing: object) -> bool:
 
 
 def check_index(index: int, count: int, *, stopped: bool = False) -> None:
-    """Refuse an index that is not one of `count` actions, or any if the episode is over."""
+    """Raise an error if `index` is not one of `count` actions, or if the episode is over."""
     if not count or stopped:
         cause = "was truncated" if stopped else "has ended or has not started"
         raise RuntimeError(f"the episode {cause}; call reset()")
     if not 0 <= index < count:
-        raise IndexError(f"action {index} of {count}: choose one from 0 to {count - 1}")
+        raise IndexError(f"action {index} is out of range; choose from 0 to {count - 1}")
 
 
 def checked(game: Game, observation: Any) -> Observation:
@@ -333,21 +333,21 @@ class ContractError(AssertionError):
 def check_game(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int = 500) -> None:
     """Play some random episodes and raise a `ContractError` if the game breaks the contract.
 
-    The same seed and choices must show the same pages, the first observation must pay nothing, and
-    an index out of range must be refused.
+    The same seed and choices must show the same pages, the reward of the first observation must be
+    0, and an index out of range must raise an error.
     """
     name = getattr(game, "name", None)
-    _expect(isinstance(name, str) and name != "", "a game has a name that is a non-empty str")
+    _expect(isinstance(name, str) and name != "", "its name must be a non-empty str")
     for number in range(seed, seed + episodes):
         pages = _transcript(game, number, max_steps)
         same = pages == _transcript(game, number, max_steps)
         _expect(same, f"the same seed ({number}) and choices gave two different episodes")
-        _expect(pages[0].reward == 0, "the first observation of an episode pays nothing")
+        _expect(pages[0].reward == 0, "the reward of the first observation must be 0")
         if pages[-1].ended:
-            _expect_refusal(game, 0, "stepping after the ending must be refused")
+            _expect_refusal(game, 0, "step() after an ending must raise an error")
     actions = game.reset(seed).actions
     for index in (len(actions), -1):
-        _expect_refusal(game, index, f"an index out of range ({index}) must be refused")
+        _expect_refusal(game, index, f"an index out of range ({index}) must raise an error")
 
 
 def _transcript(game: Game, seed: int, max_steps: int) -> list[Observation]:
@@ -360,7 +360,7 @@ def _transcript(game: Game, seed: int, max_steps: int) -> list[Observation]:
         fault = _fault(page)
         _expect(not fault, f"{where}: {fault}")
         _expect(isinstance(page.actions, tuple), f"{where}: actions must be a tuple")
-        _expect(all(map(str.strip, page.actions)), f"{where}: an action without words")
+        _expect(all(map(str.strip, page.actions)), f"{where}: an action is blank")
         if page.ended or len(pages) > max_steps or is_stopped(game):
             return pages
         page = game.step(choose.randrange(len(page.actions)))

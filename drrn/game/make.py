@@ -23,7 +23,7 @@ class Opener:
     """Opens some kind of game; its module is imported when one is opened.
 
     `function` is `module:function` and takes a `GameSpec`. `options` are the options of `make` that
-    these games have; any other is refused.
+    these games have; any other raises an error.
     """
 
     function: str
@@ -34,7 +34,7 @@ class Opener:
 STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "encoding", "engine"})
 COMMON_OPTIONS = frozenset({"source", "folder", "history", "lenient", "outside"})
 STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
-WORLD = Opener("drrn.worlds:open_world_of", "a world of commands", frozenset({"shuffle"}))
+WORLD = Opener("drrn.worlds:open_world_of", "a parser game", frozenset({"shuffle"}))
 SUITE = Opener("drrn.suites.game:open_suite_of", "a game of a suite")
 FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
 
@@ -92,7 +92,7 @@ class GameSpec:
         for option in fields(self):
             allowed = option.name in opener.options | COMMON_OPTIONS
             if not allowed and getattr(self, option.name) != option.default:
-                cause = f"the option {option.name} is for stories, and this is {opener.kind}"
+                cause = f"the option {option.name} is for stories, but this is {opener.kind}"
                 raise InputError(f"{self.source}: {cause}; leave it out")
         game: Game = _call(opener.function, self)
         with contextlib.suppress(AttributeError):  # a class with slots
@@ -121,7 +121,7 @@ def make(
             `module:factory`, a class or function that returns a game.
         shuffle: Show the actions in a new random order each time.
         paraphrased: Show the actions in other words; a name selects one of the game's sets.
-        lenient: Skip unsupported code instead of refusing the story.
+        lenient: Skip unsupported code instead of raising an error.
         encoding: Encoding of the story file, if it is not UTF-8.
         engine: "native" (our interpreter) or "hosted" (the engine in the story's file).
         folder: Where to look for a module that is not installed (default: the current folder).

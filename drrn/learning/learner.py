@@ -131,7 +131,7 @@ class Learner:
         if settings.run.form == "online" and not self.learns_online:
             cause = "needs whole episodes, but form online has none"
             cure = "leave out form online, or choose the learner q-learning"
-            raise InputError(f"learner {settings.learner.name} {cause}: {cure}")
+            raise InputError(f"learner {settings.learner.name} {cause}; {cure}")
         self.model = model
         self.settings = settings
         self.memories = [memory() for _ in model.seeds]
@@ -252,4 +252,4 @@ def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
 
 def divergence(rate: float) -> InputError:
     """Return the error to raise if Q-values are not finite."""
-    return InputError(f"learning diverged at η = {rate:g}: choose a smaller learning_rate")
+    return InputError(f"learning diverged at η = {rate:g}; choose a smaller learning_rate")

@@ -64,7 +64,7 @@ class MaxActionDQN(Model):
         outputs = self.shape.most_actions
         if most > outputs:
             sizes = f"a page has {most} actions, but the model has {outputs} outputs"
-            raise InputError(f"{sizes}: set most_actions")
+            raise InputError(f"{sizes}; set most_actions")
         actions = {f"action {position}": pages.actions[..., position] for position in range(most)}
         return {"state": pages.states} | actions
 
@@ -207,7 +207,7 @@ class LookUpTable(Model):
         columns = max(actions, 2 * old.shape[2], 1)
         if rows * columns * len(self.seeds) > MOST_CELLS:
             sizes = f"{states:,} states by {actions:,} actions"
-            raise InputError(f"{sizes} are too many: use another model")
+            raise InputError(f"{sizes} are too many for a table; use another model")
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
         self.weights["table"] = table

@@ -92,7 +92,9 @@ def _prepare_inner(model: Model) -> None:
     if model.widths[0] != model.widths[1]:
         sizes = f"{model.widths[0]} and {model.widths[1]}"
         remedy = "use the bilinear or network interaction"
-        raise InputError(f"the inner product needs sides of one size, not {sizes}: {remedy}")
+        raise InputError(
+            f"the inner product needs two sides of the same size, not {sizes}; {remedy}"
+        )
 
 
 def _prepare_network(model: Model) -> None:

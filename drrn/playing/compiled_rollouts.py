@@ -80,7 +80,7 @@ class CompiledRollouts(Rollouts):
         """
         if policy[1] is not None:
             cause = "this policy depends on the earlier pages of an episode"
-            raise InputError(f"{cause}: its score can only be estimated by playing")
+            raise InputError(f"{cause}, so its score can only be estimated by playing")
         return [first for first, _ in self.tables(policy)]
 
     def tables(self, policy: Policy) -> list[tuple[Floats, Floats | None]]:

@@ -71,7 +71,7 @@ class LocalLanes:
             game = another(self.game) if self.copies_itself or not self.spec else self.spec.open()
             if game is None:
                 name = self.game.name
-                raise InputError(f"{name}: another() returned a game before, and now None")
+                raise InputError(f"{name}: another() returned a game at first, and None later")
             self._games[lane] = self._own(game)
         return self._games[lane]
 
@@ -79,7 +79,7 @@ class LocalLanes:
         """Check that a game is new: one that another lane plays would mix their episodes."""
         if game is self.game or any(game is each for each in self._opened):
             source = "another()" if self.copies_itself or not self.spec else self.spec.source
-            cause = f"{source} must give a new game each time, and gave the same one twice"
+            cause = f"{source} must return a new game each time, but returned the same one twice"
             raise InputError(f"{self.game.name}: {cause}")
         self._opened.append(game)
         return game
@@ -149,7 +149,7 @@ def _answer(service: Service, question: int) -> Any:
             raise RuntimeError(f"the game failed in a worker process:\n{error.details}") from error
         code = service.process.returncode
         cause = f"a process that steps the game died (exit code {code})"
-        raise InputError(f"{cause}; does it have enough memory?") from error
+        raise InputError(f"{cause}; it may have run out of memory") from error
 
 
 Lanes = LocalLanes | PooledLanes
@@ -161,7 +161,7 @@ def lanes_of(game: Game, spec: GameSpec | None, workers: int) -> Lanes:
         return LocalLanes(game, spec)
     if spec is None:
         cause = "workers open the game by its name"
-        raise InputError(f"{game.name}: {cause}: give it as a name or module:factory")
+        raise InputError(f"{game.name}: {cause}; give it as a name or module:factory")
     if spec.source.startswith("__main__:"):
-        raise InputError(f"{spec.source}: workers cannot import it: put the game into a module")
+        raise InputError(f"{spec.source}: workers cannot import it; put the game into a module")
     return PooledLanes(spec, workers)

@@ -76,7 +76,7 @@ class Agent:
         """Load the agent from the folder of a run.
 
         Raises:
-            InputError: The folder holds no run, or a file is damaged.
+            InputError: The folder is not a run, or a file is damaged.
         """
         folder = Path(folder)
         config = read_config(folder)
@@ -99,8 +99,8 @@ class Agent:
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Return the Q-values of actions in a state, [replicas, actions].
 
-        The texts may be anything. Unknown words are ignored, except by encoders that use word
-        vectors. Asking does not change the agent.
+        State and actions can be any texts. Unknown words are ignored, except by encoders that use
+        word vectors. Asking does not change the agent.
         """
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the text "{actions[:60]}"')
@@ -133,7 +133,7 @@ class Agent:
         `trainer.save` saves the whole run, which can be resumed.
         """
         if self.config is None:
-            raise InputError("this agent has no run; save it by trainer.save(folder)")
+            raise InputError("this agent has no run; save it with trainer.save(folder)")
         config = storage.json_bytes(self.config())
         Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 

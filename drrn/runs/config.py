@@ -92,10 +92,16 @@ def game_entry(game: Game, spec: GameSpec | None) -> dict[str, Any]:
     return {**entry, **sources_of(game)}
 
 
+def missing_text(folder: Path) -> str:
+    """Return the error for a folder that is not a run."""
+    what = f"not a run, since it has no {CONFIG}" if folder.is_dir() else "no such folder"
+    return f"{folder}: {what}; drrn runs lists your runs"
+
+
 def read_config(folder: Path) -> dict[str, Any]:
     """Read and check the config.json of a run."""
     path = folder / CONFIG
-    config: dict[str, Any] = read_json(path, f"{folder}: not a run: it has no {CONFIG}")
+    config: dict[str, Any] = read_json(path, missing_text(folder))
     try:
         Settings.from_flat(config["settings"])
         for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
@@ -119,7 +125,7 @@ def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
     entry = config["game"]
     if entry["source"] is None:
         cause = f'its game "{entry["title"]}" was given as an object, and no name opens it'
-        cure = "resume it in Python by drrn.resume(run, game), or evaluate it with another --game"
+        cure = "resume it in Python with drrn.resume(run, game), or name a --game"
         raise InputError(f"{folder}: {cause}; {cure}")
     return GameSpec(**{f.name: entry[f.name] for f in fields(GameSpec) if f.name in entry})
 
@@ -131,7 +137,7 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     if not entry or not path:
         return
     if not Path(path).exists():
-        cause = f"the run {folder} needs this file of word vectors, and it does not exist"
+        cause = f"this file of word vectors is missing, and the run {folder} needs it"
         cure = f'restore it, or correct "vectors" in {folder / CONFIG}'
         raise InputError(f"{path}: {cause}; {cure}")
     if open_vectors(path).digest != entry.get("sha256"):

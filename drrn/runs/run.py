@@ -41,7 +41,7 @@ from drrn.game.make import GameSpec, spec_for
 from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
-from drrn.runs.config import read_config, spec_from
+from drrn.runs.config import missing_text, read_config, spec_from
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
@@ -74,7 +74,7 @@ class Trainable(Protocol):
 
 
 class Run:
-    """A training run in a folder. A folder that holds a run is never overwritten.
+    """A training run in a folder. The folder of a run is never overwritten.
 
     Start a run, or resume one, and train it:
 
@@ -108,7 +108,7 @@ class Run:
     def create_files(self, files: Mapping[str, bytes], remedy: str = "choose another name") -> None:
         """Write files to a folder that must be new or empty."""
         if self.folder.is_file():
-            raise InputError(f"{self.folder}: a file; a run needs a folder")
+            raise InputError(f"{self.folder}: is a file; a run needs a folder")
         make_folder(self.folder)
         with self.locked():
             # hashes.json alone is of a run that was killed as it was created
@@ -269,7 +269,7 @@ class Run:
     def locked(self) -> Iterator[None]:
         """Let only this process write to the folder; removes what a killed process left."""
         if not self.folder.is_dir():
-            raise InputError(f"{self.folder}: not a run: it has no {CONFIG}")
+            raise InputError(missing_text(self.folder))
         busy = f"{self.folder}: another process is using this run; wait, or choose another folder"
         with locked(self.folder / LOCK, busy):
             remove_leftovers(self.folder, storage.FILES)
@@ -373,7 +373,9 @@ class Run:
         if checkpoint.exists() or not (self.has(ROWS) or self.has(WORDS)):
             return
         if not self.has(ROWS):
-            raise InputError(f"{self.folder}: an agent without its run; it can play, not resume")
+            raise InputError(
+                f"{self.folder}: an agent saved without its run; it can play, but not be resumed"
+            )
         done = max((row["round"] for row in self.rows()), default=0)
         if done > 1 or self.has(WORDS):
             cause = f"missing, so the run cannot be resumed after round {done}"

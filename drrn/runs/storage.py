@@ -80,9 +80,9 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 def remedy(path: Path) -> str:
     """Return what to do about a damaged file."""
     if path.name == SCORES:
-        return "delete it, and it is computed again"
+        return "delete it, and it will be computed again"
     if path.name in RESTORED:
-        return f"drrn train --resume {path.parent} writes it again, or start a new run"
+        return f"rebuild it with drrn train --resume {path.parent}, or start a new run"
     return "restore it from a copy, or start a new run"
 
 

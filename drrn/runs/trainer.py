@@ -60,8 +60,8 @@ FEW_COPIES = (
 class Trainer:
     """Trains a model on a game, round by round.
 
-    The settings determine everything. A round needs only the weights and the learner's state of
-    the rounds before, so a run can be resumed after any round.
+    The game and the settings determine the result. A round needs only the weights and the
+    learner's state after the previous round, so a run can be resumed after any round.
 
     Args:
         game: The game to learn.
@@ -74,7 +74,7 @@ class Trainer:
         progress: Called with the number of states found while the game is compiled.
 
     Example:
-        >>> trainer = Trainer(drrn.make("long-watch"), Settings(rounds=2))
+        >>> trainer = Trainer(drrn.make("long-watch"), Settings.from_flat(rounds=2))
         >>> for finished in trainer.train():
         ...     print(finished.number)
         >>> trainer.save("runs/demo")
@@ -356,7 +356,7 @@ class Trainer:
         """Save the run: `drrn.load` loads its agent, `drrn.resume` continues the training.
 
         Raises:
-            InputError: The folder holds another run.
+            InputError: The folder contains another run.
         """
         folder = Path(folder).resolve()
         if self.folder != folder:

@@ -176,4 +176,4 @@ def _socket(host: str, port: int | None) -> socket.socket:
             bound.close()
             raise InputError(f"port {number}: must be between 0 and 65535") from error
     used = f"port {port} is" if port is not None else f"ports {ports[0]} to {ports[-1]} are all"
-    raise InputError(f"{used} in use: name another with --port, or 0 for any free one")
+    raise InputError(f"{used} in use; choose another with --port, or 0 for any free one")

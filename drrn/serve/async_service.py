@@ -58,7 +58,7 @@ class AsyncService:
         Exceptions of the worker are logged; users do not see them.
         """
         if self.waiting >= MAX_WAITING:
-            raise HTTPException(429, "The server is busy: try again in a moment.")
+            raise HTTPException(429, "The server is busy. Try again in a moment.")
         self.waiting += 1
         try:
             async with self._turn:

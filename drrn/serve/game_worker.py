@@ -79,7 +79,7 @@ class _Episode:
             self.page = self.game.reset(seed)
         for index in choices[len(self.choices) :]:
             if not 0 <= index < len(self.page.actions):
-                raise InputError("This action does not exist: the story has changed.")
+                raise InputError("This action no longer exists. The story has changed.")
             self.seed = -1
             self.page = self.game.step(index)
             self.choices.append(index)
@@ -151,9 +151,11 @@ class OpeningWorker:
         game = spec.open()
         try:
             if game.reset(0).ended:
-                raise InputError(f"{game.name}: the game ends on its first page: nothing to choose")
+                raise InputError(
+                    f"{game.name}: the game ends on its first page, so there is nothing to choose"
+                )
             problems = game.problems if spec.lenient and isinstance(game, Explorable) else ()
-            notes = [f"left out: {line}" for line in summarise(problems)]
+            notes = [f"skipped: {line}" for line in summarise(problems)]
             return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
         finally:
             close(game)

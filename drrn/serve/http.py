@@ -186,7 +186,7 @@ class Guard:
         """
         host = request.headers.get("host", "").lower()
         if self.access.hosts is not None and host not in self.access.hosts:
-            raise HTTPException(403, "Wrong host name: open the link that drrn serve printed.")
+            raise HTTPException(403, "Wrong host name. Open the link that drrn serve printed.")
         is_own = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
         is_foreign = request.scope["path"].startswith("/api/") and not is_own
         origin = request.headers.get("origin")
@@ -208,7 +208,7 @@ class Guard:
         if not has_cookie and not _equal(link_token or "", token):
             if is_front_page:
                 return _locked_page()
-            sentence = "A token is needed: open the whole link that drrn serve printed."
+            sentence = "A token is missing. Open the whole link that drrn serve printed."
             raise HTTPException(403, sentence)
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")

@@ -113,7 +113,7 @@ class Library:
             return self.entries[id_], False
         folders = [entry.folder for entry in self if entry.folder is not None]
         if len(folders) >= MAX_UPLOADS or sum(map(_size, folders)) > MAX_UPLOADS_BYTES:
-            raise HTTPException(429, "There are too many uploaded stories: remove some first.")
+            raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
         self.entries[id_] = await _save(id_, story, files, opener)
         return self.entries[id_], True
 
@@ -132,7 +132,7 @@ def given_entries(names: Sequence[str]) -> list[GameEntry]:
         if not re.fullmatch(r"[\w-]{1,60}", name):
             id_ = _id_part(path.stem if file else name)
         if id_ in entries:
-            raise InputError(f"{name}: two games have the id {id_}: rename one of the files")
+            raise InputError(f"{name}: two games have the id {id_}; rename one of the files")
         spec = spec_for(name, lenient=True)
         game = spec.open()
         entries[id_] = GameEntry(id_, title_of(game), "given", spec, game.name, file)
@@ -178,10 +178,12 @@ async def _files(form: FormData) -> dict[str, bytes]:
         name = safe_name(part.filename or "")
         if PurePosixPath(name).suffix.lower() not in TYPES:
             kinds = ", ".join(TYPES)
-            raise HTTPException(415, f"{name}: not a supported file type; supported are {kinds}.")
+            raise HTTPException(
+                415, f"{name}: this type of file is not supported. Supported types: {kinds}."
+            )
         files[name] = await part.read()
     if not files:
-        raise HTTPException(400, 'There is no file: the parts of the form must be named "file".')
+        raise HTTPException(400, 'The form has no file. Its parts must be named "file".')
     return files
 
 
@@ -199,7 +201,7 @@ def _story_name(files: dict[str, bytes]) -> str:
     if len(stories) != 1:
         count = "no story" if not stories else "more than one story"
         cure = "drop one story, with its TOML if it has one"
-        raise HTTPException(400, f"There is {count} among the files: {cure}.")
+        raise HTTPException(400, f"The files contain {count}; {cure}.")
     return stories[0]
 
 

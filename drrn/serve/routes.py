@@ -120,9 +120,9 @@ async def step(services: Services, request: Request, session: Session) -> Any:
     by = http.choice_in(body, "by", PLAYERS, "person")
     async with session.lock:
         if http.integer_in(body, "steps", 0, 10**6) not in (None, len(session.choices)):
-            raise HTTPException(409, "The game is on another page by now.")
+            raise HTTPException(409, "The game has moved on to another page.")
         if session.page.ended or session.stopped:
-            raise HTTPException(409, "The game is over: start again.")
+            raise HTTPException(409, "The game is over. Start again.")
         last = len(session.page.actions) - 1
         index = http.integer_in(body, "action", 0, last)
         if index is None:
@@ -138,7 +138,7 @@ async def step(services: Services, request: Request, session: Session) -> Any:
 async def undo(services: Services, _: Request, session: Session) -> Any:
     async with session.lock:
         if not session.choices:
-            raise HTTPException(409, "This is the first page: nothing to undo.")
+            raise HTTPException(409, "This is the first page. There is nothing to undo.")
         session.page = await _page(services, session, session.choices[:-1])
         del session.choices[-1], session.past[-1:]
         session.undone += 1
@@ -163,7 +163,7 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
     policy = http.choice_in(query, "policy", POLICIES, "best")
     async with session.lock:
         if session.page.ended:
-            raise HTTPException(409, "The game has ended: nothing to choose.")
+            raise HTTPException(409, "The game is over. There is nothing to choose.")
         past = [(Observation(page.text, page.actions), page.choice) for page in session.past]
         page = Observation(session.page.text, session.page.actions)
         words = query.get("words") == "1"
@@ -234,7 +234,7 @@ async def map_data(_: Services, __: Request, test: PlayTest) -> Any:
 @route("GET", "/api/tests/{test}/map.svg")
 async def map_svg(_: Services, __: Request, test: PlayTest) -> Response:
     if not test.part("svg"):
-        raise HTTPException(404, "There is no map: the story is too large to draw.")
+        raise HTTPException(404, "The story is too large to draw a map.")
     return Response(test.part("svg"), media_type="image/svg+xml")
 
 
@@ -282,7 +282,7 @@ async def start_run(services: Services, request: Request) -> Any:
     recipe = http.choice_in(body, "recipe", RECIPES, "strong")
     values = body.get("settings") or {}
     if not isinstance(values, dict):
-        raise HTTPException(400, '"settings" must be an object: values by name.')
+        raise HTTPException(400, '"settings" must be an object of values by name.')
     check_torch()
     config = await services.ask_game(entry, "config", values, recipe == "paper")
     run = await asyncio.to_thread(services.runs.start, entry, config, recipe)

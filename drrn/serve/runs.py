@@ -24,7 +24,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
-from drrn.files import home, slug, write_atomically
+from drrn.files import home, slug, write
 from drrn.processes import is_locked, lock_file
 from drrn.runs import storage
 from drrn.runs.run import Run
@@ -47,20 +47,6 @@ def check_torch() -> None:
         spec = None
     if spec is None:
         raise HTTPException(503, NO_TORCH)
-
-
-def read_json(path: Path) -> Any:
-    """Return the contents of a JSON file; None if it does not exist or is damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically, and create its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(value, ensure_ascii=False).encode())
 
 
 class PageRun(Run):
@@ -202,20 +188,21 @@ class RunFolder:
             name = slug(f"{checked['name']}-{settings['model']}")[:60]
             run = PageRun(self.folder / f"{name}-{moment}")
             if run.folder.exists() or run.is_of_page:
-                raise HTTPException(409, "A run was started this second: wait a moment.")
-            write_json(run.request_file, {"settings": settings, "game": game, "recipe": recipe})
+                raise HTTPException(409, "Another run was started this second. Try again.")
+            request = {"settings": settings, "game": game, "recipe": recipe}
+            write(run.request_file, json.dumps(request, ensure_ascii=False))
             return self._launch(run)
 
     def resume(self, run: PageRun, rounds: Any = None) -> PageRun:
         """Resume a run; a finished one needs a larger number of rounds."""
         if run.is_alive:
-            raise HTTPException(409, "This run is running.")
+            raise HTTPException(409, "This run is already running.")
         if rounds is None and run.as_json()["state"] == "finished":
-            raise HTTPException(409, "This run has finished; it continues only with more rounds.")
+            raise HTTPException(409, "This run has finished. Add rounds to continue it.")
         done = len(run.rounds())
         most = int(LIMITS["rounds"])
         if rounds is not None and (type(rounds) is not int or not done < rounds <= most):
-            sentence = f"The run has {done} rounds: give an integer from {done + 1} to {most}."
+            sentence = f"The run has {done} rounds. Give a number from {done + 1} to {most}."
             raise HTTPException(400, sentence)
         with self._lock:
             self._check_running()
@@ -228,16 +215,16 @@ class RunFolder:
             if not run.is_alive:
                 raise HTTPException(409, "This run is not running.")
             if not is_locked(run.alive_file):
-                raise HTTPException(409, "This run was started in a terminal: press Ctrl-C there.")
+                raise HTTPException(409, "This run was started in a terminal. Press Ctrl-C there.")
             os.kill(int(run.alive_file.read_text()), signal.SIGTERM)
         return run
 
     def remove(self, run: PageRun) -> None:
         """Remove a run that was started on the page."""
         if not run.is_of_page:
-            raise HTTPException(409, "This run was started in a terminal: remove its folder there.")
+            raise HTTPException(409, "This run was started in a terminal. Remove its folder there.")
         if run.is_alive:
-            raise HTTPException(409, "This run is running: stop it first.")
+            raise HTTPException(409, "This run is still running. Stop it first.")
         shutil.rmtree(run.folder, ignore_errors=True)
         shutil.rmtree(run.side, ignore_errors=True)
 
@@ -263,4 +250,4 @@ class RunFolder:
     def _check_running(self) -> None:
         running = sum(run.is_alive for run in self.all() if run.is_of_page)
         if running >= MAX_RUNNING:
-            raise HTTPException(429, f"{MAX_RUNNING} runs are training: stop one, or wait.")
+            raise HTTPException(429, f"{MAX_RUNNING} runs are already training. Stop one, or wait.")

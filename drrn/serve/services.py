@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections import OrderedDict
@@ -13,14 +14,14 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
-from drrn.files import home
+from drrn.files import home, json_or_none, write
 from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.async_service import AsyncService
 from drrn.serve.game_worker import GameWorker, OpeningWorker, Page
 from drrn.serve.http import explanation, log
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker
-from drrn.serve.runs import RunFolder, read_json, write_json
+from drrn.serve.runs import RunFolder
 
 AHEAD = 16  # questions that are sent to a game's process at once; each has a few kB at most
 GAME_SECONDS = 60
@@ -37,7 +38,7 @@ MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their m
 EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
 INSPECT_SECONDS = 15
 MAX_INSPECTIONS = 2  # processes at once
-TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; the play-test has longer."
+TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; a play-test allows more."
 
 Inspection = tuple[dict[str, Any] | None, str | None]  # findings, or why there are none
 
@@ -114,7 +115,9 @@ class Sessions:
     def __getitem__(self, id: str) -> Session:  # noqa: A002
         session = self.by_id.get(id)
         if session is None:
-            raise HTTPException(404, "This game is over: it was idle, or the server was restarted.")
+            raise HTTPException(
+                404, "This game has expired: it was idle too long, or the server was restarted."
+            )
         session.used = time.monotonic()
         return session
 
@@ -124,7 +127,7 @@ class Sessions:
         oldest = time.monotonic() - (FULL_IDLE_SECONDS if is_full else IDLE_SECONDS)
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.used >= oldest}
         if len(self.by_id) >= MAX_SESSIONS:
-            raise HTTPException(429, "Too many games are being played: try again in a few minutes.")
+            raise HTTPException(429, "Too many games are being played. Try again in a few minutes.")
         self.by_id[session.id] = session
 
     def forget(self, entry: GameEntry) -> None:
@@ -167,7 +170,7 @@ class PlayTest:
     def part(self, name: str) -> Any:
         """Return a part of the result."""
         if self.result is None:
-            raise HTTPException(404, "The play-test is not done.")
+            raise HTTPException(404, "The play-test has not finished.")
         return self.result[name]
 
     async def run(self) -> None:
@@ -190,7 +193,7 @@ class PlayTest:
     def _save(self) -> None:
         data = {"source": self.entry.spec.source, "result": self.result}
         try:
-            write_json(result_file(self.entry), data)
+            write(result_file(self.entry), json.dumps(data, ensure_ascii=False))
         except (OSError, InputError) as error:
             log.error("the result of a play-test was not saved: %s", error)
 
@@ -219,9 +222,11 @@ class PlayTests:
         """Start a test; it replaces an earlier test of the game."""
         running = [test for test in self.by_game.values() if test.status == "running"]
         if any(test.entry.id == entry.id for test in running):
-            raise HTTPException(409, "This story is being tested.")
+            raise HTTPException(409, "This story is already being tested.")
         if len(running) >= MAX_TESTS:
-            raise HTTPException(429, f"{MAX_TESTS} play-tests are running: try again later.")
+            raise HTTPException(
+                429, f"{MAX_TESTS} play-tests are already running. Try again later."
+            )
         self.forget(entry)
         test = PlayTest(entry, seconds)
         self._add(test)
@@ -247,7 +252,7 @@ class PlayTests:
 
 def _saved_test(entry: GameEntry) -> PlayTest | None:
     """Return the saved test of a game; None if there is none, or it belongs to another story."""
-    data = read_json(result_file(entry))
+    data = json_or_none(result_file(entry))
     try:
         if data is None or data["source"] != entry.spec.source:
             return None

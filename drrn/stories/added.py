@@ -91,7 +91,9 @@ def toml_of(name: str) -> Path:
     """
     record = origin()
     if record is None:
-        raise InputError(f"{name} is one of the paper's games, which are not installed: {HOW}")
+        raise InputError(
+            f"{name} is one of the paper's games, which are not installed; install them: {HOW}"
+        )
     path = record.path / f"{name}.toml"
     if not path.is_file():
         raise InputError(f"{path}: the game was deleted; add it again: {HOW}")

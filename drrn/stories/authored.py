@@ -13,7 +13,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
@@ -56,16 +56,27 @@ class AuthoredGame(SeededGame):
     engine: str  # NATIVE, HOSTED or INK
 
     def __init__(
-        self, name: str, rules: Rules, *, shuffle: bool, paraphrases: Mapping[str, str] | None
+        self,
+        name: str,
+        story: Story,
+        rules: Rules,
+        *,
+        shuffle: bool = True,
+        paraphrases: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(name, shuffle=shuffle)
+        self.story = story
         self.rules = rules
         self.paraphrases = paraphrases or {}
-
-    @property
-    @abstractmethod
-    def story(self) -> Story:
-        """The passages of the story."""
+        self.title = rules.title or story.title or name
+        self.max_steps = rules.max_steps
+        self.training = rules.training
+        # Passages that each passage leads to; empty if only the engine can tell.
+        self.links: Mapping[str, Collection[str]] = {}
+        # Links that are not actions, by passage and target, with the reason.
+        self.left_out: Mapping[tuple[str, str], str] = {}
+        self.asked: Collection[str] = ()  # variables that the player is asked to type in
+        self.errors: list[str] = []  # of the engine so far, if they belong to no passage
 
     @abstractmethod
     def position_at(self, state: Any) -> Position:
@@ -91,18 +102,6 @@ class AuthoredGame(SeededGame):
         return Position() if state is None else self.position_at(state)
 
     @property
-    def title(self) -> str:
-        return self.rules.title or self.story.title or self.name
-
-    @property
-    def max_steps(self) -> int:
-        return self.rules.max_steps
-
-    @property
-    def training(self) -> Mapping[str, Any]:
-        return self.rules.training
-
-    @property
     def fingerprint(self) -> str:
         """A hash of the passages and rules, without the paths and tests in the rules."""
         rules = self.rules
@@ -119,28 +118,8 @@ class AuthoredGame(SeededGame):
         return digest.hexdigest()
 
     @property
-    def links(self) -> Mapping[str, Collection[str]]:
-        """Passages that each passage leads to; empty if only the engine can tell."""
-        return {}
-
-    @property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        """Links that are not actions, by passage and target, with the reason."""
-        return {}
-
-    @property
     def problems(self) -> Sequence[Problem]:
         """Problems of the story: unsupported code, or errors of its scripts so far."""
-        return ()
-
-    @property
-    def asked(self) -> Collection[str]:
-        """Variables that the story asks the player to type in."""
-        return ()
-
-    @property
-    def errors(self) -> Sequence[str]:
-        """Errors of the engine so far that belong to no passage."""
         return ()
 
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
@@ -150,19 +129,14 @@ class AuthoredGame(SeededGame):
 class Explorable(AuthoredGame):
     """A Twine story, whose pages can be explored without playing it."""
 
+    search_seconds: float | None = None  # time limit of a search, if the engine is slow
+
     def __init__(self, name: str, script: Script, rules: Rules, **options: Any) -> None:
         """`options` are those of AuthoredGame."""
-        super().__init__(name, rules, **options)
+        super().__init__(name, script.story, rules, **options)
         self.script = script
         self.restarts = RestartLinks(script.story)
-
-    @property
-    def story(self) -> Story:
-        return self.script.story
-
-    @property
-    def left_out(self) -> Mapping[tuple[str, str], str]:
-        return self.restarts.left_out
+        self.left_out = self.restarts.left_out
 
     def key_of(self, state: Hashable) -> Hashable:
         """Return what identifies a state for an exploration."""
@@ -170,17 +144,10 @@ class Explorable(AuthoredGame):
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit up to `limit` states, new pages first."""
-        seconds = self.search_seconds if isinstance(self, TimedSearch) else math.inf
-        exploration = Exploration(self, limit, time.monotonic() + seconds)
+        until = time.monotonic() + (self.search_seconds or math.inf)
+        exploration = Exploration(self, limit, until)
         exploration.run(progress)
         return exploration
-
-
-@runtime_checkable
-class TimedSearch(Protocol):
-    """A game whose engine is slow, so that a search of its states has a time limit."""
-
-    search_seconds: float
 
 
 def explorable(game: Game, purpose: str) -> Explorable:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import decode, home, read_bytes, write_atomically
+from drrn.files import decode, home, make_folder, read_bytes, write_atomically
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -37,9 +37,8 @@ LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 TITLES = {title.lower(): title for title in TWINE_2}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 WHERE = (
-    "Twine has its formats as files format.js in the folder public/story-formats of "
-    "github.com/klembot/twinejs, Tweego in its folder storyformats, and each format's own site "
-    "offers it as well"
+    "find format.js files in public/story-formats of github.com/klembot/twinejs, in Tweego's "
+    "folder storyformats, or on the web site of the format"
 )
 HOW = f"drrn formats add FILE_OR_FOLDER ({WHERE})"
 SCRIPT = re.compile(r"<script\b", re.I)
@@ -144,8 +143,8 @@ class LibraryFormat:
     def read(self) -> StoryFormat:
         story_format = read_format(self.path)
         if (story_format.key, story_format.version) != (self.key, self.version):
-            cure = "not what its name says; delete it and add it again"
-            raise InputError(f"{self.path}: it holds {story_format}, {cure}")
+            cure = "unlike its name; delete it and add it again"
+            raise InputError(f"{self.path}: contains {story_format}, {cure}")
         return story_format
 
 
@@ -199,8 +198,8 @@ def wanted_format(story: Story) -> tuple[str, str]:
         name = "SugarCube"
     if not name:
         raise InputError(
-            f"{story.source}: it names no story format: add to its passage StoryData "
-            '"format": "Harlowe", "format-version": "3.3.9", or the one that it was written for'
+            f"{story.source}: it names no story format; add the one that it was written for to its "
+            'passage StoryData, such as "format": "Harlowe", "format-version": "3.3.9"'
         )
     key = format_key(name)
     family = FAMILY.fullmatch(name)
@@ -221,7 +220,7 @@ def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
             additions.append(Addition(file, what=str(error)))
     if not additions:
         cure = "name Twine's folder story-formats"
-        raise InputError(f"{path}: no {FILE_NAME} in this folder or below it; {cure}")
+        raise InputError(f"{path}: no {FILE_NAME} in this folder or its subfolders; {cure}")
     return additions
 
 
@@ -229,7 +228,7 @@ def _format_files(folder: Path) -> list[Path]:
     paths: list[Path] = []
     for number, (parent, folders, files) in enumerate(os.walk(folder)):
         if number >= MAX_FOLDERS:
-            cure = "name the one that holds the formats"
+            cure = "name the one that contains the formats"
             raise InputError(f"{folder}: more than {MAX_FOLDERS:,} folders; {cure}")
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths += [Path(parent, name) for name in files if name == FILE_NAME]
@@ -240,17 +239,14 @@ def _add(path: Path, replace: bool) -> Addition:
     story_format = read_format(path)
     data = read_bytes(path, LARGEST_FORMAT)
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
-    try:
-        before = target.read_bytes() if target.exists() else None
-        if before == data:
-            return Addition(path, story_format, "already added")
-        if before is not None and not replace:
-            cause = f"another file of {story_format} is installed as {target}"
-            raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(target, data)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written: {error.strerror}") from error
+    before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
+    if before == data:
+        return Addition(path, story_format, "already added")
+    if before is not None and not replace:
+        cause = f"another file of {story_format} is installed as {target}"
+        raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
+    make_folder(target.parent)
+    write_atomically(target, data)
     return Addition(path, story_format, "added" if before is None else "replaced")
 
 

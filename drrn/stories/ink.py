@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -207,12 +207,10 @@ def open_ink(
     path: Path,
     rules: Rules | None = None,
     toml: Path | None = None,
-    *,
-    shuffle: bool = True,
-    paraphrases: Mapping[str, str] | None = None,
     encoding: str | None = None,
+    **options: Any,
 ) -> InkGame:
-    """Open a compiled story under the rules of its TOML file.
+    """Open a compiled story under the rules of its TOML file; `options` are those of the game.
 
     Raises:
         InputError: The file is not compiled Ink, or a rule cannot match.
@@ -223,8 +221,7 @@ def open_ink(
         facts = Facts(written=set(ink.variables))
         check_rules(rules, Script(ink.story, {}, facts=facts), toml)
     game_class = InkGame if ink.has_chance else EnumerableInkGame
-    name = path.stem.removesuffix(".ink")
-    return game_class(name, ink, rules, shuffle=shuffle, paraphrases=paraphrases)
+    return game_class(path.stem.removesuffix(".ink"), ink, rules, **options)
 
 
 @dataclass(frozen=True)
@@ -248,14 +245,14 @@ class InkGame(AuthoredGame):
 
     def __init__(self, name: str, ink: InkFile, rules: Rules, **options: Any) -> None:
         """`options` are those of AuthoredGame."""
-        super().__init__(name, rules, **options)
+        super().__init__(name, ink.story, rules, **options)
         self.ink = ink
-        self._errors: list[str] = []
+        self.links = ink.links
         self._start_runtime()
 
     def another(self) -> InkGame:
         twin = super().another()
-        twin._errors = []
+        twin.errors = []
         twin._start_runtime()
         return twin
 
@@ -268,19 +265,6 @@ class InkGame(AuthoredGame):
             self._runtime.set_error_handler(self._record_error)
             self._first_state: dict[str, Any] = json.loads(self._runtime.save_state())
             self._defaults = {f"${name}": self._variable(name) for name in self.ink.variables}
-
-    @property
-    def story(self) -> Story:
-        """The knots and stitches as passages."""
-        return self.ink.story
-
-    @property
-    def links(self) -> Mapping[str, frozenset[str]]:
-        return self.ink.links
-
-    @property
-    def errors(self) -> Sequence[str]:
-        return self._errors
 
     @property
     def fingerprint(self) -> str:
@@ -313,7 +297,7 @@ class InkGame(AuthoredGame):
             self._runtime.load_state(json.dumps(state))
             page = self._read_page(None)
         if not page.choices:
-            cause = f" ({self._errors[-1]})" if self._errors else ""
+            cause = f" ({self.errors[-1]})" if self.errors else ""
             raise self._refusal(f"the story offers no choice on its first page{cause}")
         return page
 
@@ -351,7 +335,7 @@ class InkGame(AuthoredGame):
     def _entered_knots(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
         """Return the knots and stitches entered since the last page, or the current one."""
         visits = json.loads(before.saved)["visitCounts"] if before else {}
-        names = self.ink.story.passages
+        names = self.story.passages
         entered = [name for name in names if counts.get(name, 0) > visits.get(name, 0)]
         return entered or [before.knot if before else OPENING]
 
@@ -367,7 +351,7 @@ class InkGame(AuthoredGame):
                     f"after {self._state.face.text[-60:]!r}" if self._state else "on its first page"
                 )
                 cause = f"the story reaches no choice and no end {where}"
-                raise self._refusal(f"{cause}; correct the loop in it")
+                raise self._refusal(f"{cause}; fix the loop there")
             lines.append(_plain(self._runtime.get_current_text()))
             tags += self._runtime.get_current_tags()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), tuple(tags)
@@ -386,11 +370,11 @@ class InkGame(AuthoredGame):
         return _list_words(item for item, _ in value.items)
 
     def _record_error(self, message: str, is_error: bool) -> None:
-        if is_error and message not in self._errors:
-            self._errors.append(message)
+        if is_error and message not in self.errors:
+            self.errors.append(message)
 
     def _refusal(self, cause: str) -> InputError:
-        return InputError(f"{self.ink.story.source}: {cause}")
+        return InputError(f"{self.story.source}: {cause}")
 
     @contextlib.contextmanager
     def _checked_runtime(self) -> Iterator[None]:

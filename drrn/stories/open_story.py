@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
@@ -23,13 +23,7 @@ from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import open_ink
 from drrn.stories.twine import native
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
-from drrn.stories.twine.rules import (
-    Rules,
-    check_rules,
-    paraphrase_file,
-    read_paraphrases,
-    read_rules,
-)
+from drrn.stories.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
 from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
 from drrn.stories.twine.story_game import StoryGame
@@ -45,14 +39,11 @@ def open_story_of(spec: GameSpec) -> Game:
     if toml and not spec.outside:
         _check_inside(rules, toml)
     file = rules.story or path
-    paraphrases = None
-    if tsv := paraphrase_file(rules.paraphrases, spec.paraphrased, toml or path):
-        paraphrases = read_paraphrases(tsv)
+    paraphrases = choose_paraphrases(rules.paraphrases, spec.paraphrased, toml or path)
+    options = {"shuffle": spec.shuffle, "paraphrases": paraphrases}
     if file.suffix.lower() in INK:
-        return open_ink(
-            file, rules, toml, shuffle=spec.shuffle, paraphrases=paraphrases, encoding=spec.encoding
-        )
-    return _Opening(path, toml, rules, file, paraphrases, spec).game()
+        return open_ink(file, rules, toml, spec.encoding, **options)
+    return _Opening(path, toml, rules, file, options, spec).game()
 
 
 def _story_path(name: str) -> Path:
@@ -98,7 +89,7 @@ class _Opening:
     toml: Path | None
     rules: Rules
     file: Path
-    paraphrases: Mapping[str, str] | None
+    options: dict[str, Any]  # of the game
     spec: GameSpec
 
     def game(self) -> Game:
@@ -110,7 +101,7 @@ class _Opening:
             if engine is None and has_mini_racer():
                 return self._hosted(story)
             cure = "leave out --engine native" if engine == NATIVE else INSTALL
-            raise InputError(f"{self.file}: {reason}, which needs its own engine: {cure}")
+            raise InputError(f"{self.file}: {reason}, which needs its own engine; {cure}")
         script = native.read_script(story, dict(self.rules.inputs))
         if engine is None and not self._is_ours(script) and self._has_engine(script):
             return self._hosted(story)
@@ -138,7 +129,7 @@ class _Opening:
         data = TWINE_2.search(text)
         if data and not TWINE_2_END.search(text, data.end()):
             cause = "the file is truncated (no </tw-storydata>)"
-            raise InputError(f"{source}: {cause}; fetch the whole file again")
+            raise InputError(f"{source}: {cause}; download it again")
         if len(text) <= LONGEST_PASSAGE:
             return read_twine_html(text, source)
         light = without_media(text)
@@ -177,14 +168,8 @@ class _Opening:
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
-        game = StoryGame(
-            self.path.stem,
-            script,
-            self.rules,
-            shuffle=self.spec.shuffle,
-            paraphrases=self.paraphrases,
-            sources=added.story_sources(self.rules.story) if self.rules.story else None,
-        )
+        sources = added.story_sources(self.rules.story) if self.rules.story else None
+        game = StoryGame(self.path.stem, script, self.rules, sources, **self.options)
         if self.spec.lenient:
             game.note_empty_opening()
         return game
@@ -204,16 +189,9 @@ class _Opening:
             check_rules(self.rules, script, self.toml)
             if facts.tracked:
                 names = ", ".join(sorted(facts.tracked))
-                cause = "the engine of this story reports its variables only"
+                cause = "the engine of this story reports only its variables"
                 raise InputError(f"{self.toml}: {cause}; leave out {names} in where")
         identity.keep(facts.read)
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
-        return HostedGame(
-            self.path.stem,
-            stage,
-            script,
-            self.rules,
-            page=page,
-            shuffle=self.spec.shuffle,
-            paraphrases=self.paraphrases,
-        )
+        name = self.path.stem
+        return HostedGame(name, stage, script, self.rules, page=page, **self.options)

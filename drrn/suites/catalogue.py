@@ -69,7 +69,7 @@ class Suite:
         if not self.installed:
             raise InputError(f"{self.title} is not installed: pip install 'drrn[{self.name}]'")
         if self.java and not has_java():
-            cause = "needs Java, and there is no java on the path"
+            cause = "needs Java, but java is not on the PATH"
             raise InputError(f"{self.title} {cause}: {JAVA_COMMAND}")
 
 
@@ -127,7 +127,7 @@ class SuiteChoice:
         defaults = {name: option.default for name, option in self.suite.options.items()}
         return defaults | dict(self.values)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
         ignored = {name for name, option in self.suite.options.items() if option.same_results}
@@ -174,7 +174,7 @@ def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
     for pair in filter(None, text.split("&")):
         key, equals, value = pair.partition("=")
         if not equals:
-            raise InputError(f'{source}: "{pair}" has no value: write {key}=VALUE')
+            raise InputError(f'{source}: "{pair}" has no value; write {key}=VALUE')
         if key in options:
             raise InputError(f"{source}: {key} is given twice")
         option = suite.options.get(key)

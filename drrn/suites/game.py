@@ -35,10 +35,6 @@ def open_suite_of(spec: GameSpec) -> SuiteGame:
     return SuiteGame(choice)
 
 
-class EnvironmentFailedError(Exception):
-    """An environment hung, died or failed: its episode is lost."""
-
-
 def _nobody() -> None:
     """The player of an environment that is idle."""
 
@@ -78,7 +74,7 @@ class EnvironmentProcess:
             cause = f"{action} failed: {error}"
             if error.reason == "timeout":
                 cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
-            raise EnvironmentFailedError(cause) from error
+            raise ServiceError(error.reason, cause) from error
         except KeyboardInterrupt:  # the environment may have taken the step
             self.service.kill()
             raise
@@ -98,7 +94,7 @@ class EnvironmentPool:
         self.environments: list[EnvironmentProcess] = []  # by the start of their last episode
         try:
             self.environments.append(EnvironmentProcess(choice))
-        except EnvironmentFailedError as error:
+        except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
     def start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
@@ -106,10 +102,10 @@ class EnvironmentPool:
         while True:
             try:
                 return self._start(player, seed)
-            except EnvironmentFailedError as error:
+            except ServiceError as error:
                 self.report(error, "the episode starts in a new environment")
 
-    def report(self, error: EnvironmentFailedError, consequence: str) -> None:
+    def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure; raise InputError if it is one too many in a row."""
         self.failures += 1
         name = self.choice.name
@@ -152,6 +148,7 @@ class SuiteGame:
         self.name = choice.short_name
         self.max_steps = int(choice.options["max_steps"])
         self.most_copies = self._pool.limit
+        self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
         self.stopped = False
         self.ending = ""
@@ -165,10 +162,6 @@ class SuiteGame:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
         title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
         return f"{title} ({options})" if options else title
-
-    @property
-    def fingerprint(self) -> str:
-        return self.choice.fingerprint
 
     @property
     def sources(self) -> dict[str, Any]:
@@ -206,7 +199,7 @@ class SuiteGame:
             )
         try:
             page = self._environment.step(actions[index])
-        except EnvironmentFailedError as error:
+        except ServiceError as error:
             return self._truncate(error)
         self._pool.failures = 0
         return self._observe(page)
@@ -228,7 +221,7 @@ class SuiteGame:
             self._release()
         return self._page
 
-    def _truncate(self, error: EnvironmentFailedError) -> Observation:
+    def _truncate(self, error: ServiceError) -> Observation:
         """Return the page again, as the last of a truncated episode."""
         self._release()
         self._pool.report(error, "the episode is truncated, the next one gets a new environment")

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from drrn.game.contract import Observation
-from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands
+from drrn.game.contract import Observation, Outcomes
+from drrn.worlds.parser_world import ParserWorld, all_commands
 
 ERRAND_PAYS = 0.5
 LAST_PAYS = 6.0

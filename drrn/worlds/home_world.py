@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from drrn.game.contract import Observation
-from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands
+from drrn.game.contract import Observation, Outcomes
+from drrn.worlds.parser_world import ParserWorld, all_commands
 
 DIRECTIONS = ("north", "south", "east", "west")
 MOST_COMMANDS = 20  # then the episode ends

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
-from drrn.game.contract import Observation, SeededGame
-
-Outcomes = Iterator[tuple[float, Any]]  # probabilities and states
+from drrn.game.contract import Observation, Outcomes, SeededGame
 
 
 class ParserWorld(SeededGame):

@@ -32,7 +32,7 @@ _SUMS = resources.files("drrn.lab.authors").joinpath("published.sha256").read_te
 PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.splitlines())}
 
 
-def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]:
+def add_games(clone: Path, *, as_published: bool = False) -> Origin:
     """Install both games from a clone.
 
     Args:
@@ -40,7 +40,7 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
         as_published: Rewards as in the published code, not as in the paper.
 
     Returns:
-        What the games were converted from, and whether files were written.
+        What the games were converted from.
 
     Raises:
         InputError: A file of the clone differs from the published one, or cannot be read.
@@ -52,8 +52,6 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
     sums = "\n".join(f"{sha256}  {name}" for name, sha256 in hashes.items())
     origin = Origin(folder, _sha256(sums.encode()), hashes, as_published)
     before = added.origin_if_sound()
-    if before == origin and _has_files(origin.path, files):
-        return origin, False
     try:
         _write(files, origin)
     except OSError as error:
@@ -61,7 +59,7 @@ def add_games(clone: Path, *, as_published: bool = False) -> tuple[Origin, bool]
         raise InputError(f"{games_folder()}: cannot be written: {why}") from error
     if before is not None and before.folder != origin.folder:
         shutil.rmtree(before.path, ignore_errors=True)
-    return origin, True
+    return origin
 
 
 def read_sources(clone: Path) -> dict[str, bytes]:
@@ -71,16 +69,18 @@ def read_sources(clone: Path) -> dict[str, bytes]:
         InputError: A file is missing, or differs from the published one.
     """
     if not clone.is_dir():
-        raise InputError(f"{clone}: no such folder: give a clone of {REPOSITORY}: {HOW}")
+        raise InputError(f"{clone}: no such folder; name a clone of {REPOSITORY} ({HOW})")
     if not (clone / SIMULATOR).is_file():
-        raise InputError(f"{clone}: not a clone of {REPOSITORY}: it has no {SIMULATOR}: {HOW}")
+        raise InputError(
+            f"{clone}: not a clone of {REPOSITORY}, since it has no {SIMULATOR}; {HOW}"
+        )
     sources = {}
     for name in PUBLISHED:  # Windows clones have other line ends
         sources[name] = read_bytes(clone / name, MAX_BYTES).replace(b"\r\n", b"\n")
     for name, data in sources.items():
         if _sha256(data) != PUBLISHED[name]:
             restore = f"restore it with `git -C {clone} checkout {COMMIT} -- {name}`"
-            raise InputError(f"{clone / name}: differs from the published file: {restore}")
+            raise InputError(f"{clone / name}: differs from the published file; {restore}")
     return sources
 
 
@@ -132,17 +132,9 @@ def _write(files: dict[str, str], origin: Origin) -> None:
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
         for name in added.NAMES:
             make(folder / f"{name}.toml")  # it can be played
-        if not _has_files(origin.path, files):  # else killed between the folder and its record
-            shutil.rmtree(origin.path, ignore_errors=True)
-            folder.rename(origin.path)
+        shutil.rmtree(origin.path, ignore_errors=True)  # the same files, or edited ones
+        folder.rename(origin.path)
         write_atomically(added.record_path(), origin.to_json().encode())
-
-
-def _has_files(folder: Path, files: dict[str, str]) -> bool:
-    try:
-        return {name: (folder / name).read_text(encoding="utf-8") for name in files} == files
-    except (OSError, ValueError):
-        return False
 
 
 # --- Rewards: the simulator's function as rules in TOML

@@ -82,8 +82,8 @@ class _Machine:
 
     def refuse(self, why: str, error: Exception | None = None) -> NoReturn:
         where = f"{self.source}, byte {self.position}"
-        remedy = "nothing of it was used; clone the repository again"
-        raise InputError(f"{where}: {why}: {remedy}") from error
+        remedy = "the file was not used; clone the repository again"
+        raise InputError(f"{where}: {why}; {remedy}") from error
 
     def _pop_mark(self) -> list[Any]:
         mark = self.marks.pop()

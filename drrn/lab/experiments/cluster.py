@@ -32,7 +32,7 @@ CONNECTION_SECONDS = 5.0
 ANSWER_SECONDS = 60.0
 SAVE_SECONDS = 60.0  # between the times at which a running job sends its files
 OBJECT_STORE = 512 * 2**20  # bytes, of a local cluster
-REMEDY = "give the HOST:PORT of a cluster that this machine is part of (ray start), or no address"
+REMEDY = "name the HOST:PORT of a cluster that this machine has joined (ray start), or no address"
 
 Files = dict[str, bytes]  # by their path in the folder of results
 
@@ -170,11 +170,11 @@ def check_connection(address: str) -> None:
         return
     match = re.fullmatch(r"\[?([^/]+?)\]?:([0-9]{1,5})", address)
     if not match:
-        raise InputError(f'--ray "{address}": not the address of a cluster: {REMEDY}')
+        raise InputError(f'--ray "{address}": not the address of a cluster; {REMEDY}')
     try:
         socket.create_connection((match[1], int(match[2])), CONNECTION_SECONDS).close()
     except (OSError, OverflowError) as error:
-        raise InputError(f"--ray {address}: nothing answers there ({error}): {REMEDY}") from error
+        raise InputError(f"--ray {address}: nothing answers there ({error}); {REMEDY}") from error
 
 
 def check_cluster(address: str) -> None:
@@ -185,8 +185,8 @@ def check_cluster(address: str) -> None:
             service.answer(0, timeout=ANSWER_SECONDS)
     except (ServiceError, InputError) as error:
         died = isinstance(error, ServiceError) and error.reason == "died"
-        why = "it is not a Ray cluster of this version" if died else error
-        raise InputError(f"--ray {address}: no usable cluster ({why}): {REMEDY}") from error
+        why = "it is not a Ray cluster, or of another Ray version" if died else error
+        raise InputError(f"--ray {address}: no usable cluster ({why}); {REMEDY}") from error
 
 
 def _join_cluster(address: str) -> None:

@@ -84,8 +84,8 @@ class Job:
             path = self.folder
             record = self._unfinished()
         if record is not None and (apart := difference(record, self.plan)):
-            remedy = "give another --out, or --again to compute it again"
-            raise InputError(f"{path}: it has other settings ({apart}): {remedy}")
+            remedy = "choose another --out, or add --again to compute it again"
+            raise InputError(f"{path}: computed with other settings ({apart}); {remedy}")
         return stored is not None
 
     def _unfinished(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class Job:
         try:
             config = run.config
         except InputError as error:
-            raise InputError(f"{error}: --again starts again") from error
+            raise InputError(f"{error}; --again starts over") from error
         if run.has(CHECKPOINT):
             storage.load_tensors(self.folder / CHECKPOINT)
             run.rows()
@@ -108,7 +108,7 @@ class Job:
         start = time.perf_counter()
         game = make(self.source)
         if hashes_of(game, self.variant) != self.hashes:
-            raise InputError(f"{self.source}: the game has changed: run the command again")
+            raise InputError(f"{self.source}: the game has changed; run the command again")
         try:
             if self.variant is None:
                 facts = measure.facts(game, self.settings, self.source)

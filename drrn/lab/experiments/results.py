@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drrn.errors import InputError
-from drrn.files import make_folder, read_csv, write_atomically
+from drrn.files import make_folder, read_csv, write
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.writing import words
@@ -111,9 +111,9 @@ def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
     try:
         rows = read_csv(text, columns, path)
     except InputError as error:
-        raise InputError(f"{error}: {REMEDY}") from error
+        raise InputError(f"{error}; {REMEDY}") from error
     if not text.endswith("\n"):
-        raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated: {REMEDY}")
+        raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated; {REMEDY}")
     return rows
 
 
@@ -145,7 +145,9 @@ class Results:
     def refuse_sweep(self) -> None:
         """Raise an InputError if the folder belongs to `drrn sweep`."""
         if (self.root / SWEEP).exists():
-            raise InputError(f"{self.root}: the folder of a sweep (drrn sweep): give another --out")
+            raise InputError(
+                f"{self.root}: the folder of a sweep (drrn sweep); choose another --out"
+            )
 
     def work(self, game: str, name: str) -> Path:
         """Return the folder of a job's training run."""
@@ -180,7 +182,7 @@ class Results:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: not the record of a job: {REMEDY}") from error
+            raise InputError(f"{path}: not the record of a job; {REMEDY}") from error
 
     def load(self, game: str, name: str) -> Stored | None:
         """Return a finished job, with every file checked against its recorded hash."""
@@ -193,12 +195,12 @@ class Results:
             try:
                 text = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{path}, line 1: cannot be read: {REMEDY}") from error
+                raise InputError(f"{path}, line 1: cannot be read; {REMEDY}") from error
             # before the hash, since it can name the line
             rows[ending] = from_csv(text, FACTS if name == GAME else KINDS[ending], path)
             if _sha256(text) != sha256:
                 count = len(rows[ending])
-                raise InputError(f"{path}: its {count} rows were changed by hand: {REMEDY}")
+                raise InputError(f"{path}: its {count} rows were changed by hand; {REMEDY}")
         return Stored(record, rows)
 
     def store(
@@ -266,12 +268,6 @@ def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None
                 return "another version of the game, or of its paraphrases"
             return f"{name} is {recorded.get(name)} there, and {plan.get(name)} in the plan"
     return None
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a whole file or nothing, in a folder that is created if it does not exist."""
-    make_folder(path.parent)
-    write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
 def write_json(path: Path, value: Any) -> None:

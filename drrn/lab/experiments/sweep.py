@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean
+from drrn.files import write
 from drrn.game.contract import Game
 from drrn.game.episodes import mean_and_sd
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import OWN_OPTIONS, Variant, seeds_text
-from drrn.lab.experiments.results import SWEEP, Row, to_csv, write, write_json
+from drrn.lab.experiments.results import SWEEP, Row, to_csv, write_json
 from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
 from drrn.settings import POLICIES, Settings, all_settings, recipe_name
@@ -79,7 +80,7 @@ def read_grid(texts: Sequence[str]) -> Grid:
     for text in texts:
         name, equals, right = text.partition("=")
         if name in values:
-            raise InputError(f'--vary "{text}": {name} occurs twice: combine its values')
+            raise InputError(f'--vary "{text}": {name} occurs twice; combine its values')
         try:
             values[name] = _values(_setting(name), right) if equals else ()
             if not values[name]:
@@ -96,7 +97,7 @@ def _setting(name: str) -> Setting:
         raise InputError(f'no setting is named "{name}".{near} See: drrn train --help')
     if name in OWN_OPTIONS:
         options = "--seeds, --first-seed, --report-seeds, --first-report-seed"
-        raise InputError(f"{name} cannot be varied: use {options}")
+        raise InputError(f"{name} cannot be varied; use {options}")
     if settings[name].same_results:
         raise InputError(f"results do not depend on {name}")
     return settings[name]
@@ -118,22 +119,22 @@ def _range(setting: Setting, parts: re.Match[str]) -> list[Any]:
     high = setting.read(parts["high"])
     by = parts["by"]
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
-        raise InputError(f"a range needs two numbers: {NOTATION}")
+        raise InputError(f"a range needs two numbers; {NOTATION}")
     if low > high:
-        raise InputError(f"the range from {low} to {high} is empty: write the smaller number first")
+        raise InputError(f"the range from {low} to {high} is empty; write the smaller number first")
     if parts["log"]:
         if not by or not by.isdecimal() or int(by) < 2 or low <= 0:
             raise InputError("log:LOW..HIGH:COUNT needs a LOW above 0 and a COUNT of at least 2")
         count = int(by)
     else:
         if by is None and setting.kind is float:
-            raise InputError(f"the range from {low} to {high} needs a step: {NOTATION}")
+            raise InputError(f"the range from {low} to {high} needs a step; {NOTATION}")
         step = setting.read(by) if by is not None else 1
         if not step or not 0 < step < math.inf:
             raise InputError(f"the step of a range must be above 0, not {by}")
         count = int(min((high - low) / step, MAX_VALUES) + 1e-9) + 1
     if count > MAX_VALUES:
-        raise InputError(f"a setting can have {MAX_VALUES:,} values at most: use a larger step")
+        raise InputError(f"a setting can have {MAX_VALUES:,} values at most; use a larger step")
     if not parts["log"]:
         return [setting.kind(round(low + number * step, 12)) for number in range(count)]
     factor = (high / low) ** (1 / (count - 1))
@@ -193,11 +194,9 @@ class Sweep:
             seeds = (
                 f"{seeds_text(self.tuning)} to choose by and {seeds_text(self.report)} to report"
             )
-            raise InputError(
-                f"{seeds} overlap: give others with --first-seed or --first-report-seed"
-            )
+            raise InputError(f"{seeds} overlap; change --first-seed or --first-report-seed")
         if both := sorted(self.overrides.keys() & self.grid.values.keys()):
-            raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
+            raise InputError(f"{both[0]} is in both --set and --vary; leave it out of one of them")
 
     @cached_property
     def hashes(self) -> dict[str, str | None]:
@@ -236,7 +235,9 @@ class Sweep:
         most = min(budget or MAX_JOBS, MAX_JOBS)
         size = self.grid.size
         if budget is None and size > MAX_JOBS:
-            raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs)")
+            raise InputError(
+                f"{size:,} combinations are too many; add a limit, such as --budget 50"
+            )
         jobs = list[Job]()
         errors = list[str]()
         for changes in self.grid.at_random(seed) if size > most else self.grid.in_order():
@@ -246,7 +247,7 @@ class Sweep:
                     check_memory(self.settings(changes, self.report))
                 jobs.append(self.job(changes))
             except InputError as error:
-                errors.append(f"{changes_text(changes)} is left out: {error}")
+                errors.append(f"{changes_text(changes)} is skipped: {error}")
             if len(jobs) == most:
                 break
         if not jobs:
@@ -269,7 +270,7 @@ class Sweep:
         except (OSError, ValueError, TypeError):
             existing = {}
         if not value.items() <= existing.items():
-            raise InputError(f"{self.root}: it has other results: give another --out")
+            raise InputError(f"{self.root}: contains other results; choose another --out")
         write_json(path, {**value, "vary": self.grid.values})
 
     def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:

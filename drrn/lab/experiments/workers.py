@@ -151,7 +151,7 @@ class Processes(Workers):
         except ServiceError as error:
             del self.running[service]
             service.kill()
-            hint = "; is there enough memory?" if error.reason == "died" else ""
+            hint = "; it may have run out of memory" if error.reason == "died" else ""
             return Event(job, "lost", seconds=seconds, why=f"{error}{hint}")
         if event.kind in ENDED:
             del self.running[service]

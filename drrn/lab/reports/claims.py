@@ -112,7 +112,7 @@ def headline(results: ResultSet, figures: str) -> str:
         for game, title in PAPER.items()
         if results.curve(game, BEST)
     ]
-    parts = [f"{table.caption}; every table and figure: `drrn reproduce`.", grid]
+    parts = [f"{table.caption}; `drrn reproduce` computes every table and figure.", grid]
     return "\n\n".join([*parts, "\n".join(images)] if images else parts)
 
 
@@ -133,7 +133,7 @@ def _seed_counts(results: ResultSet, strong: bool) -> str:
     counts = {results.wanted(game, STRONG_JOB, "replicas") for game in results.games} - {None}
     if len(ours) != 1:
         return ""
-    more = f", of the strong agent over {counts.pop()}" if strong and len(counts) == 1 else ""
+    more = f", {counts.pop()} for the strong agent" if strong and len(counts) == 1 else ""
     return f" over {ours.pop()} seeds{more}"
 
 
@@ -143,7 +143,7 @@ def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list
     wordings = {"": results.title(game)}
     played = game not in PAPER and results.scores(game, STRONG_JOB, wording="paraphrased")
     if played or published("paraphrased", game):
-        wordings["paraphrased"] = "… its actions paraphrased"
+        wordings["paraphrased"] = "… with paraphrased actions"
     for wording, name in wordings.items():
         theirs = published_score(game, BEST, wording)
         row = [name, chance, spread(theirs) if theirs else ""]
@@ -152,7 +152,7 @@ def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list
             row.append(results.text(game, STRONG_JOB, policy=policy, wording=wording))
         yield [*row, best]
     if game in PAPER and results.scores(game, plan.FOUR_STEPS):
-        name = "… targets of four steps, not in the paper"
+        name = "… with four-step targets, not in the paper"
         score = results.text(game, plan.FOUR_STEPS)
         yield [name, chance, "", score, *["", ""] * strong, best]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -129,21 +128,15 @@ def _reference_table(results: ResultSet, game: str) -> Table:
     return Table(caption, header, [row[:columns] for row in rows], notes)
 
 
-def curves_section(results: ResultSet) -> list[Block]:
-    return _curves(results, "curves", plan.CURVES, "models of 100 hidden units")
-
-
-def shared_section(results: ResultSet) -> list[Block]:
-    return _curves(results, "shared", (BEST, plan.SHARED), "shared and separate embeddings")
-
-
-def _curves(results: ResultSet, name: str, variants: Sequence[Variant], models: str) -> list[Block]:
+def curves_section(results: ResultSet, name: str) -> list[Block]:
+    """Plot the learning curves of an experiment, a figure per game."""
     plots: list[Block] = []
     for game in results.stories:
+        variants = plan.EXPERIMENTS[name]
         lines = [(label(v), v.name, results.curve(game, v)) for v in variants]
         data = curves_of(results, game, lines)
         data["rest"] = results.fact(game, "one_step_at_rest")
-        caption = f"{results.title(game)}: {models}; bars are standard deviations."
+        caption = PROSE[name].format(title=results.title(game))
         plots += [plot(f"{name}-{game}", caption, "curves", data)] if data["lines"] else []
     return plots
 
@@ -274,8 +267,8 @@ def _scatter(results: ResultSet, game: str) -> list[Plot]:
 
 def examples_section(results: ResultSet) -> list[Block]:
     """Q-values of the actions of each example, mean (sd) over seeds."""
-    examples = itertools.chain.from_iterable(map(plan.examples_of, results.stories))
-    return [_example_table(results, example) for example in examples]
+    stories = results.stories
+    return [_example_table(results, each) for each in plan.EXAMPLES if each.game in stories]
 
 
 def _example_table(results: ResultSet, example: Example) -> Table:
@@ -305,8 +298,7 @@ def _example_table(results: ResultSet, example: Example) -> Table:
 
 def embeddings_section(results: ResultSet) -> list[Block]:
     """Plot the embeddings of an example on their two principal axes, during training."""
-    examples = itertools.chain.from_iterable(map(plan.examples_of, results.stories))
-    traced = [example for example in examples if example.embedding]
+    traced = [each for each in plan.EXAMPLES if each.embedding and each.game in results.stories]
     return [figure for example in traced for figure in _plane(results, example)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from drrn.document import Block, Bullets, Cell, Code, Document, Section, Table
@@ -27,8 +28,8 @@ def _each_story(table: Callable[[ResultSet, str], Table]) -> Callable[[ResultSet
 SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "statistics": paper.statistics_section,
     "scores": paper.scores_section,
-    "curves": paper.curves_section,
-    "shared": paper.shared_section,
+    "curves": partial(paper.curves_section, name="curves"),
+    "shared": partial(paper.curves_section, name="shared"),
     "interactions": _each_story(paper.interaction_table),
     "paraphrases": paper.paraphrases_section,
     "examples": paper.examples_section,

@@ -99,8 +99,8 @@ class TextVectors(GivenVectors):
         if len(vocabulary) and not self._word_rows(vocabulary).any():
             some = ", ".join(vocabulary.spelled[:3])
             raise InputError(
-                f"{self.words.path}: it has none of the {len(vocabulary)} words of the {owner} "
-                f"({some} …): use word vectors of its language, with lower-case words"
+                f"{self.words.path}: contains none of the {len(vocabulary)} words of the {owner} "
+                f"({some} …); use word vectors of its language, with lower-case words"
             )
 
     def compute(self, texts: Lexicon, ids: Ids) -> Tensor:

@@ -63,7 +63,7 @@ class MeanOfVectors(VectorEncoder):
 
     def source(self, model: Weights) -> TextVectors:
         if model.shape.vectors is None:
-            raise InputError("this encoder needs word vectors: give a file with vectors")
+            raise InputError("this encoder needs word vectors; set vectors to a file of them")
         return model.shape.vectors
 
 
@@ -92,5 +92,7 @@ class SentenceEncoder(VectorEncoder):
 
     def source(self, model: Weights) -> GivenVectors:
         if model.shape.sentences is None:
-            raise InputError("the encoder sentence needs a source of vectors: give sentences")
+            raise InputError(
+                "the encoder sentence needs sentence vectors; set sentences to a source"
+            )
         return model.shape.sentences

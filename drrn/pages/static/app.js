@@ -76,7 +76,7 @@ async function gamePage(id, tab, rest, signal) {
 async function gameOf(id, signal) {
   const { games } = await get("/api/games", signal);
   const game = games.find((each) => each.id === id);
-  if (!game) throw new Error("There is no such game; it may have been removed. All games are under Games.");
+  if (!game) throw new Error("There is no such game; it may have been removed. The page Games lists all games.");
   return game;
 }
 

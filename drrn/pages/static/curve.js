@@ -44,7 +44,7 @@ export function drawCurves(element, runs, policy) {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
         class: "curve",
         role: "img",
-        "aria-label": `Learning curves. ${summary || "No round is finished yet."}`,
+        "aria-label": `Learning curves. ${summary || "No round has finished yet."}`,
       },
       axes(low, high, longest, x, y, WIDTH),
       marks.map((mark) => reference(mark, x(0), x(longest), y(mark.value))),
@@ -54,7 +54,7 @@ export function drawCurves(element, runs, policy) {
         : s(
             "text",
             { x: WIDTH / 2, y: HEIGHT / 2, class: "none", "text-anchor": "middle" },
-            "The first round is not finished yet.",
+            "The first round has not finished yet.",
           ),
     ),
   );

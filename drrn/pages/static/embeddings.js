@@ -18,7 +18,7 @@ export class Embeddings {
       h(
         "p",
         { class: "soft" },
-        "The embeddings of a page and its actions in the agent's first replica, after each round. Q is the inner product: an action that points in the direction of the page has a high Q.",
+        "The embeddings of a page and its actions in the agent's first replica, after each round. Q is their inner product, so an action that points in the same direction as the page has a high Q.",
       ),
       this.body,
     );
@@ -43,7 +43,7 @@ export class Embeddings {
   draw(data) {
     this.data = data;
     if (!data.rounds.length) {
-      show(this.body, nothing("The first round is not finished yet."));
+      show(this.body, nothing("The first round has not finished yet."));
       return;
     }
     const last = data.rounds.length - 1;

@@ -25,7 +25,7 @@ async function fill(list, signal) {
     const cards = games.map((game) => card(game, () => fill(list, signal)));
     show(
       list,
-      cards.length ? cards : h("li", { class: "plain" }, nothing("There are no games yet: drop a story above.")),
+      cards.length ? cards : h("li", { class: "plain" }, nothing("There are no games yet. Drop a story above.")),
     );
   } catch (error) {
     if (!isAborted(error))

@@ -128,7 +128,7 @@ function odds(findings, awaited = false) {
     h(
       "table",
       { class: "odds" },
-      h("caption", {}, `How it ends from here, ${findings.exact ? "exactly" : byGames(findings, known)}`),
+      h("caption", {}, `How it ends from here (${findings.exact ? "exact" : byGames(findings, known)})`),
       h(
         "thead",
         {},

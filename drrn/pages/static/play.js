@@ -213,7 +213,7 @@ class Play {
       () => post(`${this.address}/undo`),
       (page) => {
         this.turn(page, page.history);
-        announce(`One step back. ${page.text}`);
+        announce(`Undid one step. ${page.text}`);
       },
     );
   }
@@ -254,7 +254,7 @@ class Play {
 
   async lost() {
     sessionStorage.removeItem(this.key);
-    toast("The server no longer has this game; a new one was started.");
+    toast("The server no longer has this game, so a new one was started.");
     const page = await this.create();
     this.turn(page, page.history ?? []);
   }

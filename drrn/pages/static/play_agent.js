@@ -7,7 +7,7 @@ import { marked, storyText } from "./story_text.js";
 
 const POLICIES = [
   ["best", "best: highest Q, no loops"],
-  ["softmax", "softmax: draws by share"],
+  ["softmax", "softmax: random, prefers high Q"],
   ["greedy", "greedy: highest Q"],
 ];
 const PACES = [
@@ -70,7 +70,7 @@ class AgentPanel {
       h("mark", { class: "for" }, "for"),
       " / ",
       h("mark", { class: "against" }, "against"),
-      " the action under the pointer: the change of Q if the word is left out.",
+      " the action under the pointer: how much Q changes without the word.",
     );
     for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
     return this.key;

@@ -40,9 +40,9 @@ class TestView {
         h(
           "p",
           { class: "soft" },
-          "The play-test plays and searches the story: what can be reached, how likely each ending is, where it breaks, and whether the expectations in its TOML hold.",
+          "A play-test explores the story: what can be reached, how likely each ending is, where it breaks, and whether the expectations in its TOML hold.",
         ),
-        h("div", { class: "row" }, field("For at most", this.seconds), this.start, this.stop),
+        h("div", { class: "row" }, field("Time limit", this.seconds), this.start, this.stop),
       ),
       this.state,
       this.above,

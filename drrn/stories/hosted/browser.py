@@ -26,7 +26,7 @@ from drrn.stories.hosted import patterns
 
 CALL_SECONDS = 20.0
 MEGABYTES = 512  # per isolate
-OUT_OF_MEMORY = "the script needs more memory than it may have"
+OUT_OF_MEMORY = "the script exceeds its memory limit"
 MAX_CHARACTERS = 16 * 2**20  # of a page without pictures, sounds and fonts
 MAX_MESSAGE = 500  # characters of a script's error message
 
@@ -149,7 +149,7 @@ def without_media(text: str) -> str:
 def check_size(text: str, source: str) -> None:
     """Refuse a page, already without media, that would take minutes to read."""
     if len(text) > MAX_CHARACTERS:
-        size = f"{len(text) / 2**20:.0f} MB of text and scripts without its pictures"
+        size = f"{len(text) / 2**20:.0f} MB of text and scripts, not counting pictures"
         raise InputError(f"{source}: {size}; the limit is {MAX_CHARACTERS // 2**20} MB")
 
 

@@ -47,7 +47,7 @@ class HostedGame(Explorable):
 
     engine = HOSTED
     most_copies = 4  # one engine each
-    search_seconds = 60.0  # time limit for a search of all states
+    search_seconds: float = 60.0
 
     def __init__(
         self, name: str, stage: Stage, script: Script, rules: Rules, *, page: str, **options: Any
@@ -161,7 +161,7 @@ class HostedGame(Explorable):
             TooLargeError: There are more states than the limit or the memory allows.
             InputError: The search takes too long, or some outcomes cannot be listed.
         """
-        if self.stage.identity.past.has_undo:
+        if self.stage.identity.has_undo:
             raise refusal(self, "it has an undo, so every path to a page is a separate state")
         self.stage.until = time.monotonic() + self.search_seconds
         try:

@@ -41,14 +41,24 @@ class Identity:
         self.story = story
         self.reads_names = twine1 or story.format.startswith(DOLLAR_FORMATS)
         self.ahead = Lookahead(story, self.reads_names)
-        self.past = Past(story, self.ahead)
+        self._texts = [passage.text for passage in story.passages.values()]
+        is_chapbook = story.format.startswith("chapbook")
+        whole = patterns.CHAPBOOK_TRAIL if is_chapbook else patterns.WHOLE_HISTORY
+        by_macros = story.format.startswith(DOLLAR_FORMATS)
+        self.reads_all = not by_macros and self._has(whole)
+        self.reads_turns = self._has(patterns.TURNS)
+        self.reads_previous = self._has(patterns.PREVIOUS)
+        self.has_undo = self._has(patterns.UNDO)
+        self._counted_from = cache(self._passages_counted_from)
+
+    def _has(self, pattern: re.Pattern[str]) -> bool:
+        return any(map(pattern.search, self._texts))
 
     @cached_property
     def variables(self) -> frozenset[str]:
         """Every name that may be a variable's."""
         pattern = patterns.VARIABLE if self.reads_names else patterns.WORD
-        texts = (passage.text for passage in self.story.passages.values())
-        return frozenset(name for text in texts for name in pattern.findall(text))
+        return frozenset(name for text in self._texts for name in pattern.findall(text))
 
     def keep(self, variables: Collection[str]) -> None:
         """Make variables that the rules read part of every key."""
@@ -65,7 +75,7 @@ class Identity:
             page.parts,
             _json(self._live_variables(page)),
             page.beyond,
-            self.past.of(page.passage, page.history),
+            self._past(page.passage, page.history),
             self._hidden_clicks(page.passage, clicks),
         )
 
@@ -84,7 +94,7 @@ class Identity:
 
     @cached_property
     def _counters(self) -> dict[str, float]:
-        limits = counters(passage.text for passage in self.story.passages.values())
+        limits = counters(self._texts)
         is_in_code = self.ahead.is_named_in_code
         return {name: limit for name, limit in limits.items() if not is_in_code(name)}
 
@@ -100,45 +110,13 @@ class Identity:
         # Without hidden values, only links with the same label, one after the other, look alike.
         return draws, _distinct_clicks(clicks[1:], passage.text, repeated_only=not hidden)
 
-
-def _distinct_clicks(clicks: Sequence[Click], text: str, *, repeated_only: bool) -> Hashable:
-    """Return each click as often as its label occurs in the text; more have no effect."""
-    remaining = Counter({click.label: max(1, text.count(click.label)) for click in clicks})
-    distinct = []
-    for click in clicks:
-        if remaining[click.label] and not (repeated_only and text.count(click.label) < 2):
-            distinct.append((click.label, click.draws))
-        remaining[click.label] -= remaining[click.label] > 0
-    return tuple(sorted(distinct) if repeated_only else distinct)
-
-
-def _json(variables: Mapping[str, Any]) -> str:
-    return json.dumps(variables, sort_keys=True, separators=(",", ":"))
-
-
-class Past:
-    """The part of the history that can make a difference to a page ahead."""
-
-    def __init__(self, story: Story, ahead: Lookahead) -> None:
-        self.story = story
-        self.ahead = ahead
-        texts = [passage.text for passage in story.passages.values()]
-        is_chapbook = story.format.startswith("chapbook")
-        whole = patterns.CHAPBOOK_TRAIL if is_chapbook else patterns.WHOLE_HISTORY
-        by_macros = story.format.startswith(DOLLAR_FORMATS)
-        self.reads_all = not by_macros and any(map(whole.search, texts))
-        self.reads_turns = any(map(patterns.TURNS.search, texts))
-        self.reads_previous = any(map(patterns.PREVIOUS.search, texts))
-        self.has_undo = any(map(patterns.UNDO.search, texts))
-        self._counted_passages = cache(self._counted_from)
-
-    def of(self, passage: str, history: tuple[str, ...]) -> Hashable:
+    def _past(self, passage: str, history: tuple[str, ...]) -> Hashable:
         """Return what the story may still ask of its history."""
         if self.reads_all:
             return history
         turns = len(history) if self.reads_turns else 0
         previous = history[-2:-1] if self.reads_previous else ()
-        names = self._counted_passages(passage)
+        names = self._counted_from(passage)
         if names is not None and not names:
             return turns, previous
         counts: dict[str, int] = {}
@@ -147,7 +125,7 @@ class Past:
                 counts[name] = min(counts.get(name, 0) + 1, self._max_count)
         return turns, previous, tuple(sorted(counts.items()))
 
-    def _counted_from(self, passage: str) -> frozenset[str] | None:
+    def _passages_counted_from(self, passage: str) -> frozenset[str] | None:
         """Return the passages whose visits may still be asked for; None: any."""
         names: frozenset[str] = frozenset()
         for reached in self.ahead.reached_from(passage):
@@ -164,12 +142,27 @@ class Past:
     @cached_property
     def _max_count(self) -> int:
         """A number of visits that no comparison in the story reaches."""
-        text = "\n".join(passage.text for passage in self.story.passages.values())
+        text = "\n".join(self._texts)
         lines = list(filter(patterns.VISIT_WORD.search, text.splitlines()))
         if any(map(patterns.VISITS_AS_VALUE.search, lines)):
             return 10**9
         numbers = map(int, patterns.SMALL_NUMBER.findall("\n".join(lines)))
         return max(numbers, default=1) + 1
+
+
+def _distinct_clicks(clicks: Sequence[Click], text: str, *, repeated_only: bool) -> Hashable:
+    """Return each click as often as its label occurs in the text; more have no effect."""
+    remaining = Counter({click.label: max(1, text.count(click.label)) for click in clicks})
+    distinct = []
+    for click in clicks:
+        if remaining[click.label] and not (repeated_only and text.count(click.label) < 2):
+            distinct.append((click.label, click.draws))
+        remaining[click.label] -= remaining[click.label] > 0
+    return tuple(sorted(distinct) if repeated_only else distinct)
+
+
+def _json(variables: Mapping[str, Any]) -> str:
+    return json.dumps(variables, sort_keys=True, separators=(",", ":"))
 
 
 def _visits_read_by(passage: Passage) -> frozenset[str] | None:

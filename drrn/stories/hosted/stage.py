@@ -150,7 +150,7 @@ class Stage:
                     raise OutOfTimeError
                 after, page = self._play(moment, link, None, draws)
                 if page.unlisted_draws:
-                    cause = "uses Math.random() in a way that has no list of outcomes"
+                    cause = "uses Math.random() in a way whose outcomes cannot be listed"
                     raise UnlistedError(f'passage "{page.passage}" {cause}')
                 for outcomes, _ in page.draws[len(draws) :]:
                     every_draw.draw(outcomes)
@@ -270,7 +270,7 @@ def _check_opening(page: HostedPage, missing: list[str]) -> None:
     error = f" (its script threw: {page.errors[0].partition(': ')[2]})" if page.errors else ""
     empty = f"at its start: the page shows no text and no links{error}"
     if missing:
-        needs = f"it needs {', '.join(missing[:3])}, and other files are not read"
+        needs = f"it needs {', '.join(missing[:3])}, but other files are not read"
         raise InputError(f"{empty}: {needs}; publish it as one file")
     raise InputError(f"{empty}; open the file in a browser to check that it is complete")
 

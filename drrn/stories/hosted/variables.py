@@ -163,6 +163,8 @@ class Lookahead:
         self.story = story
         self.understood = understood
         self._texts = [passage.text for passage in story.passages.values()]
+        self._has_computed_names = any(map(patterns.COMPUTED_NAME.search, self._texts))
+        self._shared = [name for name, passage in story.passages.items() if is_shared(passage)]
         self.always_read: Collection[str] = ()  # variables that the rules read
         self.reached_from = cache(self._reached_from)
 
@@ -208,17 +210,9 @@ class Lookahead:
         return leads_to
 
     @cached_property
-    def _shared(self) -> tuple[str, ...]:
-        return tuple(name for name, passage in self.story.passages.items() if is_shared(passage))
-
-    @cached_property
     def _words_in_code(self) -> frozenset[str]:
         texts = (passage.text for passage in self.story.passages.values() if _has_code(passage))
         return frozenset(word for text in texts for word in patterns.WORD.findall(text))
-
-    @cached_property
-    def _has_computed_names(self) -> bool:
-        return any(map(patterns.COMPUTED_NAME.search, self._texts))
 
     @cached_property
     def _uses(self) -> dict[str, VariableUses]:

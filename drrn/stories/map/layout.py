@@ -246,7 +246,7 @@ class Layout:
 
     def _add(self, band: _Band) -> None:
         """Place a band below the others and connect it with the last one."""
-        tops = _remove_empty_strips(band, _tops(band))
+        tops = _tops(band)
         xs = _column_xs(band, self._side)
         self._bottom += TRACK * (len(self._exits) + 1) if self._exits else 0.0
         highest = min(tops.values(), default=0.0)
@@ -341,20 +341,6 @@ def _wish(
     pulls = [*pulls, (vertex, middle, CENTRING * len(pulls))]
     total = sum(weight for _, _, weight in pulls)
     return sum((top[other] + by) * weight for other, by, weight in pulls) / total, total
-
-
-def _remove_empty_strips(band: _Band, top: Mapping[Vertex, float]) -> dict[Vertex, float]:
-    """Close horizontal strips in which no column has a vertex."""
-    result: dict[Vertex, float] = {}
-    bottom = float("inf")
-    removed = 0.0
-    for vertex in sorted(top, key=lambda vertex: (top[vertex], vertex)):
-        y = top[vertex]
-        if y > bottom + 2 * GAP:
-            removed += y - bottom - 2 * GAP
-        bottom = max(bottom if result else y, y + band.height(vertex))
-        result[vertex] = y - removed
-    return result
 
 
 def _gap(vertex: Vertex) -> float:

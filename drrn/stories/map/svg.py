@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from drrn.errors import InputError, require
+from drrn.files import write_atomically
 from drrn.pages import rendered
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
@@ -28,17 +29,14 @@ def check_map_file(file: Path) -> None:
     if file.suffix.lower() != ".svg":
         raise InputError(f"{file}: a map is an SVG file; choose a name that ends in .svg")
     if file.exists():
-        raise InputError(f"{file}: the file exists; choose another name for the map")
+        raise InputError(f"{file}: already exists; choose another name for the map")
     if not file.parent.is_dir():
-        raise InputError(f"{file}: there is no folder {file.parent}; create it first")
+        raise InputError(f"{file}: no folder {file.parent}; create it first")
 
 
 def write_map(story: StoryMap, file: Path) -> None:
     """Write a map to an SVG file."""
-    try:
-        file.write_text(story_map_svg(story), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from error
+    write_atomically(file, story_map_svg(story).encode())
 
 
 def story_map_svg(story: StoryMap, *, with_style: bool = True) -> str:
@@ -93,7 +91,7 @@ class Drawing:
     def counts(self) -> str:
         endings = sum(reward is not None for reward in self.story.reward)
         others = counted(len(self.story.labels) - endings, self.story.noun)
-        so_far = ", as far as seen" if self.story.partial else ""
+        so_far = ", as far as explored" if self.story.partial else ""
         return f"{others}, {counted(endings, 'ending')}{so_far}"
 
     def stroke(self, frequency: float) -> float:

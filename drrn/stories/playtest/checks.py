@@ -71,21 +71,21 @@ class Checker:
         path = min(paths, key=len, default=None)
         if self.solution is not None:
             odds = math.fsum(self.solution.random.share(key).mean for key in endings)
-            result = f"it has {percent(odds)} in random play, exactly"
+            result = f"{percent(odds)} in random play (exact)"
         else:
             tally = self.evidence.random
             share = share_of(sum(len(tally.endings[key]) for key in endings), tally.games)
             if share is None:
-                return UNSURE, "no random game ended in the time", path, SHORTEST
+                return UNSURE, "no random game ended within the time limit", path, SHORTEST
             odds = share.mean
             result = f"{share.percent} in {tally.games:,} random games"
             if abs(odds - bound.number) <= CLOSE * share.error:
-                result += ", too close to tell: it needs more seconds"
+                result += ", too close to decide; allow more --seconds"
                 return UNSURE, result, path, SHORTEST
         if bound.holds(odds):
             return PASSED, result, None, CLICKS
         if path is None:
-            result += f"; no play {'reaches' if self.findings.exact else 'reached'} it"
+            result += f"; it {'cannot be' if self.findings.exact else 'was not'} reached"
         return FAILED, result, path, SHORTEST
 
     def _reached(self, name: str, path: ClickPath | None) -> _Verdict:
@@ -96,7 +96,7 @@ class Checker:
         why = "".join(f": {issue.what}" for issue in issues if issue.what)
         path = issues[0].path if issues else None
         if self.findings.exact:
-            return FAILED, f"no play reaches it{why}", path, NEARBY
+            return FAILED, f"it cannot be reached{why}", path, NEARBY
         games = counted(self.evidence.random.games, "random game")
         return FAILED, f"not reached in {games} and a search{why}", path, NEARBY
 
@@ -117,7 +117,7 @@ class Checker:
             return PASSED, "an ending is reachable from every state", None, CLICKS
         if not self.evidence.endings:
             return FAILED, "no ending was found", self.evidence.longest, CLICKS
-        result = "no page was found from which it does not end"
+        result = "an ending seems reachable from every page"
         tally = self.evidence.random
         if not tally.truncated:
             return PASSED, result, None, CLICKS
@@ -145,7 +145,7 @@ class Checker:
         result = f"the best ending found pays {score:g}"
         if self.solution is not None:
             score = self.solution.best.play.final_reward.mean
-            result = f"best play pays {score:g} on average, exactly"
+            result = f"best play pays {score:g} on average (exact)"
         if not bound.holds(score):
             return FAILED, result, top.path, TOP
         is_sure = self.solution is not None or bound.wants_more

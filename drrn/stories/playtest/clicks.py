@@ -56,7 +56,7 @@ def read_path(file: Path) -> ClickPath:
         return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
-            f"{file}: not a path written by drrn test: use a text file with one action per line"
+            f"{file}: not a path written by drrn test; use a text file with one action per line"
         ) from error
 
 
@@ -91,7 +91,7 @@ def replay(game: Game, path: ClickPath) -> list[Click]:
     offers = ", ".join(f'"{action}"' for action in page.actions) or "none: the story has ended"
     raise InputError(
         f'{game.name}: action {number} of the path, "{path.actions[number - 1]}", is not offered '
-        f"there (offered: {offers}): the story has changed, or a random draw differs"
+        f"there (offered: {offers}); the story has changed, or a random draw differs"
     )
 
 

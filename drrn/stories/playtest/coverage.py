@@ -11,17 +11,9 @@ from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
+from drrn.stories.playtest import findings
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
-from drrn.stories.playtest.findings import (
-    BEHIND,
-    ERROR,
-    LOOP,
-    UNWRITTEN,
-    USED_UP,
-    Coverage,
-    Issue,
-    Values,
-)
+from drrn.stories.playtest.findings import Coverage, Issue, Values
 from drrn.stories.twine.layout import ENDING
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
@@ -29,7 +21,7 @@ from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
 from drrn.writing import one_line, percent
 
-NOWHERE = "no passage: there is no"  # how the reader reports a link without a target
+NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
 RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
 MIN_VISITS = 20  # of each page of a loop before it is reported
@@ -150,7 +142,7 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
             why = unnamed
         else:
             why = "" if exact else _seldom(evidence)
-        kind = BEHIND if origins and not reached else ""
+        kind = findings.BEHIND if origins and not reached else ""
         issues.append(Issue(name, why, line, evidence.passages.get(via), kind))
     return issues
 
@@ -161,7 +153,7 @@ def _untaken(evidence: Evidence, passage: str, exact: bool) -> str:
         return "the condition of that link never holds"
     pages = evidence.pages.values()
     if any(page.passage == passage and page.untried for page in pages):
-        return f"not every link there was tried in the time ({_seldom(evidence)})"
+        return f"not every link there was tried within the time limit ({_seldom(evidence)})"
     return f"the condition of that link was never met ({_seldom(evidence)})"
 
 
@@ -207,16 +199,16 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
         if key.rule is not None:
             continue
         if ending.failure:
-            kind = ERROR
-            what = "a page that threw an error and offers nothing"
+            kind = findings.ERROR
+            what = "a page that threw an error and has no links"
         elif error := patterns.ENGINE_ERROR.search(ending.text):
-            kind = ERROR
+            kind = findings.ERROR
             what = f"a page that shows an error: {error[0].strip()[:120]}"
         elif ending.text.strip().casefold() == BLANK:
-            kind = UNWRITTEN
+            kind = findings.UNWRITTEN
             what = "a passage that was never written: it has only Twine's placeholder"
         elif why := _used_up(source, key, ending.text, evidence):
-            kind = USED_UP
+            kind = findings.USED_UP
             what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
         else:
             continue
@@ -230,7 +222,7 @@ def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     if not source.engine or source.rules.ends or is_intended:
         return ""
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
-        return "at other times it has some"
+        return "at other times it has choices"
     targets = sorted(source.links.get(key.passage, set()) - {source.story.start, key.passage})
     return f'it names "{targets[0]}" but did not lead there' if targets else ""
 
@@ -267,7 +259,7 @@ def loops(evidence: Evidence) -> list[Issue]:
     what = "a loop without a way out: no ending was reached from here"
     for page in sorted(stuck, key=lambda page: len(page.path)):
         name = page.passage or " ".join(page.path.comes_to.split())[:40]
-        issues.setdefault(name, Issue(name, what, path=page.path, kind=LOOP))
+        issues.setdefault(name, Issue(name, what, path=page.path, kind=findings.LOOP))
     return list(issues.values())
 
 
@@ -278,8 +270,8 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
     return [
         'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
         "names the pages that end it.",
-        'If a link of an ending leads back to the start, restart = ["^Play again$"] makes it '
-        "no action.",
+        'If an ending has a link back to the start, restart = ["^Play again$"] keeps it from '
+        "counting as an action.",
     ]
 
 

@@ -22,7 +22,7 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Arrival, Evidence, Pages, Tally, arrival_of
 from drrn.stories.search import StateSearch
 
-RANDOM_GAMES = 200  # at most, of `play_random_games`
+RANDOM_GAMES = 200  # at most, of `Games.play_many`
 RANDOM_SECONDS = 30.0
 RETURNING = 0.7  # share of searching games that first return to a page with an untried action
 PATIENCE = 25  # steps without a new page after which a searching game is given up
@@ -98,6 +98,52 @@ class Games:
         trace = self.play(tally, lambda page: draw.randrange(len(page.actions)), seed, until)
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
+
+    def play_many(
+        self, seconds: float, *, finish: bool = True, progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Play random games for some time; with `finish`, at least two, the last to its end."""
+        until = time.monotonic() + seconds
+        for number in range(RANDOM_GAMES):
+            if number > finish and time.monotonic() > until:
+                break
+            self.play_random(math.inf if finish else until)
+            if progress:
+                progress(number + 1)
+
+    def play_agent(self, train: TrainPlayer, seconds: float) -> None:
+        """Train an agent on the game and let it play, for some seconds in all.
+
+        Its score is a lower bound of what can be scored; the pages that it meets count as evidence.
+        """
+        evidence = self.evidence
+        start = time.monotonic()
+        watched = WatchedGame(self.game, evidence, start + LEARNING * seconds)
+        try:
+            new_policy = train(watched)
+        except (OutOfTime, InputError):  # no time, or settings that do not suit the game
+            return
+        if new_policy is None:
+            return
+        evidence.agent_lessons = watched.episodes
+        for number in range(MAX_AGENT_GAMES):
+            if time.monotonic() > start + seconds:
+                return
+            self.play(evidence.agent, new_policy(), AGENT_SEED + number, start + seconds)
+
+    def search_states(self, until: float, progress: Callable[[int], None]) -> None:
+        """Visit every state while there is time; set `evidence.complete` if all were visited."""
+        if not isinstance(self.game, Enumerable):
+            return
+        evidence = self.evidence
+        search = _Search(self.game, evidence, until)
+        try:
+            search.run(progress)
+            evidence.complete = search.complete
+        except InputError:  # the opening could not be shown a second time
+            evidence.complete = False
+        finally:
+            evidence.states = max(evidence.states, len(search.visited))
 
     def play(self, tally: Tally, policy: Policy, seed: int, until: float) -> Trace:
         """Play one game by a policy and count it, unless its time is over before its end."""
@@ -186,25 +232,7 @@ class Games:
 
 
 def _errors(game: Game) -> list[str]:
-    return list(game.errors) if isinstance(game, AuthoredGame) else []
-
-
-def play_random_games(
-    games: Games,
-    count: int = RANDOM_GAMES,
-    seconds: float = RANDOM_SECONDS,
-    *,
-    finish: bool = True,
-    progress: Callable[[int], None] | None = None,
-) -> None:
-    """Play random games for some time; with `finish`, at least two, and the last one to its end."""
-    until = time.monotonic() + seconds
-    for number in range(count):
-        if number > finish and time.monotonic() > until:
-            break
-        games.play_random(math.inf if finish else until)
-        if progress:
-            progress(number + 1)
+    return game.errors if isinstance(game, AuthoredGame) else []
 
 
 class WatchedGame:
@@ -245,43 +273,6 @@ class WatchedGame:
     def _check_time(self) -> None:
         if time.monotonic() > self.until:
             raise OutOfTime
-
-
-def play_agent(games: Games, train: TrainPlayer, seconds: float) -> None:
-    """Train an agent on the game and let it play, for some seconds in all.
-
-    Its score is a lower bound of what can be scored; the pages that it meets count as evidence.
-    """
-    evidence = games.evidence
-    start = time.monotonic()
-    watched = WatchedGame(games.game, evidence, start + LEARNING * seconds)
-    try:
-        new_policy = train(watched)
-    except (OutOfTime, InputError):  # no time, or settings that do not suit the game
-        return
-    if new_policy is None:
-        return
-    evidence.agent_lessons = watched.episodes
-    for number in range(MAX_AGENT_GAMES):
-        if time.monotonic() > start + seconds:
-            return
-        games.play(evidence.agent, new_policy(), AGENT_SEED + number, start + seconds)
-
-
-def search_states(
-    game: Game, evidence: Evidence, until: float, progress: Callable[[int], None] | None = None
-) -> None:
-    """Visit every state while there is time; set `evidence.complete` if all were visited."""
-    if not isinstance(game, Enumerable):
-        return
-    search = _Search(game, evidence, until)
-    try:
-        search.run(progress)
-        evidence.complete = search.complete
-    except InputError:  # the opening could not be shown a second time
-        evidence.complete = False
-    finally:
-        evidence.states = max(evidence.states, len(search.visited))
 
 
 class _Search(StateSearch):

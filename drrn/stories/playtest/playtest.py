@@ -16,7 +16,8 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
 from drrn.game.contract import Game, step_limit_of, title_of
-from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable, TimedSearch
+from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
@@ -24,14 +25,7 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Tally
 from drrn.stories.playtest.findings import Ending, Findings, last_words, mean_of
-from drrn.stories.playtest.play import (
-    RANDOM_SECONDS,
-    Games,
-    TrainPlayer,
-    play_agent,
-    play_random_games,
-    search_states,
-)
+from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.solve import ExactPlay, ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.twine.script import summarise
@@ -88,7 +82,7 @@ class StoryTest:
         self.solution: Solution | None = None
         self.why_not = "it lists no outcomes"
         if can_be_compiled(game):
-            self.why_not = "it has too many states for the time"
+            self.why_not = "it has too many states for the time limit"
         self.interrupted = False
         self._seconds = {True: 0.0, False: 0.0}  # of random games, and of searching games
 
@@ -123,7 +117,7 @@ class StoryTest:
         """Play random games first, so that there is always a result; then search all states."""
         self._play(FIRST_GAMES, FIRST_GAME_END, random_only=True, most=50)
         if can_be_compiled(self.game):
-            has_engine = isinstance(self.game, TimedSearch)
+            has_engine = isinstance(self.game, HostedGame)
             if not has_engine and self._compile():
                 soon = min(self._at(1), time.monotonic() + EXTRA_SECONDS)
                 self._search(self._at(1) if self.evidence.forbidden else soon)
@@ -140,14 +134,14 @@ class StoryTest:
         seconds = self._at(1) - time.monotonic()
         if train and seconds > MIN_AGENT_SECONDS:
             self.progress("training an agent, which then plays")
-            play_agent(self.games, train, seconds)
+            self.games.play_agent(train, seconds)
 
     def _search(self, until: float) -> None:
-        search_states(self.game, self.evidence, until, _count("states searched", self.progress))
+        self.games.search_states(until, _count("states searched", self.progress))
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
-        if isinstance(self.game, TimedSearch):  # all of its states were visited before
+        if isinstance(self.game, HostedGame):  # all of its states were visited before
             self.game.search_seconds = max(1.0, self._at(1) - time.monotonic())
         until = self._at(1 if self.evidence.complete else COMPILING)
 
@@ -162,7 +156,7 @@ class StoryTest:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
         except _NoTimeLeftError:
-            self.why_not = "it has more states than could be searched in the time"
+            self.why_not = "it has more states than could be searched within the time limit"
             return False
         self.progress("solving")
         self.solution = solve(compiled)
@@ -222,12 +216,12 @@ def inspect_game(
         statistics = compiled_statistics(game, compiled)
     elif isinstance(game, Explorable):
         statistics = explore(game, evidence, limit, _count("states", progress))
-        play_random_games(Games(game, evidence), seconds=seconds, progress=count)
+        Games(game, evidence).play_many(seconds, progress=count)
     else:
         pages: Pages = Counter()
         games = Games(game, evidence, pages, strict=True)
         try:
-            play_random_games(games, seconds=seconds, finish=False, progress=count)
+            games.play_many(seconds, finish=False, progress=count)
         except KeyboardInterrupt:
             interrupted = True
             if not pages:

@@ -58,14 +58,14 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
     yield _issues(findings, f"Passages never reached{so_far}", findings.never_reached, "passage")
     yield _issues(findings, untaken, findings.untaken_links, "link")
     yield _issues(findings, "Broken links", findings.broken_links, "link", annotate=True)
-    yield _list("Left out: not supported by the native interpreter", findings.left_out)
+    yield _list("Skipped: not supported by the native interpreter", findings.left_out)
     so_far = "" if findings.complete else " so far"
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
     if command and (findings.errors or findings.dead_ends or findings.failed):
         story = literal(command)
-        save = f"`drrn test {story} --paths FOLDER` saves the clicks to each finding"
-        yield Section("Replay", [f"{save}; `drrn play {story} --path FILE` plays them."])
+        save = f"`drrn test {story} --paths FOLDER` saves the clicks to each of them"
+        yield Section("Replay", [f"{save}; `drrn play {story} --path FILE` replays them."])
 
 
 def _advice(findings: Findings) -> list[Note]:
@@ -92,11 +92,11 @@ def headline(findings: Findings) -> str:
     if findings.intended_endings:
         sentences.append(f"{counted(findings.intended_endings, 'ending')}. {scores(findings)}")
     elif findings.endings:
-        sentences.append("It has dead ends, and no other ending.")
+        sentences.append("Every ending is a dead end.")
     elif findings.exact:
-        sentences.append("No ending: every page leads on.")
+        sentences.append("No ending: every page has a link.")
     else:
-        sentences.append("No ending was found in the time.")
+        sentences.append("No ending was found within the time limit.")
     counts = {
         "error": len(findings.errors),
         "dead end": len(findings.dead_ends),
@@ -113,24 +113,24 @@ def certainty(findings: Findings) -> str:
     """Describe how the numbers were obtained."""
     start = ""
     if findings.left_out:
-        start = "Played without unsupported parts (see Left out), so much may differ. "
+        start = "Unsupported parts were skipped (see below), so results may differ. "
     if findings.interrupted:
         start += "Stopped early. "
     if findings.exact:
-        return f"{start}Exact: solved from all of its states, not estimated."
+        return f"{start}Exact: computed from all states, not estimated."
     games = counted(findings.games, "random game")
     if findings.cut_short:
-        games += f" ({findings.cut_short:,} more cut short by the clock)"
+        games += f" ({findings.cut_short:,} more were stopped by the time limit)"
     searches = f"{counted(findings.searching_games, 'game')} that search for new pages"
     games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:
         lessons = counted(findings.agent_lessons, "game")
         count = counted(findings.agent.games, "game")
         games += f" and {count} by an agent that was trained on {lessons}"
-    why = f" Not exact, since {literal(findings.why_not)}." if findings.why_not else ""
+    why = f" Not exact, because {literal(findings.why_not)}." if findings.why_not else ""
     return (
-        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: shares have their "
-        f"standard error (±), counts are lower bounds.{why}"
+        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: probabilities have "
+        f"their standard error (±), counts are lower bounds.{why}"
     )
 
 
@@ -228,8 +228,8 @@ def _issues(
 
 def _endings(findings: Findings) -> list[doc.Block]:
     if not findings.endings:
-        none = "There is none" if findings.exact else "None was found in the time"
-        return [f"{none}: every page that was seen leads on."]
+        none = "There is none" if findings.exact else "None was found within the time limit"
+        return [f"{none}: every page that was seen has a link."]
     blocks: list[doc.Block] = [_endings_table(findings)]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
@@ -254,7 +254,7 @@ def _endings_table(findings: Findings) -> doc.Table:
     header.append("steps")
     rows = []
     for ending in findings.endings:
-        name = ending.name + (" (a dead end)" if findings.is_dead_end(ending) else "")
+        name = ending.name + (" (dead end)" if findings.is_dead_end(ending) else "")
         words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
         cells: dict[str, doc.Cell | str] = {
             "ending": doc.Cell(literal(name), remark=words, page=ending.name),
@@ -285,7 +285,7 @@ def steps_of(path: ClickPath | None) -> list[str]:
         steps.append(f"{one_line(action)}{draw}")
     if len(path) > MAX_STEPS:
         steps.append(f"… and {len(path) - MAX_STEPS:,} more")
-    return steps or ["none: it is there from the start"]
+    return steps or ["none: it is on the first page"]
 
 
 def _seed(path: ClickPath | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from drrn.compiled.search import EndingId, Face
 from drrn.stories.twine.rules import Rules
@@ -32,7 +33,11 @@ def judge_page(
     text, all_links, hypertext = lay_out(page.pieces)
     links = [pair for pair in all_links if rules.is_action(pair[0])]
     if rules.restart is None and not opening:
-        links = [pair for pair in links if not restarts.restarts(page, text, *pair)]
+        links = [
+            (label, link)
+            for label, link in links
+            if not restarts.restarts(page.passage, text, label, link.target)
+        ]
     kept = {id(pair) for pair in links}  # a set, since a page may have thousands of links
     for pair in all_links:
         if id(pair) not in kept:
@@ -108,7 +113,7 @@ class RestartLinks:
         self.story = story
         # (passage, target) of links that are not actions → the reason; for authors
         self.left_out: dict[tuple[str, str], str] = {}
-        self._cache: dict[tuple[str, str, str], bool] = {}
+        self._leads_to_start = cache(self._find_start)
 
     def note(self, page: Page, label: str, link: Link, reason: str) -> None:
         """Record that a link of a page is not an action."""
@@ -118,20 +123,17 @@ class RestartLinks:
             targets = _targets(self._source(page.passage), label)
         self.left_out.update({(page.passage, target): reason for target in targets})
 
-    def restarts(self, page: Page, text: str, label: str, link: Link) -> bool:
-        """Return whether a link restarts the story, by the page's text and the link's words."""
-        return self._has_two_signs(page.passage, text, label, link.target)
-
     def links_in(self, passage: str) -> list[str]:
         """Return the words of the restarting links in a passage's source, except those of code."""
         source = self._source(passage)
         links = [(words or to, to) for words, to in map(split_link, LINK.findall(source))]
-        return [words for words, to in links if self._has_two_signs(passage, source, words, to)]
+        return [words for words, to in links if self.restarts(passage, source, words, to)]
 
     def _source(self, passage: str) -> str:
         return self.story.passages[passage].text if passage in self.story.passages else ""
 
-    def _has_two_signs(self, passage: str, text: str, label: str, target: str) -> bool:
+    def restarts(self, passage: str, text: str, label: str, target: str) -> bool:
+        """Return whether a link restarts the story, by the page's text and the link's words."""
         by_words = RESTART["words"].search(label) is not None
         by_ending = self._is_ending(passage, text + "\n" + label)
         if by_ending and (by_words or RESTART["tries"].search(label)):
@@ -143,12 +145,6 @@ class RestartLinks:
         if any(ENDING["name"].search(name) for name in (passage, *tags)):
             return True
         return ENDING["text"].search(text) is not None
-
-    def _leads_to_start(self, passage: str, label: str, target: str) -> bool:
-        key = (passage, label, target)
-        if key not in self._cache:
-            self._cache[key] = self._find_start(*key)
-        return self._cache[key]
 
     def _find_start(self, passage: str, label: str, target: str) -> bool:
         """Decide by the link's target, else by the passage's source."""

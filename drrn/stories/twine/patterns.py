@@ -73,7 +73,7 @@ def _is_safe(source: str) -> bool:
 def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
     if importlib.util.find_spec("re2") is None:
         raise re.error(
-            "its repeats may be nested and could take forever: simplify them, "
+            "its repeats may be nested and could take forever; simplify them, "
             "or pip install 'drrn[twine]'"
         )
     re2 = importlib.import_module("re2")
@@ -88,7 +88,7 @@ def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
         pattern: re.Pattern[str] = re2.compile(translated, options)
     except re2.error as error:
         raise re.error(
-            "it could take forever: leave out back-references and look-around, "
+            "it could take forever; leave out back-references and look-around, "
             "large numbers in braces, or its nested repeats"
         ) from error
     return pattern

@@ -46,7 +46,7 @@ def read_files(files: Sequence[Path], source: str, encoding: str | None = None) 
             if file_of.setdefault(name, path) != path:
                 raise InputError(
                     f"{source}: {file_of[name].name} and {path.name} both have a passage "
-                    f'"{name}", and a folder is read as one story: open one of the files, '
+                    f'"{name}", but a folder is read as one story; open one of the files, '
                     "or put each story in its own folder"
                 )
         passages += new
@@ -66,11 +66,11 @@ def story_files(folder: Path) -> list[Path]:
         extra += [path for path in paths if sources and path.suffix.lower() in EXTRA_FILES]
         if len(twee) + len(extra) > MOST_FILES:
             raise InputError(
-                f"{folder}: more than {MOST_FILES:,} files: name the folder of one story"
+                f"{folder}: more than {MOST_FILES:,} files; name the folder of one story"
             )
     if not twee:
         suffixes = ", ".join(IN_A_FOLDER)
-        raise InputError(f"{folder}: this folder has no Twee file ({suffixes}): name the story")
+        raise InputError(f"{folder}: no Twee files ({suffixes}) in this folder; name the story")
     return sorted(twee) + sorted(extra)
 
 
@@ -153,7 +153,7 @@ def read_twine_html(text: str, source: str) -> Story:
     if match := TWINE_1.search(text):
         return _read_twine_1(text, match.start(), source)
     raise InputError(
-        f"{source}: this HTML contains no Twine story: it has neither a storeArea nor tw-storydata"
+        f"{source}: no Twine story in this HTML: it has neither a storeArea nor tw-storydata"
     )
 
 

@@ -202,7 +202,7 @@ def read_rules(path: Path) -> Rules:
     with _at(str(path)):
         values = _read(table, READERS)
         if "story" not in values:
-            raise InputError('it names no story: add story = "your-story.twee"')
+            raise InputError('it names no story; add story = "your-story.twee"')
         values["story"] = _file_beside(path, values["story"], "story")
         sets = values.get("paraphrases", {}).items()
         values["paraphrases"] = {
@@ -254,7 +254,7 @@ def _whole(most: int) -> Reader:
 _text = _checked(lambda v: isinstance(v, str), "text in quotes")
 _table = _checked(lambda v: isinstance(v, dict), "a table")
 _tables = _checked(lambda v: isinstance(v, list), "a list of tables")
-_true = _checked(lambda v: v is True, "true: otherwise leave it out")
+_true = _checked(lambda v: v is True, "true (or left out)")
 _number = _checked(
     lambda v: type(v) in (int, float) and abs(v) <= 1e9, "a number, at most a billion", float
 )
@@ -330,7 +330,7 @@ BOUND = re.compile(r"(>=|<=|==|>|<)\s*(-?\d+(?:\.\d+)?)\s*(%?)")
 def _odds(value: Any) -> Bound:
     bound = _bound(value, '">= 2 %"')
     if not 0 <= bound.number <= 1:
-        raise InputError(f"{bound.text!r}: odds are between 0 and 1, or 0 % and 100 %")
+        raise InputError(f"{bound.text!r}: odds must be between 0 and 1, or 0 % and 100 %")
     return bound
 
 
@@ -338,7 +338,7 @@ def _bound(value: Any, example: str = '">= 20"') -> Bound:
     text = str(value).strip()
     match = BOUND.fullmatch(text)
     if match is None or (match[3] and "%" not in example):
-        raise InputError(f"{text!r} is not a comparison: write one in quotes, such as {example}")
+        raise InputError(f"{text!r} is not a comparison; write one in quotes, such as {example}")
     return Bound(match[1], float(match[2]) / (100 if match[3] else 1), text)
 
 
@@ -435,7 +435,9 @@ def _bind_where(condition: Condition, where: str, facts: Facts) -> None:
     except ExpressionError as error:
         raise InputError(f"where = {where!r} cannot be parsed: {error}") from error
     if used.written or used.chance:
-        raise InputError("where may only compare: write `is` instead of `=`, and draw nothing")
+        raise InputError(
+            "where can only compare; write `is` instead of `=`, and no random functions"
+        )
     facts.tracked |= used.tracked
     facts.read |= used.read
     for variable in sorted(used.read - facts.written):
@@ -457,18 +459,20 @@ class Distance:
     bleu: float | None  # corpus BLEU-4, from 0 to 1; None without sacrebleu
 
 
-def paraphrase_file(sets: Mapping[str, Path], choice: bool | str, path: Path) -> Path | None:
-    """Return the file of a set, by its name; True is the default set, or the only one."""
+def choose_paraphrases(
+    sets: Mapping[str, Path], choice: bool | str, path: Path
+) -> dict[str, str] | None:
+    """Read a set of paraphrases by its name; True is the default set, or the only one."""
     if choice is False:
         return None
     if not sets:
-        raise InputError(f'{path}: no paraphrases: add paraphrases = "FILE.tsv" to the TOML')
+        raise InputError(f'{path}: no paraphrases; add paraphrases = "FILE.tsv" to the TOML')
     default = next(iter(sets)) if len(sets) == 1 else DEFAULT_SET
     name = choice if isinstance(choice, str) else default
     if name not in sets:
         near = did_you_mean(name, sets)
         raise InputError(f'{path}: no paraphrases named "{name}".{near} Known: {", ".join(sets)}')
-    return sets[name]
+    return read_paraphrases(sets[name])
 
 
 def read_paraphrases(path: Path) -> dict[str, str]:

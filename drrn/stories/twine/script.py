@@ -196,7 +196,7 @@ class Page:
         if self.length > LONGEST_PASSAGE:
             raise InputError(
                 f'passage "{self.passage}" makes a page of more than {LONGEST_PASSAGE:,} '
-                "characters: look for a <<display>> or a variable that grows"
+                "characters; look for a <<display>> or a variable that grows"
             )
         self.pieces.append(text)
 
@@ -205,7 +205,7 @@ class Page:
         if self.depth >= DEEPEST or len(self.passages) >= MOST_DISPLAYS:
             chain = " → ".join(f'"{passage}"' for passage in (*self.passages[-3:], name))
             raise InputError(
-                f'passage "{self.passage}" displays passages without end ({chain}): '
+                f'passage "{self.passage}" displays passages endlessly ({chain}); '
                 "a <<display>> that leads back to itself needs an <<if>> that stops it"
             )
         self.passages.append(name)
@@ -218,7 +218,7 @@ class Page:
         """Run a node inside another; limits the depth of Python's stack."""
         if self.depth >= DEEPEST:
             raise InputError(
-                f'passage "{self.passage}": more than {DEEPEST} nested passages and blocks: '
+                f'passage "{self.passage}": more than {DEEPEST} nested passages and blocks; '
                 "look for markup that prints itself, or a <<display>> inside many <<if>>s"
             )
         self.depth += 1

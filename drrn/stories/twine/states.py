@@ -272,7 +272,7 @@ class _StateSearch:
         if not counts or counts[0][1] < 100:
             return ""
         cell, count = counts[0]
-        return f"; {cell} alone has {count:,} values: does it grow without end?"
+        return f"; {cell} alone has {count:,} values, so it may grow without end"
 
 
 def _cached(move: Move) -> tuple[set[str], list[Scene]]:

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class Story:
         version = self.data.get("format-version")
         return version.strip() if isinstance(version, str) else ""
 
-    @property
+    @cached_property
     def pages(self) -> dict[str, Passage]:
         return {name: passage for name, passage in self.passages.items() if passage.is_page}
 
@@ -77,20 +78,20 @@ def build_story(source: str, passages: list[Passage], title: str = "", **details
         size = len(passage.text)
         if size > LONGEST_PASSAGE and (passage.is_page or passage.name == "StoryInit"):
             what = f"{name} has {size:,} characters; the limit is {LONGEST_PASSAGE:,}"
-            raise InputError(f"{source}, line {passage.line}: {what}: split it")
+            raise InputError(f"{source}, line {passage.line}: {what}; split it")
         if passage.name in by_name:
-            notes.append(f"line {passage.line}: {name} occurs twice; the later one counts")
+            notes.append(f"line {passage.line}: {name} occurs twice; the later one is used")
         by_name[passage.name] = passage
     if not title and "StoryTitle" in by_name:
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, notes=tuple(notes), **details)
     if not story.pages:
         raise InputError(
-            f"{source}: no passages found: is it a Twee file or a published Twine story?"
+            f"{source}: no passages found; is it a Twee file or a published Twine story?"
         )
     if story.start not in story.passages:
         raise InputError(
-            f'{source}: no passage named "{story.start}" to start from: '
+            f'{source}: no passage named "{story.start}" to start from; '
             'add one, or give StoryData a "start"'
         )
     return story
@@ -98,7 +99,7 @@ def build_story(source: str, passages: list[Passage], title: str = "", **details
 
 def check_passage_name(name: str, location: str) -> None:
     if not name.strip():
-        raise InputError(f"{location}: a passage has no name: give it one")
+        raise InputError(f"{location}: a passage has no name; give it one")
     if len(name) > LONGEST_NAME:
         raise InputError(
             f"{location}: a passage name has {len(name):,} characters; the limit is {LONGEST_NAME}"

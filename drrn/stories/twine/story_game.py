@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -54,15 +54,15 @@ class StoryGame(Explorable):
         name: str,
         script: Script,
         rules: Rules,
-        *,
-        shuffle: bool = True,
-        paraphrases: Mapping[str, str] | None = None,
         sources: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
-        """`sources` say what the game was made from, if it comes from its authors' files."""
-        super().__init__(name, script, rules, shuffle=shuffle, paraphrases=paraphrases)
+        """`sources` say what it was made from, if it comes from its authors' files."""
+        super().__init__(name, script, rules, **options)
         self.renderer = Renderer(script, rules, self.restarts, self.paraphrases)
         self.sources = dict(sources or {})
+        self.links = script.links
+        self.asked = script.facts.prompts
         self.scene: Scene | None = None
         self._journey = Journey()
         self._tracked = script.facts.tracked
@@ -79,16 +79,8 @@ class StoryGame(Explorable):
         return StoryState(self.scene, self._journey.copy()) if self.scene is not None else None
 
     @property
-    def links(self) -> Mapping[str, Collection[str]]:
-        return self.script.links
-
-    @property
     def problems(self) -> Sequence[Problem]:
         return self.script.problems
-
-    @property
-    def asked(self) -> Collection[str]:
-        return self.script.facts.prompts
 
     @property
     def edition(self) -> str:
@@ -183,6 +175,6 @@ class StoryGame(Explorable):
         if not any(scene.moves for scene in scenes):
             missing.append("without any action, so that no other passage can be reached")
         if missing:
-            what = f"what was left out leaves the opening page {' and '.join(missing)}"
+            what = f"skipping unsupported code leaves the first page {' and '.join(missing)}"
             start = self.story.passages[self.story.start]
             self.script.problems.append(Problem(start.line, start.name, what))

@@ -76,7 +76,7 @@ def _tokens(source: str) -> list[tuple[str, str]]:
         kind = match.lastgroup or ""
         text = match.group()
         if kind == "unknown":
-            raise ExpressionError(f"cannot read {source[match.start() :][:20].rstrip()!r}")
+            raise ExpressionError(f"cannot parse {source[match.start() :][:20].rstrip()!r}")
         sign = WORDS.get(text.lower()) if kind == "name" else None
         tokens.append(("sign", sign) if sign else (kind, text))
     return tokens
@@ -107,7 +107,7 @@ class _Parser:
     def next(self) -> str:
         text = self.sign
         if not text:
-            raise ExpressionError("it stops in the middle")
+            raise ExpressionError("it is incomplete")
         self.position += 1
         return text
 
@@ -238,7 +238,7 @@ class _Parser:
         if not self.accept("("):
             if name in CONSTANTS:
                 return _constant(CONSTANTS[name])
-            raise ExpressionError(f"the name {name!r} is not known")
+            raise ExpressionError(f"unknown name {name!r}")
         arguments = self._arguments(")")
         if name == "prompt":
             return self._prompt(arguments)

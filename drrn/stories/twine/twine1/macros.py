@@ -242,7 +242,7 @@ class Reader:
     def _missing(self, source: str, verb: str, name: str) -> str:
         few = len(self.script.problems) < MOST_HINTS
         hint = did_you_mean(name[:100], self.names) if few else ""
-        return f'{shortened(source)} {verb} no passage: there is no "{shortened(name)}".{hint}'
+        return f'{shortened(source)} {verb} "{shortened(name)}", which is not a passage.{hint}'
 
     def label(self, source: str) -> Words:
         """Return a link's label, which may contain markup and macros."""
@@ -449,7 +449,7 @@ def _return(reader: Reader, arguments: str, source: str) -> None:
     """Link to an earlier page with the present variables."""
     label, steps, target = _back_arguments(reader, arguments, "« return")
     if steps != 1:
-        reader.problem("<<return>> by several steps is not supported: name the passage")
+        reader.problem("<<return>> by several steps is not supported; name the passage")
         return
     reader.script.facts.tracked.add("last")
 
@@ -474,7 +474,7 @@ def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, in
             steps = int(words[at - 1])
         else:
             number = shortened(words[at - 1])
-            reader.problem(f"going back {number} steps is not supported: write a number")
+            reader.problem(f"going back {number} steps is not supported; write a number")
         del words[at - 1 : at + 1]
     target = words[0] if words else ""
     if target and target not in reader.names:
