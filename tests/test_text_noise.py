@@ -12,7 +12,6 @@ from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.vectors import BagAndVectors
-from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
@@ -21,11 +20,7 @@ from tests.episodes import return_learner, steps_of
 from tests.models import ACTIONS, STATES, model
 from tests.vector_files import vector_file
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with torch_threads(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
