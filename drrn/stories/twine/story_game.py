@@ -160,7 +160,7 @@ class StoryGame(Explorable):
 
     def position_at(self, state: StoryState) -> Position:
         scene = state.scene
-        return Position(scene.face.passage, scene.passages, state.journey.cells, scene.rule)
+        return Position(scene.face.passage, scene.passages, state.journey.cells)
 
     def note_empty_opening(self) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
