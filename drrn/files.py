@@ -6,6 +6,7 @@ import codecs
 import contextlib
 import csv
 import io
+import json
 import os
 import re
 import sys
@@ -55,6 +56,12 @@ def write_atomically(path: Path, data: bytes) -> None:
             temporary.unlink()
         cause = f"cannot be written: {error.strerror}"
         raise InputError(f"{path}: {cause}; the old file is unchanged") from error
+
+
+def write(path: Path, content: str | bytes) -> None:
+    """Write a whole file or nothing, in a folder that is created if it does not exist."""
+    make_folder(path.parent)
+    write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
 def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
@@ -119,6 +126,14 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     return table
+
+
+def json_or_none(path: Path) -> Any:
+    """Return the contents of a JSON file; None if it does not exist or is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 def read_csv(

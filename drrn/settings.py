@@ -79,10 +79,10 @@ class ModelSettings(_Group):
                 object.__setattr__(self, name, str(Path(source).expanduser().resolve()))
         for encoder in self.encoders:
             if encoder in VECTOR_ENCODERS and self.vectors is None:
-                cure = "name a file of them by the setting vectors"
+                cure = "set vectors to a file of them (--vectors FILE)"
                 raise InputError(f'encoder "{encoder}" needs word vectors; {cure}')
             if encoder == "sentence" and self.sentences is None:
-                cure = "name a source by the setting sentences"
+                cure = "set sentences to a source of them (--sentences)"
                 raise InputError(f'encoder "sentence" needs sentence vectors; {cure}')
 
     @property

@@ -99,7 +99,7 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
 
 
 def test_the_encoder_and_its_source_need_each_other(fork):
-    with pytest.raises(drrn.InputError, match="by the setting sentences"):
+    with pytest.raises(drrn.InputError, match="set sentences to"):
         drrn.trainer(fork, paper=True, encoder="sentence")
     with pytest.raises(drrn.InputError, match="has an effect only with encoder sentence"):
         drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:count_letters")

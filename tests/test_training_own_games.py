@@ -1,10 +1,11 @@
-"""Any game that keeps the contract can be trained, evaluated, asked, played, saved, loaded and resumed."""
+"""Any game that follows the contract is trained, evaluated, asked, played, saved and resumed."""
 
 import csv
 import gc
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from drrn.game.contract import Observation
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
-from tests.runs import results_of, same_results
+from tests.runs import results_of, same_results, train
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 from tests.trainings import CPU, SMALL, biases, same_weights
 
@@ -35,7 +36,7 @@ GAMES = {
 
 
 class PlainDice:
-    """Dice that cannot be compiled: the methods that list outcomes are not there."""
+    """Dice that cannot be compiled: it has no methods that list outcomes."""
 
     def __init__(self):
         self.dice = Dice()
@@ -49,42 +50,43 @@ class PlainDice:
         return PlainDice()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["rounds", "online"])
-@pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
+@pytest.mark.parametrize("open_game", GAMES.values(), ids=GAMES)
 def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(
-    opened, form, tmp_path
+    open_game, form, tmp_path
 ):
     settings = {**SMALL, "form": form, "replicas": 1 if form == "online" else 2}
     if form == "online":
         del settings["epochs"]
         settings["episodes_per_round"] = 6
-    trainer = drrn.trainer(opened(), paper=True, **settings)
+    trainer = drrn.trainer(open_game(), paper=True, **settings)
     first = biases(trainer)
-    for finished in trainer.train():
+    for result in trainer.train():
         trainer.save(tmp_path / "run")
-        if finished.number == 1:
+        if result.number == 1:
             break
     page = trainer.game.reset(seed=0)
-    asked = trainer.agent.ask(page.text, page.actions)
-    assert asked.shape == (settings["replicas"], len(page.actions))
+    q = trainer.agent.ask(page.text, page.actions)
+    assert q.shape == (settings["replicas"], len(page.actions))
 
     agent = drrn.load(tmp_path / "run")
-    assert np.array_equal(agent.ask(page.text, page.actions), asked)
-    sampled = agent.evaluate(opened(), policies=["greedy"], episodes=4)
-    assert [e.summary.episodes for e in sampled] == [4] * settings["replicas"]
-    played = list(drrn.play_episodes(opened(), agent.policy("greedy", seed=1), episodes=2, seed=1))
-    assert all(episode.steps > 0 for episode in played)
+    assert np.array_equal(agent.ask(page.text, page.actions), q)
+    evaluations = agent.evaluate(open_game(), policies=["greedy"], episodes=4)
+    assert [each.summary.episodes for each in evaluations] == [4] * settings["replicas"]
+    policy = agent.policy("greedy", seed=1)
+    episodes = list(drrn.play_episodes(open_game(), policy, episodes=2, seed=1))
+    assert all(episode.steps > 0 for episode in episodes)
 
-    by_name = isinstance(opened(), str)
-    resumed = drrn.resume(tmp_path / "run", *([] if by_name else [opened()]))
+    by_name = isinstance(open_game(), str)
+    resumed = drrn.resume(tmp_path / "run", *([] if by_name else [open_game()]))
     assert resumed.round == 1
     list(resumed.train())
-    whole = drrn.trainer(opened(), paper=True, **settings)
+    whole = drrn.trainer(open_game(), paper=True, **settings)
     list(whole.train())
     assert same_weights(resumed, whole) and resumed.rows == whole.rows
-    assert not any(
-        np.array_equal(a, b) for a, b in zip(first, biases(whole), strict=True)
-    )  # it has learned
+    for before, after in zip(first, biases(whole), strict=True):
+        assert not np.array_equal(before, after)
     resumed.save(tmp_path / "run")
     rows = csv.DictReader(
         (tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines()
@@ -92,19 +94,19 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(
     assert [int(row["round"]) for row in rows] == sorted([1, 2] * settings["replicas"])
 
 
-def test_a_game_without_copies_is_used_alone_and_in_turn():
+def test_a_game_without_copies_plays_one_episode_at_a_time():
     class Alone(Walk):
-        under_way = False
+        running = False
 
         def reset(self, seed=None):
-            assert not self.under_way, "an episode began before the last one had ended"
-            self.under_way = True
+            assert not self.running, "an episode started before the last one ended"
+            self.running = True
             return super().reset(seed)
 
         def step(self, index):
-            shown = super().step(index)
-            self.under_way = not shown.ended
-            return shown
+            page = super().step(index)
+            self.running = not page.ended
+            return page
 
     trainer = drrn.trainer(Alone(), paper=True, **SMALL)
     rounds = list(trainer.train())
@@ -113,14 +115,15 @@ def test_a_game_without_copies_is_used_alone_and_in_turn():
         list(drrn.trainer(Alone(), paper=True, form="online", replicas=2, rounds=1).train())
 
 
-def test_a_truncated_episode_is_stopped_and_bootstraps():
-    """In the hall, going round in circles costs 1 a step and never ends: truncated, it is worth -1 / (1 - γ)."""
+@pytest.mark.slow
+def test_a_truncated_episode_bootstraps():
+    """Each step costs 1 and no episode ends: the value of a page is -1 / (1 - γ)."""
 
     class Circles(CommandsEnv):
         def _commands(self):
-            return [f"go to the {place}" for place in ("cellar", "attic") if place != self.room]
+            return [f"go to the {room}" for room in ("cellar", "attic") if room != self.room]
 
-    settings = {
+    settings: dict[str, Any] = {
         "model": "table",
         "rounds": 60,
         "episodes_per_round": 4,
@@ -132,32 +135,36 @@ def test_a_truncated_episode_is_stopped_and_bootstraps():
     )
     *_, last = trainer.train()
     assert all(e.measures["stopped"] == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
-    assert trainer.agent.ask("You are in the cellar.", ["go to the attic"]) == pytest.approx(
-        -2.0, abs=0.05
-    )
+    q = trainer.agent.ask("You are in the cellar.", ["go to the attic"])
+    assert q == pytest.approx(-2.0, abs=0.05)
 
 
 def test_settings_and_endings_of_a_game_are_used():
-    trainer = drrn.trainer(
-        Dice(), paper=True, **{name: value for name, value in SMALL.items() if name != "hidden"}
-    )
-    assert trainer.settings.model.hidden == 8  # its own settings
+    small = {name: value for name, value in SMALL.items() if name != "hidden"}
+    trainer = drrn.trainer(Dice(), paper=True, **small)
+    assert trainer.settings.model.hidden == 8  # recommended by the game
     *_, last = trainer.train()
     assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
 
 
 @pytest.mark.parametrize(
-    ("shown", "why"),
+    ("page", "why"),
     [
         ("a text", "reset and step must return a drrn.Observation, not str"),
-        (Observation(None, ("on",)), "the text of an observation must be a str, not NoneType"),
         (
-            Observation("here", "go"),
+            Observation(None, ("on",)),  # type: ignore[arg-type]
+            "the text of an observation must be a str, not NoneType",
+        ),
+        (
+            Observation("here", "go"),  # type: ignore[arg-type]
             "the actions of an observation must be a tuple of str, not 'go'",
         ),
-        (Observation("here", (1, 2)), "the actions of an observation must be a tuple of str"),
         (
-            Observation("here", ("on",), None),
+            Observation("here", (1, 2)),  # type: ignore[arg-type]
+            "the actions of an observation must be a tuple of str",
+        ),
+        (
+            Observation("here", ("on",), None),  # type: ignore[arg-type]
             "the reward of an observation must be a finite number, not None",
         ),
         (
@@ -166,36 +173,35 @@ def test_settings_and_endings_of_a_game_are_used():
         ),
     ],
 )
-def test_a_value_that_is_not_an_observation_is_one_error(shown, why):
+def test_the_error_for_an_invalid_observation_names_the_field(page, why):
     class Wrong(Walk):
         def reset(self, seed=None):
-            return shown
+            return page
 
-    for use in (
-        lambda: list(drrn.trainer(Wrong(), paper=True, **SMALL).train()),
-        lambda: list(played(Wrong())),
-    ):
-        with pytest.raises(drrn.InputError, match=re.escape(f"walk: {why}")):
-            use()
+    message = re.escape(f"walk: {why}")
+    with pytest.raises(drrn.InputError, match=message):
+        list(drrn.trainer(Wrong(), paper=True, **SMALL).train())
+    with pytest.raises(drrn.InputError, match=message):
+        play_at_random(Wrong())
 
 
-def played(game):
-    return drrn.play_episodes(game, drrn.random_policy(0), episodes=2, seed=0)
+def play_at_random(game):
+    return list(drrn.play_episodes(game, drrn.random_policy(0), episodes=2, seed=0))
 
 
 def test_numpy_numbers_and_lists_are_converted():
     class Arrays(Walk):
         def current_page(self):
-            shown = super().current_page()
-            return Observation(shown.text, list(shown.actions), np.float32(shown.reward))
+            page = super().current_page()
+            actions: Any = list(page.actions)
+            return Observation(page.text, actions, np.float32(page.reward))
 
-    assert [type(episode.total) for episode in played(Arrays())] == [float, float]
-    assert [
-        finished.number for finished in drrn.trainer(Arrays(), paper=True, **SMALL).train()
-    ] == [1, 2]
+    assert [type(episode.total) for episode in play_at_random(Arrays())] == [float, float]
+    rounds = drrn.trainer(Arrays(), paper=True, **SMALL).train()
+    assert [result.number for result in rounds] == [1, 2]
 
 
-def test_copies_that_are_the_same_game_are_refused():
+def test_copies_that_are_the_same_object_are_rejected():
     class Same(Walk):
         def another(self):
             return self
@@ -208,7 +214,8 @@ def test_copies_that_are_the_same_game_are_refused():
 
 def test_copies_are_bounded_and_closed():
     class Heavy(Walk):
-        open = most = 0
+        open = 0
+        most = 0
 
         def another(self):
             Heavy.open += 1
@@ -226,8 +233,8 @@ def test_copies_are_bounded_and_closed():
     assert Heavy.open == 0
 
 
-def test_an_object_that_was_changed_is_played_as_it_is():
-    game = drrn.make("tests.sample_games:Walk")
+def test_a_changed_object_is_not_opened_again_by_its_name():
+    game: Any = drrn.make("tests.sample_games:Walk")
     game.current_page = lambda: Observation(
         "Changed.", () if game.stone == 3 else ("On.",), 7.0 * (game.stone == 3)
     )
@@ -235,8 +242,8 @@ def test_an_object_that_was_changed_is_played_as_it_is():
     assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
 
 
-def test_a_round_that_was_interrupted_is_learned_once(caplog):
-    trainer = drrn.trainer("long-watch", paper=True, **SMALL)
+def test_an_interrupted_round_is_learned_once(caplog):
+    trainer: Any = drrn.trainer("long-watch", paper=True, **SMALL)
     whole = drrn.trainer("long-watch", paper=True, **SMALL)
 
     def interrupt(*_):
@@ -248,38 +255,33 @@ def test_a_round_that_was_interrupted_is_learned_once(caplog):
         next(trainer.train())
     trainer.learner.learn = learn
     with caplog.at_level("WARNING"):
-        assert [f.transitions for f in trainer.train()] == [f.transitions for f in whole.train()]
-    assert (
-        same_weights(trainer, whole)
-        and "round was interrupted while it learned" in caplog.text
-        and not trainer.is_torn
-    )
+        transitions = [result.transitions for result in trainer.train()]
+        assert transitions == [result.transitions for result in whole.train()]
+    assert same_weights(trainer, whole) and not trainer.is_torn
+    assert "round was interrupted while it learned" in caplog.text
 
 
+@pytest.mark.slow
 def test_the_error_for_too_many_actions_names_the_setting():
     class Wide(Walk):
         def step(self, index):
             return super().step(index % 2)
 
         def current_page(self):
-            shown = super().current_page()
-            return Observation(
-                shown.text,
-                tuple(f"Way {i}." for i in range(30)) if shown.actions else (),
-                shown.reward,
-            )
+            page = super().current_page()
+            actions = tuple(f"Door {number}." for number in range(30)) if page.actions else ()
+            return Observation(page.text, actions, page.reward)
 
-    with pytest.raises(
-        drrn.InputError, match="30 actions, but the model has 20 outputs; set most_actions"
-    ):
-        small = {name: value for name, value in SMALL.items() if name != "hidden"}
-        list(drrn.trainer(Wide(), paper=True, model="linear", **small).train())
-    assert list(
-        drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL).train()
-    )
+    small = {name: value for name, value in SMALL.items() if name != "hidden"}
+    trainer = drrn.trainer(Wide(), paper=True, model="linear", **small)
+    message = "30 actions, but the model has 20 outputs; set most_actions"
+    with pytest.raises(drrn.InputError, match=message):
+        list(trainer.train())
+    trainer = drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL)
+    assert list(trainer.train())
 
 
-def test_a_policy_that_does_not_exist_is_refused():
+def test_a_policy_that_does_not_exist_is_rejected():
     trainer = drrn.trainer(Walk(), paper=True, **SMALL)
     with pytest.raises(drrn.InputError, match=r'no policy is named "gredy".*Did you mean "greedy"'):
         trainer.agent.policy("gredy")
@@ -287,7 +289,7 @@ def test_a_policy_that_does_not_exist_is_refused():
         trainer.agent.evaluate(Walk(), policies=["gredy"])
 
 
-def test_no_actions_have_no_q_values_and_a_text_is_no_list():
+def test_ask_accepts_an_empty_list_but_not_a_text():
     agent = drrn.trainer("long-watch", paper=True, model="table", rounds=1, replicas=2).agent
     assert agent.ask("a page", []).shape == (2, 0)
     assert agent.ask("a page", ["an action"]).tolist() == [[0.0], [0.0]]
@@ -312,7 +314,7 @@ def test_training_restores_the_number_of_threads():
 
 
 class Lazy(FastQLearning):
-    """Q-learning that learns at the first of its rounds only."""
+    """Q-learning that learns only in the first round."""
 
     def learn(self, generators):
         self.rounds = getattr(self, "rounds", 0) + 1
@@ -324,7 +326,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
         fork, paper=True, learner="tests.test_training_own_games:Lazy", **{**SMALL, "rounds": 3}
     )
     once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
-    assert [finished.transitions > 0 for finished in lazy.train()] == [True, False, False]
+    assert [result.transitions > 0 for result in lazy.train()] == [True, False, False]
     list(once.train())
     assert same_weights(lazy, once)
     with pytest.raises(drrn.InputError, match="must be a class or a function of"):
@@ -334,15 +336,15 @@ def test_a_users_learner_is_named_by_its_module(fork):
 # --- from the command line
 
 
+@pytest.mark.slow
 def test_every_command_accepts_a_users_game(tmp_path, monkeypatch, capsys, import_folder):
     source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):
         run = tmp_path / name
-        assert (
-            main(["train", f"mygames:{name}", "--out", str(run), "--workers", workers, *small]) == 0
-        )
+        options = ["--out", str(run), "--workers", workers, *small]
+        assert main(["train", f"mygames:{name}", *options]) == 0
         assert main(["evaluate", str(run), "--episodes", "3"]) == 0
         assert main(["ask", str(run), "--examples", "3"]) == 0
         assert main(["play", f"mygames:{name}", "--policy", "random", "--episodes", "3"]) == 0
@@ -374,19 +376,8 @@ def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_pat
     trainer.save(tmp_path / "run")
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
     assert "was given as an object, and no name opens it" in capsys.readouterr().err
-    assert (
-        main(
-            [
-                "evaluate",
-                str(tmp_path / "run"),
-                "--game",
-                "tests.sample_games:Walk",
-                "--episodes",
-                "2",
-            ]
-        )
-        == 0
-    )
+    game = ["--game", "tests.sample_games:Walk"]
+    assert main(["evaluate", str(tmp_path / "run"), *game, "--episodes", "2"]) == 0
 
 
 def test_a_run_is_not_saved_over_another(tmp_path):
@@ -399,7 +390,7 @@ def test_a_run_is_not_saved_over_another(tmp_path):
         two.save(tmp_path / "run")
 
 
-def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
+def test_a_run_is_not_resumed_with_another_game(tmp_path):
     trainer = drrn.trainer(Walk(), paper=True, **{**SMALL, "rounds": 1})
     list(trainer.train())
     trainer.save(tmp_path / "run")
@@ -410,33 +401,26 @@ def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
 # --- documentation
 
 
+@pytest.mark.slow
 def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
     text = (Path(__file__).parents[1] / "docs/games.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
-    few = "\n".join(blocks).replace(
-        "rounds=6, episodes_per_round=100", "rounds=1, episodes_per_round=20"
-    )
+    small = "rounds=1, episodes_per_round=20, evaluation_episodes=5, updates=20"
+    few = "\n".join(blocks).replace("rounds=6, episodes_per_round=100", small)
     code = compile(few, "docs/games.md", "exec")
-    scope = {"__name__": "docs"}
+    scope: dict[str, Any] = {"__name__": "docs"}
     exec(code, scope)
-    told = capsys.readouterr().out
-    assert (
-        "states; the best play scores" in told
-        and (tmp_path / "runs/doors/model.safetensors").exists()
-    )
+    assert "states; the best play scores" in capsys.readouterr().out
+    assert (tmp_path / "runs/doors/model.safetensors").exists()
     assert scope["trainer"].round == 2
 
 
-def test_same_numbers_by_the_command_and_by_python(tmp_path, fork, tale):
-    from tests.runs import train
-
+def test_the_command_and_python_give_the_same_results(tmp_path, fork, tale):
     assert train(tale, tmp_path / "run") == 0
-    settings = Settings.from_flat(
-        **json.loads((tmp_path / "run/config.json").read_text())["settings"]
-    )
-    trainer = Trainer(drrn.make(tale), settings, CPU)
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    trainer = Trainer(drrn.make(tale), Settings.from_flat(**config["settings"]), CPU)
     list(trainer.train())
     trainer.save(tmp_path / "again")
     assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "again"))

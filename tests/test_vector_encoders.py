@@ -1,4 +1,4 @@
-"""Encoders that read word vectors: what a text becomes, words that were never met, learning, runs, bad input."""
+"""Encoders of word vectors: vectors of texts, unknown words, learning, runs, invalid files."""
 
 import dataclasses
 import json
@@ -40,109 +40,114 @@ def vectors(file):
     return TextVectors(open_vectors(file), 3.0)
 
 
-def by_hand(text, scale=3.0):
-    """The SIF-weighted mean of the words that the file has, scaled to a length."""
+def expected_vector(text, scale=3.0):
+    """Return the SIF-weighted mean of the known words, scaled to a length."""
     total = sum(1 / rank for rank in range(1, len(WORDS) + 1))
-    known = [WORDS.index(word) for word in text.split() if word in WORDS]
-    weights = [1e-3 / (1e-3 + 1 / ((rank + 1) * total)) for rank in known]
-    mean = np.average(matrix()[known].astype(np.float64), axis=0, weights=weights)
+    ranks = [WORDS.index(word) for word in text.split() if word in WORDS]
+    weights = [1e-3 / (1e-3 + 1 / ((rank + 1) * total)) for rank in ranks]
+    mean = np.average(matrix()[ranks].astype(np.float64), axis=0, weights=weights)
     return scale * mean / np.linalg.norm(mean)
 
 
-def lexicon(*texts):
-    read = Lexicon(Vocabulary())
+def lexicon_of(*texts):
+    lexicon = Lexicon(Vocabulary())
     for text in texts:
-        read.id(text)
-    return read
+        lexicon.id(text)
+    return lexicon
 
 
-# --- what a text becomes
+def assert_features(vectors, lexicon, *texts):
+    """Compare the features of a lexicon with the expected vectors of these texts."""
+    expected = [expected_vector(text) for text in texts]
+    assert np.allclose(vectors.features(lexicon).numpy(), expected, atol=1e-5)
 
 
-def test_a_text_is_the_weighted_mean_of_its_words_vectors_scaled_to_a_length(vectors):
-    read = lexicon("the sea is grey", "go go to the lamp zeppelin", "zeppelin", "")
-    found = vectors.features(read).numpy()
-    assert found.shape == (4, 6)
-    assert np.allclose(found[0], by_hand("the sea is grey"), atol=1e-5)
-    assert np.allclose(found[1], by_hand("go go to the lamp"), atol=1e-5)
-    assert not found[2:].any()
+# --- vectors of texts
 
 
-def test_vectors_of_texts_follow_a_lexicon_that_grows_forgets_and_is_restored(vectors):
-    read = lexicon("the sea", "a lamp")
-    first = vectors.features(read)
-    read.id("go home")
-    assert torch.equal(vectors.features(read)[:2], first)
-    assert np.allclose(vectors.features(read)[2], by_hand("go home"), atol=1e-5)
-    read.keep(np.array([2, 0]))
-    assert np.allclose(
-        vectors.features(read).numpy(), [by_hand("go home"), by_hand("the sea")], atol=1e-5
-    )
-    read.vocabulary.restore(["lamp"])
-    read.forget()
-    read.id("lamp")
-    assert np.allclose(vectors.features(read).numpy(), [by_hand("lamp")], atol=1e-5)
+def test_the_vector_of_a_text_is_the_scaled_weighted_mean_of_its_words(vectors):
+    lexicon = lexicon_of("the sea is grey", "go go to the lamp zeppelin", "zeppelin", "")
+    features = vectors.features(lexicon).numpy()
+    assert features.shape == (4, 6)
+    assert np.allclose(features[0], expected_vector("the sea is grey"), atol=1e-5)
+    assert np.allclose(features[1], expected_vector("go go to the lamp"), atol=1e-5)
+    assert not features[2:].any()
+
+
+def test_features_follow_a_lexicon_that_grows_drops_texts_and_is_restored(vectors):
+    lexicon = lexicon_of("the sea", "a lamp")
+    first = vectors.features(lexicon)
+    lexicon.id("go home")
+    assert torch.equal(vectors.features(lexicon)[:2], first)
+    assert np.allclose(vectors.features(lexicon)[2], expected_vector("go home"), atol=1e-5)
+    lexicon.keep(np.array([2, 0]))
+    assert_features(vectors, lexicon, "go home", "the sea")
+    lexicon.vocabulary.restore(["lamp"])
+    lexicon.forget()
+    lexicon.id("lamp")
+    assert_features(vectors, lexicon, "lamp")
 
 
 TEXT = st.lists(st.sampled_from([*WORDS, "zeppelin", "don't"]), max_size=6).map(" ".join)
 
 
 @given(st.lists(TEXT, min_size=1, max_size=12), st.data())
-def test_texts_of_a_large_lexicon_are_read_as_those_of_a_small_one(tmp_path_factory, written, data):
+def test_vectors_of_a_large_lexicon_equal_those_of_a_small_one(tmp_path_factory, texts, data):
     vectors = TextVectors(open_vectors(vector_file(tmp_path_factory.mktemp("file"))))
-    read = lexicon(*written)
-    ids = np.array(data.draw(st.lists(st.integers(-1, len(read) - 1), min_size=1))).reshape(1, -1)
-    table, rows = vectors.rows_of(read, ids)
+    lexicon = lexicon_of(*texts)
+    numbers = st.integers(-1, len(lexicon) - 1)
+    ids = np.array(data.draw(st.lists(numbers, min_size=1))).reshape(1, -1)
+    table, rows = vectors.rows_of(lexicon, ids)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectors, "most_texts", 0)
-        other, others = vectors.rows_of(read, ids)
-    assert torch.equal(table[torch.from_numpy(rows)], other[torch.from_numpy(others)])
+        other_table, other_rows = vectors.rows_of(lexicon, ids)
+    expected = table[torch.from_numpy(rows)]
+    assert torch.equal(other_table[torch.from_numpy(other_rows)], expected)
 
 
-def test_the_encoder_gives_a_texts_vector_times_its_matrix_and_beside_a_bag_their_sum(vectors):
+def test_the_encoding_is_the_vector_times_a_matrix_plus_the_bag(vectors):
     for encoder in (MeanOfVectors, BagAndVectors):
         built = model(seeds=(0, 1), action_encoder=encoder, vectors=vectors)
         pages = Pages(np.array([[[0], [0]]]), np.array([[[[1]], [[0]]]]))
-        found, places = built.encode(built.read(pages)[0], "action")
+        encodings, index = built.encode(built.read(pages)[0], "action")
         for replica, text in ((0, "go to the lamp"), (1, "wait")):
-            expected = by_hand(text) @ built.weights["action vectors"][replica].numpy()
+            expected = expected_vector(text) @ built.weights["action vectors"][replica].numpy()
             if encoder is BagAndVectors:
                 ids = built.store.actions.vocabulary.read(text.split(), grow=False)
                 expected = expected + built.tables["action"].weight[replica, ids].sum(0).numpy()
-            assert np.allclose(found.reshape(-1, 5)[places[replica, 0]], expected, atol=1e-5)
-        assert type(built.encoders["state"]) is BagOfWords and ("action" in built.tables) == (
-            encoder is BagAndVectors
-        )
+            encoding = encodings.reshape(-1, 5)[index[replica, 0]]
+            assert np.allclose(encoding, expected, atol=1e-5)
+        assert type(built.encoders["state"]) is BagOfWords
+        assert ("action" in built.tables) == (encoder is BagAndVectors)
 
 
-# --- words that were never met
+# --- unknown words
 
 
-def test_a_bag_is_the_same_whether_unknown_words_are_kept_or_not():
-    kept = lexicon("go to the lamp")
-    plain = lexicon("go to the lamp")
-    kept.keeps_unknown = True
-    for read in (kept, plain):
-        scratch = read.scratch()
-        assert [scratch.id(text) for text in ("zeppelin to the to", "row", "go")] == [0, 1, 2]
-        assert [bag_of(scratch, text) for text in range(3)] == [{1: 2.0, 2: 1.0}, {}, {0: 1.0}]
-        assert scratch.sequence.tolist() == [1, 2, 1, 0]
-        assert scratch.unknown == ({0: ["zeppelin"], 1: ["row"]} if read is kept else {})
-    assert kept.unknown == {}
+@pytest.mark.parametrize("keeps_unknown", [True, False])
+def test_bags_do_not_depend_on_whether_unknown_words_are_stored(keeps_unknown):
+    lexicon = lexicon_of("go to the lamp")
+    lexicon.keeps_unknown = keeps_unknown
+    scratch = lexicon.scratch()
+    assert [scratch.id(text) for text in ("zeppelin to the to", "row", "go")] == [0, 1, 2]
+    assert [bag_of(scratch, text) for text in range(3)] == [{1: 2.0, 2: 1.0}, {}, {0: 1.0}]
+    assert scratch.sequence.tolist() == [1, 2, 1, 0]
+    assert scratch.unknown == ({0: ["zeppelin"], 1: ["row"]} if keeps_unknown else {})
+    assert lexicon.unknown == {}
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, encoder):
-    asked = [["go to the lamp"], ["go to the lamp swim"], ["go to the lamp zeppelin"]]
+def test_an_unknown_word_changes_q_with_vectors_but_not_with_a_bag(vectors, encoder):
+    menus = [["go to the lamp"], ["go to the lamp swim"], ["go to the lamp zeppelin"]]
 
     def q(**shape):
         built = model(**shape)
         store = built.store.scratch()
-        known = [store.page("the sea", actions) for actions in asked]
-        return built.q(ask_pages([known], store))[0, :, 0].tolist()
+        ids = [store.page("the sea", menu) for menu in menus]
+        return built.q(ask_pages([ids], store))[0, :, 0].tolist()
 
-    read = q(action_encoder=ENCODERS[encoder], vectors=vectors)
-    assert read[0] != read[1] and read[0] == read[2]  # the file does not have zeppelins either
+    known, unknown, no_vector = q(action_encoder=ENCODERS[encoder], vectors=vectors)
+    assert known != unknown and known == no_vector
     assert len(set(q())) == 1
 
 
@@ -152,7 +157,7 @@ def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, 
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, shared):
+def test_the_matrix_of_vectors_follows_the_gradient(vectors, encoder, interaction, shared):
     built = model(
         seeds=(0, 1),
         interaction=interaction,
@@ -161,24 +166,22 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
         vectors=vectors,
     )
     batches = random_batches(built, 4, updates=1)
-    batches = dataclasses.replace(
-        batches, discounts=0 * batches.discounts
-    )  # so that targets stand still
-    asked = batches.pages
+    # without a discount the targets do not change
+    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)
     weight = built.weights["text vectors" if shared else "action vectors"]
     before = weight.clone()
     direction = torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
 
     def loss(step):
         weight.copy_(before + step * direction)
-        q = built.forward(built.read(asked)[0]).squeeze(2).double().numpy()
+        q = built.forward(built.read(batches.pages)[0]).squeeze(2).double().numpy()
         return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
 
     numeric = (loss(1e-2) - loss(-1e-2)) / 2e-2
     weight.copy_(before)
     QLearning(built, Settings.from_flat(learning_rate=0.1)).update(batches)
-    moved = ((before - weight) * direction).sum().item() / 0.1
-    assert moved == pytest.approx(numeric, rel=2e-2, abs=1e-4) and moved != 0
+    change = ((before - weight) * direction).sum().item() / 0.1
+    assert change == pytest.approx(numeric, rel=2e-2, abs=1e-4) and change != 0
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
@@ -187,11 +190,11 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
 def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, optimiser):
     built = model(name, seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     batches = random_batches(built, 4, updates=8)
-    taken = taken_pages(batches.pages, batches.taken).actions[..., 0]
-    rewards = ((batches.pages.states + taken) % 2).astype(np.float32)  # follow from the texts alone
+    actions = taken_pages(batches.pages, batches.taken).actions[..., 0]
+    parity = (batches.pages.states + actions) % 2  # follows from the texts
+    rewards = parity.astype(np.float32)
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
-    rate = 0.01
-    learn = FastQLearning(built, Settings.from_flat(learning_rate=rate, optimiser=optimiser))
+    learn = FastQLearning(built, Settings.from_flat(learning_rate=0.01, optimiser=optimiser))
     assert error_falls(
         lambda: np.abs(learn.update(batches)).mean(),
         to=0.9,
@@ -200,19 +203,19 @@ def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, opti
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_a_replica_learns_alone_as_among_others(vectors, encoder):
-    among = model(seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
+def test_a_replica_among_others_learns_the_same_as_alone(vectors, encoder):
+    together = model(seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     alone = model(seeds=(1,), encoder=ENCODERS[encoder], vectors=vectors)
-    batches = random_batches(among, 4)
-    mine = {
+    batches = random_batches(together, 4)
+    second = {
         name: getattr(batches, name)[:, 1:] for name in ("taken", "rewards", "discounts", "weights")
     }
     for name in ("pages", "next_pages"):
         both = getattr(batches, name)
-        mine[name] = Pages(both.states[:, 1:], both.actions[:, 1:])
-    for built, some in ((among, batches), (alone, dataclasses.replace(batches, **mine))):
+        second[name] = Pages(both.states[:, 1:], both.actions[:, 1:])
+    for built, some in ((together, batches), (alone, dataclasses.replace(batches, **second))):
         QLearning(built, Settings.from_flat(learning_rate=0.05, optimiser="adam")).update(some)
-    assert torch.allclose(among.q(pages_of(among))[1], alone.q(pages())[0], atol=1e-4)
+    assert torch.allclose(together.q(pages_of(together))[1], alone.q(pages())[0], atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -236,9 +239,8 @@ def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, f
     list(longer.train())
     whole = drrn.trainer(fork, paper=True, **{**settings, "rounds": 3})
     list(whole.train())
-    assert same_weights(longer, whole) and np.array_equal(
-        longer.agent.ask(*question), whole.agent.ask(*question)
-    )
+    assert same_weights(longer, whole)
+    assert np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
 
 
 # --- settings
@@ -255,7 +257,7 @@ def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, f
         ({"encoder": "bag+vectors", "action_encoder": "bag"}, ("bag+vectors", "bag")),
     ],
 )
-def test_vectors_read_the_actions_unless_encoders_are_named(settings, encoders):
+def test_vectors_encode_the_actions_by_default(settings, encoders):
     assert settings_for({}, {"vectors": "v.txt", **settings}).model.encoders == encoders
     assert PAPER.model.encoders == ("bag", "bag")
 
@@ -284,18 +286,18 @@ def test_vectors_read_the_actions_unless_encoders_are_named(settings, encoders):
         ({"action_encoder": "vector"}, 'Did you mean "vectors"?'),
     ],
 )
-def test_settings_of_vectors_that_would_not_count_are_refused(settings, message):
+def test_settings_of_vectors_without_effect_are_rejected(settings, message):
     with pytest.raises(drrn.InputError) as error:
         settings_for({}, settings)
     assert message in str(error.value)
 
 
-def test_a_file_named_from_here_is_found_from_anywhere(tmp_path, monkeypatch):
+def test_the_path_of_the_vectors_is_stored_as_absolute(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Settings.from_flat(vectors="v.txt").model.vectors == str(tmp_path.resolve() / "v.txt")
 
 
-# --- by the command
+# --- the command
 
 
 @pytest.fixture
@@ -305,23 +307,22 @@ def tale(tmp_path):
     return path
 
 
-def told(capfd):
-    """The one sentence of complaint."""
+def read_error(capfd):
+    """Return the error, which is one line."""
     lines = capfd.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     return lines[0]
 
 
-def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(
+def test_a_run_stores_the_digest_of_its_vectors_and_resumes_to_the_same_results(
     tmp_path, tale, file, capfd
 ):
     options = ("--vectors", str(file), "--optimiser", "adam")
     assert train(tale, tmp_path / "whole", *options) == 0
     assert train(tale, tmp_path / "run", *options, "--rounds", "1") == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["vectors"] == {"sha256": open_vectors(file).digest} and config["settings"][
-        "vectors"
-    ] == str(file)
+    assert config["vectors"] == {"sha256": open_vectors(file).digest}
+    assert config["settings"]["vectors"] == str(file)
     config["settings"]["rounds"] = 3
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
     assert main(resume_command(tmp_path / "run")) == 0
@@ -329,9 +330,7 @@ def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3"]) == 0
 
 
-def test_a_run_whose_vectors_are_gone_or_others_says_so_in_one_sentence(
-    tmp_path, tale, file, capfd
-):
+def test_the_error_for_missing_or_changed_vectors_names_file_and_run(tmp_path, tale, file, capfd):
     run = tmp_path / "run"
     assert train(tale, run, "--vectors", str(file)) == 0
     file.rename(tmp_path / "away.txt")
@@ -343,12 +342,12 @@ def test_a_run_whose_vectors_are_gone_or_others_says_so_in_one_sentence(
     for command in commands:
         capfd.readouterr()
         assert main(command) == 2
-        message = told(capfd)
+        message = read_error(capfd)
         assert str(file) in message and message.endswith(f'"vectors" in {run / "config.json"}')
     vector_file(tmp_path, vectors=matrix(seed=1))
     for command in commands:
         assert main(command) == 2
-        assert f"{file}: not the word vectors that the run {run}" in told(capfd)
+        assert f"{file}: not the word vectors that the run {run}" in read_error(capfd)
 
 
 CASES = {
@@ -372,28 +371,25 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bad_vectors_are_refused_by_the_command_in_one_sentence(tmp_path, tale, capfd, case):
+def test_invalid_vectors_are_rejected_by_the_command(tmp_path, tale, capfd, case):
     content, message = CASES[case]
     (tmp_path / "v").write_bytes(content)
     assert train(tale, tmp_path / "run", "--vectors", str(tmp_path / "v")) == 2
-    assert message in (sentence := told(capfd)) and str(tmp_path / "v") in sentence
+    assert message in (sentence := read_error(capfd)) and str(tmp_path / "v") in sentence
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_or_no_file_is_refused_by_the_command(tmp_path, tale, capfd):
+def test_a_folder_or_a_missing_file_is_rejected_by_the_command(tmp_path, tale, capfd):
     assert train(tale, tmp_path / "run", "--vectors", str(tmp_path)) == 2
-    assert "this is a folder" in told(capfd)
+    assert "this is a folder" in read_error(capfd)
     assert train(tale, tmp_path / "run", "--vectors", str(tmp_path / "none")) == 2
-    assert "no such file" in told(capfd)
+    assert "no such file" in read_error(capfd)
 
 
-def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_told(
-    fork, tmp_path
-):
+def test_vectors_without_any_word_of_a_growing_vocabulary_are_rejected(fork, tmp_path):
     (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
+    path = str(tmp_path / "v")
+    settings = {**SMALL, "encoder": "vectors", "vectors": path, "grow": True}
+    trainer = drrn.trainer(fork, paper=True, **settings)
     with pytest.raises(drrn.InputError, match="contains none of the"):
-        list(
-            drrn.trainer(
-                fork, paper=True, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL
-            ).train()
-        )
+        list(trainer.train())

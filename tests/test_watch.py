@@ -1,8 +1,9 @@
-"""A trained agent is watched while it plays."""
+"""`drrn watch`: pages, options and keys."""
 
 import os
 import pty
 import sys
+import termios
 
 import pytest
 
@@ -30,39 +31,35 @@ def test_the_agent_plays_page_by_page_to_the_end(run, capsys):
     assert capsys.readouterr().out == out
 
 
-def test_without_a_terminal_one_game_is_shown_and_another_game_is_said_to_be_one(run, capsys):
-    assert (
-        main(["watch", str(run), "--seconds", "0", "--game", "long-watch", "--policy", "softmax"])
-        == 0
-    )
+def test_without_a_terminal_one_game_is_played_and_another_game_gives_a_warning(run, capsys):
+    options = ["--seconds", "0", "--game", "long-watch", "--policy", "softmax"]
+    assert main(["watch", str(run), *options]) == 0
     out, error = capsys.readouterr()
     assert out.count("The end") + out.count("The game stops here") == 1
     assert "it may play poorly" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("seconds", ["-1", "nan", "soon"])
-def test_seconds_that_are_none_are_one_sentence(run, seconds, capsys):
+def test_invalid_seconds_are_rejected(run, seconds, capsys):
     assert main(["watch", str(run), "--seconds", seconds]) == 2
     assert "--seconds" in capsys.readouterr().err
 
 
-def test_a_page_stays_as_long_as_reading_it_takes():
+def test_seconds_to_read_grow_with_the_text():
     assert seconds_to_read("Three words only.") == 2 and seconds_to_read("word " * 100) == 25
 
 
-def test_keys_are_heard_without_enter_and_the_terminal_is_put_back(run, monkeypatch, capsys):
-    import termios
-
-    ours, theirs = pty.openpty()
-    terminal = os.fdopen(theirs)
+def test_keys_are_read_without_enter_and_the_terminal_is_restored(run, monkeypatch, capsys):
+    master, slave = pty.openpty()
+    terminal = os.fdopen(slave)
     before = termios.tcgetattr(terminal)
     monkeypatch.setattr(sys, "stdin", terminal)
     with Keys() as keys:
-        os.write(ours, b"Q")
+        os.write(master, b"Q")
         assert keys.wait(5) == "q" and keys.wait(0) == ""
     assert termios.tcgetattr(terminal) == before
-    os.write(ours, b"q")
+    os.write(master, b"q")
     assert main(["watch", str(run), "--seed", "1", "--seconds", "1", "--episodes", "2"]) == 0
     assert "→" not in capsys.readouterr().out
     terminal.close()
-    os.close(ours)
+    os.close(master)

@@ -1,4 +1,4 @@
-"""Slow games are stepped by other processes, and the numbers are those of one process."""
+"""Worker processes that step games: same results, errors, closed games."""
 
 import gc
 
@@ -9,10 +9,11 @@ from tests.sample_games import Walk
 from tests.trainings import SMALL, same_weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"]
 )
-def test_worker_processes_give_the_numbers_of_one_process(name):
+def test_worker_processes_give_the_results_of_one_process(name):
     settings = {**SMALL, "rounds": 2, "no_compile": True}
     trainers = [drrn.trainer(name, paper=True, workers=workers, **settings) for workers in (1, 2)]
     rounds = [list(trainer.train()) for trainer in trainers]
@@ -20,9 +21,7 @@ def test_worker_processes_give_the_numbers_of_one_process(name):
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
-def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(
-    tmp_path, import_folder
-):
+def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, import_folder):
     (tmp_path / "once.py").write_text(
         "import drrn, pathlib\n"
         "class Game:\n"
@@ -42,11 +41,14 @@ def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(
     with pytest.raises(RuntimeError, match="for a moment"):
         next(disturbed.train())
     (tmp_path / "fail").unlink()
-    assert [f.evaluations for f in disturbed.train()] == [f.evaluations for f in clean.train()]
+    assert [each.evaluations for each in disturbed.train()] == [
+        each.evaluations for each in clean.train()
+    ]
     assert same_weights(disturbed, clean)
 
 
-def test_the_online_form_has_workers_too():
+@pytest.mark.slow
+def test_the_online_form_uses_workers():
     settings = {
         **SMALL,
         "rounds": 1,
@@ -70,7 +72,7 @@ def test_an_object_without_a_name_has_no_workers():
         drrn.trainer(Walk(), paper=True, workers=2, **SMALL)
 
 
-def test_what_goes_wrong_in_a_worker_is_told(tmp_path, import_folder):
+def test_errors_in_a_worker_are_raised(tmp_path, import_folder):
     (tmp_path / "brittle.py").write_text(
         "import os, drrn\n"
         "class Game:\n"
@@ -90,7 +92,10 @@ def test_what_goes_wrong_in_a_worker_is_told(tmp_path, import_folder):
         list(drrn.trainer("brittle:Dying", paper=True, workers=2, **SMALL).train())
 
 
-def test_workers_close_their_games_and_one_that_died_is_told_each_time(tmp_path, import_folder):
+@pytest.mark.slow
+def test_workers_close_their_games_and_each_use_of_a_dead_worker_raises_an_error(
+    tmp_path, import_folder
+):
     (tmp_path / "closing.py").write_text(
         "import drrn, os, pathlib\n"
         "class Game:\n"

@@ -111,7 +111,8 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
     """Train to the last round; save and display each."""
     settings = trainer.settings.run
     if trainer.round == settings.rounds:
-        terminal.warn(f"all {settings.rounds} rounds are done; train more with --rounds N")
+        done = counted(settings.rounds, "round")
+        terminal.warn(f"the run is finished ({done}); train more with --rounds N")
     try:
         scores = run.ensure_reference(trainer)
         _warn_if_all_pay_the_same(trainer.game, scores)

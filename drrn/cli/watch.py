@@ -58,6 +58,7 @@ class Watching:
     def play(self, seed: int, games: int | None) -> None:
         """Show a number of games; None: until the person quits."""
         self.view.title(self.game)
+        self.view.note("after each action: the agent's Q-value, and how likely it is to be chosen")
         try:
             for number in itertools.islice(itertools.count(), games):
                 self._play_game(seed + number)

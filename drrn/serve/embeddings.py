@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -11,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from starlette.exceptions import HTTPException
 
-from drrn.files import write_atomically
+from drrn.files import json_or_none, write
 from drrn.game.contract import another, close
 from drrn.game.episodes import episode
 from drrn.runs.embeddings import embed, plane
-from drrn.serve.runs import read_json, write_json
 
 if TYPE_CHECKING:
     from drrn.runs.trainer import Trainer
@@ -35,10 +35,10 @@ class EmbeddingLog:
     def __init__(self, folder: Path, trainer: Trainer) -> None:
         self.folder = folder
         self.trainer = trainer
-        self.pages = read_json(folder / PAGES)  # a resumed run continues with the same pages
+        self.pages = json_or_none(folder / PAGES)  # a resumed run continues with the same pages
         if self.pages is None:
             self.pages = _choose_pages(trainer)
-            write_json(folder / PAGES, self.pages)
+            write(folder / PAGES, json.dumps(self.pages, ensure_ascii=False))
 
     def save(self, number: int) -> None:
         """Save the embeddings of the first replica."""
@@ -49,7 +49,7 @@ class EmbeddingLog:
         if arrays:
             buffer = io.BytesIO()
             np.savez(buffer, **arrays)
-            write_atomically(self.folder / f"round-{number:05}.npz", buffer.getvalue())
+            write(self.folder / f"round-{number:05}.npz", buffer.getvalue())
 
 
 def _choose_pages(trainer: Trainer) -> list[Page]:
@@ -73,7 +73,7 @@ def _choose_pages(trainer: Trainer) -> list[Page]:
 
 def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     """Return the embeddings of a page after each round, on the two principal axes of all."""
-    pages = read_json(folder / PAGES)
+    pages = json_or_none(folder / PAGES)
     files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
         raise HTTPException(

@@ -24,7 +24,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
-from drrn.files import home, slug, write_atomically
+from drrn.files import home, slug, write
 from drrn.processes import is_locked, lock_file
 from drrn.runs import storage
 from drrn.runs.run import Run
@@ -47,20 +47,6 @@ def check_torch() -> None:
         spec = None
     if spec is None:
         raise HTTPException(503, NO_TORCH)
-
-
-def read_json(path: Path) -> Any:
-    """Return the contents of a JSON file; None if it does not exist or is damaged."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file atomically, and create its folder."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(value, ensure_ascii=False).encode())
 
 
 class PageRun(Run):
@@ -203,7 +189,8 @@ class RunFolder:
             run = PageRun(self.folder / f"{name}-{moment}")
             if run.folder.exists() or run.is_of_page:
                 raise HTTPException(409, "Another run was started this second. Try again.")
-            write_json(run.request_file, {"settings": settings, "game": game, "recipe": recipe})
+            request = {"settings": settings, "game": game, "recipe": recipe}
+            write(run.request_file, json.dumps(request, ensure_ascii=False))
             return self._launch(run)
 
     def resume(self, run: PageRun, rounds: Any = None) -> PageRun:

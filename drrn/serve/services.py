@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from collections import OrderedDict
@@ -13,14 +14,14 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
-from drrn.files import home
+from drrn.files import home, json_or_none, write
 from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.async_service import AsyncService
 from drrn.serve.game_worker import GameWorker, OpeningWorker, Page
 from drrn.serve.http import explanation, log
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker
-from drrn.serve.runs import RunFolder, read_json, write_json
+from drrn.serve.runs import RunFolder
 
 AHEAD = 16  # questions that are sent to a game's process at once; each has a few kB at most
 GAME_SECONDS = 60
@@ -192,7 +193,7 @@ class PlayTest:
     def _save(self) -> None:
         data = {"source": self.entry.spec.source, "result": self.result}
         try:
-            write_json(result_file(self.entry), data)
+            write(result_file(self.entry), json.dumps(data, ensure_ascii=False))
         except (OSError, InputError) as error:
             log.error("the result of a play-test was not saved: %s", error)
 
@@ -251,7 +252,7 @@ class PlayTests:
 
 def _saved_test(entry: GameEntry) -> PlayTest | None:
     """Return the saved test of a game; None if there is none, or it belongs to another story."""
-    data = read_json(result_file(entry))
+    data = json_or_none(result_file(entry))
     try:
         if data is None or data["source"] != entry.spec.source:
             return None

@@ -37,7 +37,9 @@ class Environment(ABC):
 
     env: Any  # the suite's own environment
 
-    def __init__(self, options: Info) -> None:
+    def __init__(self, suite: str, options: Info) -> None:
+        self.suite = SUITES[suite]
+        self.module = require(self.suite.module, suite)
         self.parts = options["text"].split(",")
 
     @abstractmethod
@@ -51,6 +53,13 @@ class Environment(ABC):
     def close(self) -> None:
         """Release what the environment holds."""
         self.env.close()
+
+    def check_name(self, kind: str, name: str, names: Sequence[str]) -> None:
+        """Raise InputError for an unknown game."""
+        if name not in names:
+            near = did_you_mean(name, [*names, *self.suite.aliases])
+            known = f"Its {kind}s: {', '.join(names)}"
+            raise InputError(f'{self.suite.title} has no {kind} "{name}".{near} {known}')
 
     def page(
         self, parts: Info, actions: Iterable[Any], score: float, won: bool, lost: bool, done: bool
@@ -73,10 +82,6 @@ def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted({str(action).strip() for action in actions} - {""}))
 
 
-def _unknown(suite: str, kind: str, name: str, names: Sequence[str], near: str) -> InputError:
-    return InputError(f'{suite} has no {kind} "{name}".{near} Its {kind}s: {", ".join(names)}')
-
-
 def _variations(
     options: Info, fixed: str, folds: Sequence[Callable[[], Iterable[int]]]
 ) -> list[int]:
@@ -94,12 +99,10 @@ class TwxEnvironment(Environment):
     """A game of TextWorldExpress; the seed of an episode selects a variation of the fold."""
 
     def __init__(self, game: str, options: Info) -> None:
-        super().__init__(options)
-        suite = SUITES["twx"]
-        self.env = require(suite.module, suite.name).TextWorldExpressEnv(envStepLimit=NO_LIMIT)
+        super().__init__("twx", options)
+        env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
         self.fold = options["fold"]
-        self._load(game, {key: v for key, v in options.items() if key not in suite.options})
-        env = self.env
+        self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
         folds = (env.getValidSeedsTrain, env.getValidSeedsDev, env.getValidSeedsTest)
         self.seeds = _variations(options, "seed", folds)
 
@@ -112,18 +115,14 @@ class TwxEnvironment(Environment):
         return self._page(info, done=bool(done))
 
     def _load(self, game: str, properties: Info) -> None:
-        suite = SUITES["twx"]
-        names = self.env.getGameNames()
-        if game not in names:
-            near = did_you_mean(game, [*names, *suite.aliases])
-            raise _unknown(suite.title, "game", game, names, near)
+        self.check_name("game", game, self.env.getGameNames())
         try:
             self.env.load(game, ",".join(f"{key}={value}" for key, value in properties.items()))
         except ValueError as error:
             names = str(error).partition("Known properties:")[2].strip(" .").split(", ")
             hints = (did_you_mean(key, names) for key in properties if key not in names)
             near = next(filter(None, hints), "")
-            raise InputError(f"{suite.name}:{game}: {str(error).strip()}{near}") from error
+            raise InputError(f"twx:{game}: {str(error).strip()}{near}") from error
 
     def _page(self, info: Info, done: bool) -> SuitePage:
         parts = {**info, "task": info.get("taskDescription")}
@@ -137,8 +136,7 @@ class TextWorldEnvironment(Environment):
     """A game file of TextWorld, with the commands that it admits at each step."""
 
     def __init__(self, game: str, options: Info) -> None:
-        super().__init__(options)
-        textworld = require("textworld", "textworld")
+        super().__init__("textworld", options)
         table = Path(game).with_suffix(".json")
         if not table.is_file():
             raise InputError(
@@ -148,7 +146,8 @@ class TextWorldEnvironment(Environment):
             )
         names = [*self.parts, "admissible_commands", "score", "won", "lost"]
         try:
-            self.env = textworld.start(game, textworld.EnvInfos(**dict.fromkeys(names, True)))
+            infos = self.module.EnvInfos(**dict.fromkeys(names, True))
+            self.env = self.module.start(game, infos)
         except (ValueError, OSError, KeyError) as error:
             raise InputError(f"{game}: not a game of TextWorld: {error}") from error
 
@@ -181,15 +180,10 @@ class ScienceWorldEnvironment(Environment):
     """
 
     def __init__(self, game: str, options: Info) -> None:
-        super().__init__(options)
-        suite = SUITES["scienceworld"]
-        env = self.env = require(suite.module, suite.name).ScienceWorldEnv(
-            "", envStepLimit=NO_LIMIT
-        )
+        super().__init__("scienceworld", options)
+        env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
         self.simplifications = options["simplifications"]
-        names = list(env.get_task_names())
-        if game not in names:
-            raise _unknown(suite.title, "task", game, names, did_you_mean(game, names))
+        self.check_name("task", game, list(env.get_task_names()))
         self.task = game
         self._load(options["variation"] or 0)
         folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)
@@ -237,12 +231,11 @@ class JerichoEnvironment(Environment):
     """
 
     def __init__(self, game: str, options: Info) -> None:
-        super().__init__(options)
+        super().__init__("jericho", options)
         check_story_file(Path(game))
-        jericho = require("jericho", "jericho")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # unsupported games are refused below
-            self.env = jericho.FrotzEnv(game)
+            self.env = self.module.FrotzEnv(game)
         if not self.env.is_fully_supported or not self.env.bindings:
             raise InputError(
                 f"{game}: Jericho does not know this game, so it cannot list its actions or its "
@@ -261,7 +254,7 @@ class JerichoEnvironment(Environment):
             else:
                 self.tags.pop(entry.word, None)
         if options["tagger"] == "dictionary":
-            jericho.util.extract_objs = self._objects  # this process has one environment
+            self.module.util.extract_objs = self._objects  # this process has one environment
 
     def reset(self, seed: int) -> SuitePage:
         self.env.seed(self.seed or 1 + seed % (2**31 - 2))  # 0 would mean no seed

@@ -17,7 +17,7 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
-from drrn.files import write_atomically
+from drrn.files import json_or_none, write
 from drrn.game.contract import Game, another, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite
@@ -113,21 +113,14 @@ def save_step_counts(run: Run, trainer: Trainer) -> None:
     """Add the steps that each seed has played to the run's folder, if the learner counts them."""
     if isinstance(trainer.learner, QLearning) and trainer.settings.learner.keep:
         counts = [buffer.count for buffer in trainer.learner.memories]
-        text = json.dumps({**_step_counts(run), str(trainer.round): counts})
-        write_atomically(run.folder / PLAYED, text.encode())
-
-
-def _step_counts(run: Run) -> dict[str, list[int]]:
-    try:
-        return dict(json.loads((run.folder / PLAYED).read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
+        before = json_or_none(run.folder / PLAYED) or {}
+        write(run.folder / PLAYED, json.dumps({**before, str(trainer.round): counts}))
 
 
 def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
     """Return a row for each seed and round by softmax, then for each seed and policy at the end."""
     seeds = trainer.settings.run.seeds
-    counts = _step_counts(run)
+    counts: dict[str, list[int]] = json_or_none(run.folder / PLAYED) or {}
 
     def row(replica: int, number: int, policy: str, done: float, *, final: bool = False) -> Row:
         steps = counts.get(str(number))
@@ -270,8 +263,7 @@ class Trace:
         """Save the three embeddings [R, 3, H], and Q of the two actions."""
         state, *actions = self.texts
         vectors, q = embed(model, state, actions)
-        data = storage.tensor_bytes({"vectors": vectors, "q": q})
-        write_atomically(self._path(episodes), data)
+        write(self._path(episodes), storage.tensor_bytes({"vectors": vectors, "q": q}))
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
         """Return where the three embeddings were, for each seed and each time they were saved."""

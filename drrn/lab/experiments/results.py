@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drrn.errors import InputError
-from drrn.files import make_folder, read_csv, write_atomically
+from drrn.files import make_folder, read_csv, write
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.writing import words
@@ -268,12 +268,6 @@ def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None
                 return "another version of the game, or of its paraphrases"
             return f"{name} is {recorded.get(name)} there, and {plan.get(name)} in the plan"
     return None
-
-
-def write(path: Path, content: str | bytes) -> None:
-    """Write a whole file or nothing, in a folder that is created if it does not exist."""
-    make_folder(path.parent)
-    write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -22,11 +22,12 @@ from typing import Any, NamedTuple
 
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean
+from drrn.files import write
 from drrn.game.contract import Game
 from drrn.game.episodes import mean_and_sd
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import OWN_OPTIONS, Variant, seeds_text
-from drrn.lab.experiments.results import SWEEP, Row, to_csv, write, write_json
+from drrn.lab.experiments.results import SWEEP, Row, to_csv, write_json
 from drrn.runs.config import settings_for_game
 from drrn.runs.limits import check_memory
 from drrn.settings import POLICIES, Settings, all_settings, recipe_name

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from drrn.document import Block, Document, Figure, Table, figures, to_html, to_markdown
 from drrn.errors import InputError
-from drrn.lab.experiments.results import Results, write
+from drrn.files import write
+from drrn.lab.experiments.results import Results
 from drrn.lab.reports.beyond import parts_block
 from drrn.lab.reports.claims import with_block, with_headline
 from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page

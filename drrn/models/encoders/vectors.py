@@ -63,9 +63,7 @@ class MeanOfVectors(VectorEncoder):
 
     def source(self, model: Weights) -> TextVectors:
         if model.shape.vectors is None:
-            raise InputError(
-                "this encoder needs word vectors; name a file of them by the setting vectors"
-            )
+            raise InputError("this encoder needs word vectors; set vectors to a file of them")
         return model.shape.vectors
 
 
@@ -95,6 +93,6 @@ class SentenceEncoder(VectorEncoder):
     def source(self, model: Weights) -> GivenVectors:
         if model.shape.sentences is None:
             raise InputError(
-                "the encoder sentence needs sentence vectors; name a source by sentences"
+                "the encoder sentence needs sentence vectors; set sentences to a source"
             )
         return model.shape.sentences

@@ -1,4 +1,4 @@
-"""A Twine 1 story shows the same pages, with the same odds, by our own reading and by a real engine."""
+"""Twine 1 stories have the same pages and odds in our interpreter and in SugarCube."""
 
 from pathlib import Path
 
@@ -18,22 +18,22 @@ REAL = pytest.mark.skipif(not SUGARCUBE, reason=f"{SHARED_FORMATS} has no SugarC
 
 @pytest.fixture
 def sugarcube(home):
-    """SugarCube 2, kept."""
+    """Install SugarCube 2."""
     add_formats(SUGARCUBE[-1])
 
 
 @REAL
+@pytest.mark.slow
 @pytest.mark.usefixtures("sugarcube")
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
-def test_our_own_stories_are_told_alike(name, tmp_path):
-    found = compare_twins(
-        (BUILT_IN / f"{name}.twee").read_text(encoding="utf-8"), tmp_path, walks=8, clicks=30
-    )
-    assert not found.difference and not found.unlisted
-    assert found.pages > 80 and len(found.distinct) > 40
+def test_built_in_stories_are_equal_in_both(name, tmp_path):
+    source = (BUILT_IN / f"{name}.twee").read_text(encoding="utf-8")
+    comparison = compare_twins(source, tmp_path, walks=8, clicks=30)
+    assert not comparison.difference and not comparison.unlisted
+    assert comparison.pages > 80 and len(comparison.distinct) > 40
 
 
-SMALL = {
+SNIPPETS = {
     "set and print": "<<set $x = 2>><<set $y = $x * 3 + 1>>You have <<print $x>> of <<print $y>>.\n[[On we go.|B]]\n"
     ":: B\n<<set $x += 5>>Now <<print $x>>, and <<print $x % 4>>, <<print 'a' + $y>>.\n",
     "if": "<<set $x = 1>>Start.\n[[On and on.|B]]\n:: B\n<<set $x++>><<if $x gt 3>>Many.<<elseif $x is 3>>Three."
@@ -66,16 +66,17 @@ SMALL = {
 
 
 @REAL
+@pytest.mark.slow
 @pytest.mark.usefixtures("sugarcube")
-def test_where_chance_has_too_many_outcomes_both_make_the_same_draws(tmp_path):
+def test_draws_with_too_many_outcomes_to_list_are_equal_in_both(tmp_path):
     many = "".join("<<set $x = random(1, 20)>><<print $x>>, " for _ in range(4))
-    found = compare_twins(
-        f":: Start\n{many}and so on.\n[[Once more.|Start]]\n", tmp_path, walks=3, clicks=3
-    )
-    assert not found.difference and found.pages == 8 and "outcomes" in found.unlisted
+    source = f":: Start\n{many}and so on.\n[[Once more.|Start]]\n"
+    comparison = compare_twins(source, tmp_path, walks=3, clicks=3)
+    assert not comparison.difference and comparison.pages == 8
+    assert "outcomes" in comparison.unlisted
 
 
-def test_what_differs_is_told_with_the_way_there(tmp_path):
+def test_a_difference_is_reported_with_its_path(tmp_path):
     games = []
     for number, end in enumerate("ab"):
         path = tmp_path / f"{number}.twee"
@@ -88,8 +89,9 @@ def test_what_differs_is_told_with_the_way_there(tmp_path):
 
 
 @REAL
+@pytest.mark.slow
 @pytest.mark.usefixtures("sugarcube")
-@pytest.mark.parametrize("name", SMALL)
-def test_what_twine_1_and_sugarcube_share_is_told_alike(name, tmp_path):
-    found = compare_twins(f":: Start\n{SMALL[name]}", tmp_path, walks=4, clicks=6)
-    assert not found.difference and not found.unlisted
+@pytest.mark.parametrize("name", SNIPPETS)
+def test_code_that_twine_1_and_sugarcube_share_is_equal_in_both(name, tmp_path):
+    comparison = compare_twins(f":: Start\n{SNIPPETS[name]}", tmp_path, walks=4, clicks=6)
+    assert not comparison.difference and not comparison.unlisted
