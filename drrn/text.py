@@ -185,11 +185,15 @@ class Lexicon:
         owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         size = len(self.vocabulary.spelled) or 1
         keys, counts = np.unique(owner * size + self.sequence[starts[0] :], return_counts=True)
-        begin = int(self._bag_starts[done])
         lengths = np.bincount(keys // size, minlength=len(starts) - 1)
-        self._bag_starts = put(self._bag_starts, done + 1, begin + np.cumsum(lengths))
-        self._bag_words = put(self._bag_words, begin, keys % size)
-        self._bag_counts = put(self._bag_counts, begin, counts)
+        begin = int(self._bag_starts[done])
+        end = begin + len(keys)
+        self._bag_starts = room(self._bag_starts, len(self) + 1)
+        self._bag_starts[done + 1 : len(self) + 1] = begin + np.cumsum(lengths)
+        self._bag_words = room(self._bag_words, end)
+        self._bag_words[begin:end] = keys % size
+        self._bag_counts = room(self._bag_counts, end)
+        self._bag_counts[begin:end] = counts
         self._counted = len(self)
 
     def keep(self, used: Ids) -> Ids:
@@ -244,8 +248,10 @@ class Lexicon:
         if parent is not None and parent.keeps_unknown and len(read) < len(spelled):
             self.unknown[number] = [word for word in spelled if word not in self.vocabulary.numbers]
         start = int(self._starts[number])
-        self._starts = put(self._starts, number + 1, [start + len(read)])
-        self._sequence = put(self._sequence, start, read)
+        self._starts = room(self._starts, number + 2)
+        self._starts[number + 1] = start + len(read)
+        self._sequence = room(self._sequence, start + len(read))
+        self._sequence[start : start + len(read)] = read
         return number
 
 
@@ -355,14 +361,4 @@ def room(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
     """Return the array, or a copy at least half as long again if `size` does not fit."""
     if size <= len(array):
         return array
-    larger = np.zeros(max(size, len(array) + len(array) // 2), array.dtype)
-    larger[: len(array)] = array
-    return larger
-
-
-def put(array: NDArray, start: int, values: Any) -> NDArray:  # type: ignore[type-arg]
-    """Write values from an index on, into the array or into a larger copy; return it."""
-    end = start + len(values)
-    array = room(array, end)
-    array[start:end] = values
-    return array
+    return np.pad(array, (0, max(size - len(array), len(array) // 2)))

@@ -25,6 +25,17 @@ settings.register_profile("drrn", deadline=None)  # a busy machine must not fail
 settings.load_profile("drrn")
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """PyTorch uses one thread."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Data folder of all tests: none writes to the user's, and games are compiled once."""

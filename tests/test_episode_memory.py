@@ -168,7 +168,8 @@ def test_a_repeated_round_starts_with_the_same_memories():
     memory.add(steps_of(EAST))
     snapshot.start(2)
     assert len(memory) == 3
-    snapshot.discard()
+    memory.add(steps_of(EAST))
+    snapshot.take()
     memory.add(steps_of(EAST))
     snapshot.start(2)
     assert len(memory) == 4

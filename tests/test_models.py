@@ -88,12 +88,12 @@ def test_a_shared_embedding_reads_both_sides_with_one_table():
     assert built.q(pages_of(built))[0, 0, 1].item() == pytest.approx(s @ a, abs=1e-5)
 
 
-def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
+def batches(built, reward=1.0, indices=(1, 0, 0, 2)):
     now = pages_of(built)
     replicas = len(built.seeds)
     ending = Pages(now.states[None], np.full_like(now.actions[None], -1))
     ones = np.ones((1, replicas, 4), np.float32)
-    index = np.tile(np.array(taken), (1, replicas, 1))
+    index = np.tile(np.array(indices), (1, replicas, 1))
     pages = now[None] if built.sees_menu else taken_pages(now[None], index)
     return Batches(pages, index, reward * ones, ones, ending, ones)
 
@@ -396,9 +396,11 @@ def test_after_an_interrupt_word_tables_and_other_weights_have_the_same_number_o
         )
     )
     if case == "drrn":
-        owner, times = TextView, 6
+        owner = TextView
+        times = 6
     else:
-        owner, times = type(interrupted), 7
+        owner = type(interrupted)
+        times = 7
     # forward is called for the next page and for this one at each update
     forward = owner.forward
     calls = 0

@@ -60,8 +60,8 @@ def test_a_users_learner_is_trained_by_the_command_and_learns(folder):
     assert json.loads((run / "config.json").read_text())["settings"]["learner"] == (
         "toy:RewardLearner"
     )
-    left, right = drrn.load(run).ask("Two doors.", ["Left", "Right"])[0]
-    assert left > 2 > -2 > right
+    gold, pit = drrn.load(run).ask("Two doors.", ["Left", "Right"])[0]
+    assert gold > 2 > -2 > pit
 
 
 def test_a_users_learner_is_saved_and_resumed(folder):
@@ -105,8 +105,8 @@ def test_the_learner_of_the_docs_trains_several_replicas_by_the_default_recipe(f
     small = ["--rounds", "4", "--replicas", "3", "--hidden", "6", "--replan", "5"]
     small += ["--episodes-per-round", "20", "--evaluation-episodes", "4", "--learning-rate", "0.01"]
     assert main([*command, *small, "--out", str(run)]) == 0
-    for left, right in drrn.load(run).ask("Two doors.", ["Left", "Right"]):
-        assert left > 2 and left > right  # the last rounds hardly play the right door
+    for gold, pit in drrn.load(run).ask("Two doors.", ["Left", "Right"]):
+        assert gold > 2 and gold > pit  # the last rounds hardly play the right door
 
 
 def test_steps_of_replicas_are_padded_with_weights_of_0():

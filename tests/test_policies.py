@@ -9,10 +9,10 @@ from drrn.game.episodes import summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
-from drrn.playing.policies import POLICIES, policy_of, probabilities_of
+from drrn.playing.policies import policy_of, probabilities_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
-from drrn.settings import Settings
+from drrn.settings import POLICIES, Settings
 from tests.stories import FORK, REWARDS
 from tests.trainings import CPU, SMALL
 

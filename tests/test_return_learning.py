@@ -11,7 +11,6 @@ from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
-from drrn.runs.trainer import torch_threads
 from drrn.vectors import open_vectors
 from tests.episodes import RETURNS, return_learner, state_after_rounds
 from tests.models import model
@@ -20,6 +19,7 @@ from tests.stories import FORK, SMALL_REWARDS
 from tests.trainings import run_training, same_weights
 from tests.vector_files import vector_file
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 KINDS = [ReturnLearning, FastReturnLearning]
 FEW: dict[str, Any] = {"updates": 5, "learning_rate": 0.001}
 
@@ -28,12 +28,6 @@ def all_close(one, two, tolerance=2e-6):
     return one.keys() == two.keys() and all(
         np.allclose(one[name], two[name], atol=tolerance) for name in one
     )
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with torch_threads(1):
-        yield
 
 
 @pytest.fixture
@@ -265,9 +259,13 @@ def test_an_interrupted_round_is_repeated(fork, where, monkeypatch):
     next(rounds)
     owner: Any
     if where == "play":
-        owner, name, last_call = stopped.rollouts, "record", 2
+        owner = stopped.rollouts
+        name = "record"
+        last_call = 2
     else:
-        owner, name, last_call = stopped.learner, "fit", 1
+        owner = stopped.learner
+        name = "fit"
+        last_call = 1
     method = getattr(owner, name)
     calls = 0
 

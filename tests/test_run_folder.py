@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from drrn.cli import main
+from drrn.files import write_atomically
 from drrn.runs import storage
 from drrn.runs.run import Run
 from tests.runs import SMALL, results_of, resume_command, same_results, train
@@ -94,7 +95,6 @@ def test_a_run_interrupted_after_any_file_ends_with_the_same_results(
 ):
     """An interruption may come between two files of one round, even of the last one."""
     train(tale, tmp_path / "whole", "--rounds", "1")
-    write_atomically = storage.write_atomically
 
     def write_and_stop(path, data):
         write_atomically(path, data)

@@ -218,7 +218,7 @@ def test_an_inspection_is_repeated_after_a_timeout_but_not_after_an_error(tmp_pa
         slow = GameEntry("slow", "Slow", "given", GameSpec("slow"), "slow")
         large = GameEntry("large", "Large", "given", GameSpec("large"), "large")
         both = await asyncio.gather(services.inspect(slow), services.inspect(slow))
-        assert both == [(None, TOO_LONG)] * 2  # one process for simultaneous requests
+        assert list(both) == [(None, TOO_LONG)] * 2  # one process for simultaneous requests
         for _ in range(2):
             assert await services.inspect(slow) == ({"exact": True}, None)
             _, error = await services.inspect(large)

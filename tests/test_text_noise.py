@@ -12,7 +12,6 @@ from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.vectors import BagAndVectors
-from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
@@ -21,11 +20,7 @@ from tests.episodes import return_learner, steps_of
 from tests.models import ACTIONS, STATES, model
 from tests.vector_files import vector_file
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with torch_threads(1):
-        yield
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
@@ -194,17 +189,17 @@ def test_all_texts_at_once_are_blurred_like_a_batch(with_vectors):
 def test_the_shares_of_dropped_and_added_words_are_those_of_the_noise():
     tower = Tower(model(seeds=(0, 1)), "state")
     by = generators(2)
-    dropped = 0
-    added = 0
+    drops = 0
+    additions = 0
     words = 0
     for _ in range(300):
         tower.add_noise(Noise(drop=0.3, add=0.2), by)
         assert tower.extra is not None
-        dropped += int((tower.weights == 0).sum())
-        added += len(tower.extra[0])
+        drops += int((tower.weights == 0).sum())
+        additions += len(tower.extra[0])
         words += len(tower.weights)
-    assert dropped / words == pytest.approx(0.3, abs=0.03)
-    assert added / words == pytest.approx(0.2, abs=0.03)
+    assert drops / words == pytest.approx(0.3, abs=0.03)
+    assert additions / words == pytest.approx(0.2, abs=0.03)
 
 
 def test_zero_noise_changes_nothing(with_vectors):

@@ -146,8 +146,8 @@ def test_an_unknown_word_changes_q_with_vectors_but_not_with_a_bag(vectors, enco
         ids = [store.page("the sea", menu) for menu in menus]
         return built.q(ask_pages([ids], store))[0, :, 0].tolist()
 
-    known, unknown, no_vector = q(action_encoder=ENCODERS[encoder], vectors=vectors)
-    assert known != unknown and known == no_vector
+    plain, with_vector, without_vector = q(action_encoder=ENCODERS[encoder], vectors=vectors)
+    assert plain != with_vector and plain == without_vector
     assert len(set(q())) == 1
 
 

@@ -83,10 +83,8 @@ def _page(document: Document, test: StoryTest) -> str:
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
-    title = test.game.name
-    return rendered(
-        "story_page.html", title=title, body=safe_markup(body), map=safe_markup(map_svg)
-    )
+    parts = {"body": safe_markup(body), "map": safe_markup(map_svg)}
+    return rendered("story_page.html", title=test.game.name, **parts)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:
@@ -96,11 +94,8 @@ def _print_for_github(document: Document, findings: Findings) -> None:
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(f"{summary}\n")
-        print(
-            visible(
-                f"{findings.title}: {headline(findings)} The summary of this job has the details."
-            )
-        )
+        details = "The summary of this job has the details."
+        print(visible(f"{findings.title}: {headline(findings)} {details}"))
     else:
         print(summary)
     for line in github_annotations(document):

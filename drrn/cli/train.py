@@ -140,9 +140,7 @@ def _warn_if_all_pay_the_same(game: Game, scores: ReferenceScores) -> None:
         remedy = "the endings of the game should differ in their rewards"
         if isinstance(game, Explorable):
             remedy = "fill in the rewards of the endings in a TOML (drrn annotate writes one)"
-        terminal.warn(
-            f"there is nothing to learn: random play scores as high as the best; {remedy}"
-        )
+        terminal.warn(f"random play already gets the best possible final reward; {remedy}")
 
 
 def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) -> None:

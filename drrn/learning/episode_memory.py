@@ -317,28 +317,28 @@ class EpisodeMemory(Memory):
 
 
 class Snapshot:
-    """Memories as they were when a round started, in case it is interrupted and starts again."""
+    """Memories as they were when a round started, in case it is interrupted and starts again.
+
+    Arrays of a memory are never changed in place, so that a snapshot costs nothing.
+    """
 
     def __init__(self, memories: Sequence[EpisodeMemory]) -> None:
         self.memories = memories
-        self.states = [memory.state() for memory in memories]
-        self.round: int | None = None
+        self.round = 0
+        self.take()
+
+    def take(self) -> None:
+        """Take the memories as they are now."""
+        self.states = [memory.state() for memory in self.memories]
 
     def start(self, number: int) -> None:
-        """Start a round; if it started before, restore the memories.
-
-        Arrays of a memory are never changed in place, so that a snapshot costs nothing.
-        """
+        """Start a round; if it started before, restore the memories."""
         if number == self.round:
             for memory, state in zip(self.memories, self.states, strict=True):
                 memory.restore(state)
         else:
             self.round = number
-            self.states = [memory.state() for memory in self.memories]
-
-    def discard(self) -> None:
-        """Discard the snapshot, because texts have new ids or the memories have changed."""
-        self.round = None
+            self.take()
 
 
 def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:

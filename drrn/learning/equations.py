@@ -60,11 +60,7 @@ def squared(error: Tensor) -> Tensor:
 def n_step_rewards(
     last: Mask, reward: Floats, discount: float, n_steps: int
 ) -> tuple[Floats, Ids, Ids]:
-    """Sum the discounted rewards of n steps, or of those before the end of the episode.
-
-    Args:
-        last: Whether each step is the last of its episode [N].
-        reward: The reward of each step [N].
+    """Sum the discounted rewards of n steps, or of those before the end of the episode: [N].
 
     Returns:
         The sums [N], the last step of each sum [N], and the number of rewards in it [N].

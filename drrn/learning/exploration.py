@@ -54,7 +54,7 @@ class Optimism:
             return True
         for memory in (*self.memories, *self.similar):
             memory.clear()
-        self.snapshot.discard()
+        self.snapshot.take()
         return False
 
     def tell(self, replica: int, steps: Steps) -> None:
@@ -95,7 +95,7 @@ class Optimism:
     def renumber(self, states: Ids, actions: Ids) -> None:
         for memory in self.memories:
             memory.renumber(states, actions)
-        self.snapshot.discard()
+        self.snapshot.take()
 
     def state(self) -> State:
         return {"memories": [memory.state() for memory in (*self.memories, *self.similar)]}
@@ -104,7 +104,7 @@ class Optimism:
         memories = (*self.memories, *self.similar)
         for memory, values in zip(memories, state["memories"], strict=True):
             memory.restore(values)
-        self.snapshot.discard()
+        self.snapshot.take()
 
 
 def recurs(memory: EpisodeMemory) -> bool:

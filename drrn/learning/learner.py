@@ -159,7 +159,7 @@ class Learner:
         self.memories[replica].add(steps)
 
     def forget(self) -> None:
-        """Drop what the next round does not learn from; called before and after each round."""
+        """Drop what the next round does not learn from; called after a round and an interrupt."""
         for memory in self.memories:
             memory.clear()
 

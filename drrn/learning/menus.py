@@ -86,10 +86,7 @@ class Menus:
 
 
 def groups_by_width(counts: Ids, widest: int) -> Iterator[tuple[Ids, int]]:
-    """Yield groups of pages of similar width, and the width, to be padded with little waste.
-
-    If no menu is wide, there is one group.
-    """
+    """Yield groups of pages of similar width, and the width; one group, if no menu is wide."""
     if widest <= NARROW:
         yield np.arange(len(counts)), widest
         return

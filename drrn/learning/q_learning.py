@@ -20,7 +20,7 @@ from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, put, room
+from drrn.text import Ids, State, room
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -71,18 +71,16 @@ class ReplayBuffer(Memory):
     def add(self, steps: Steps, count: int | None = None) -> None:
         """Add the transitions that begin with the first `count` steps, or with all."""
         count = len(steps) if count is None else count
-        terms = (steps.last, steps.rewards, self.discount, self.n_steps)
-        rewards, end, lengths = n_step_rewards(*terms)
-        states = steps.page_states
+        sums, end, sizes = n_step_rewards(steps.last, steps.rewards, self.discount, self.n_steps)
         menus = self._add_menus(steps.page_actions)
         after = steps.page[end] + 1
         values: dict[str, NDArray[Any]] = {
-            "states": states[steps.page],
+            "states": steps.page_states[steps.page],
             "menus": menus[steps.page],
             "taken": steps.taken,
-            "rewards": rewards,
-            "discounts": self.discount**lengths,
-            "next_states": states[after],
+            "rewards": sums,
+            "discounts": self.discount**sizes,
+            "next_states": steps.page_states[after],
             "next_menus": menus[after],
         }
         index = (self.count + np.arange(count)) % self.capacity
@@ -94,20 +92,16 @@ class ReplayBuffer(Memory):
             self._drop_unused_menus()
 
     def at(self, index: Ids, width: int, *, menus: bool) -> dict[str, NDArray[Any]]:
-        """Return the columns at some indices, and the actions of both pages, padded to a width.
-
-        Without `menus`, the first page has the taken action alone.
-        """
+        """Return the columns at some indices, and padded actions; `menus`: see `batches_of`."""
         rows: dict[str, NDArray[Any]] = {}
         for name, array in self.columns.items():
             rows[name] = array[index].astype(np.int64 if COLUMNS[name] is np.int32 else np.float32)
         here = Menus(rows.pop("menus"), self.first, self.actions)
         after = Menus(rows.pop("next_menus"), self.first, self.actions)
+        rows["actions"] = here.padded(width)
         rows["next_actions"] = after.padded(width)
-        if menus:
-            rows["actions"] = here.padded(width)
-        else:
-            rows["actions"] = here.at(rows["taken"])[:, None].astype(np.int64)
+        if not menus:
+            rows["actions"] = np.take_along_axis(rows["actions"], rows["taken"][:, None], axis=1)
         return rows
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
@@ -153,10 +147,13 @@ class ReplayBuffer(Memory):
         numbers = self.menu_count + np.arange(len(new.first) - 1)
         if self.widest > NARROW:
             new, numbers = self._without_stored(new)
-        start = int(self.first[self.menu_count])
-        self.first = put(self.first, self.menu_count + 1, start + new.first[1:])
-        self.actions = put(self.actions, start, new.actions)
+        before = self.menu_count
         self.menu_count += len(new.first) - 1
+        first = self.first[before] + new.first
+        self.first = room(self.first, self.menu_count + 1)
+        self.first[before : self.menu_count + 1] = first
+        self.actions = room(self.actions, first[-1])
+        self.actions[first[0] : first[-1]] = new.actions
         return np.asarray(numbers[which])
 
     def _without_stored(self, menus: Menus) -> tuple[Menus, Ids]:
@@ -315,8 +312,7 @@ class QLearning(Learner):
             taken, weights, *target = (tensor[k] for tensor in tensors)
             index = taken if self.model.sees_menu else None
             errors.append(self.descend(now, index, partial(self._targets, then, *target), weights))
-        result: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
-        return result
+        return np.asarray(torch.stack(errors).cpu())
 
     def _read(self, batches: Batches) -> Iterator[tuple[Pages, Pages]]:
         """Yield both pages of each batch; several batches are gathered at once."""

@@ -126,7 +126,7 @@ class ReturnLearning(Learner):
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         super().renumber(states, actions)
-        self.snapshot.discard()
+        self.snapshot.take()
 
     def state(self) -> State:
         average = self.average.state() if self.average else None
@@ -137,7 +137,8 @@ class ReturnLearning(Learner):
         self.rounds = state["rounds"]
         if self.average:
             self.average.restore(state["average"])
-        self.snapshot.discard()
+        self.snapshot.round = self.rounds
+        self.snapshot.take()
 
     # --- Updates
 

@@ -55,6 +55,7 @@ class Reader(Protocol):
         """Gather several batches of texts: ids [K, R, N], -1 where there is no text."""
 
 
+Activation = Callable[[Tensor], Tensor]
 Readers = Mapping[str, Reader]  # by the names of the encoders that they replace
 
 
@@ -131,20 +132,14 @@ class Model(Weights):
         return q
 
     def read(self, pages: Pages, readers: Readers | None = None) -> list[Pages]:
-        """Gather the texts of several batches, [K, R, B] and [K, R, B, A]; return each batch.
-
-        `readers` replace encoders.
-        """
+        """Gather the texts of K batches, [K, R, B]; return each. `readers` replace encoders."""
         store = pages.store or self.store
         chosen = {**self.encoders, **(readers or {})}
-        texts = {}
+        batches = [pages[k] for k in range(len(pages.states))]
         for name, ids in self.reads(pages).items():
             side = store.side[self.encoders[name].side]
-            texts[name] = chosen[name].gather(self, side, ids)
-        batches = []
-        for k, (states, actions) in enumerate(zip(pages.states, pages.actions, strict=True)):
-            own = {name: gathered[k] for name, gathered in texts.items()}
-            batches.append(Pages(states, actions, store, own))
+            for batch, texts in zip(batches, chosen[name].gather(self, side, ids), strict=True):
+                batch.texts[name] = texts
         return batches
 
     def encode(self, pages: Pages, encoder: str) -> tuple[Tensor, Tensor | None]:
@@ -224,9 +219,7 @@ class Model(Weights):
             self.add_weight(f"{prefix}W{layer}", width, width)
             self.add_bias(f"{prefix}b{layer}", width)
 
-    def layers(
-        self, prefix: str, x: Tensor, activation: Callable[[Tensor], Tensor] = torch.tanh
-    ) -> Tensor:
+    def layers(self, prefix: str, x: Tensor, activation: Activation = torch.tanh) -> Tensor:
         """Apply the hidden layers: [R, N, H] → [R, N, H]."""
         w = self.weights
         h = activation(x + w[f"{prefix}b1"]) if f"{prefix}b1" in w else x

@@ -84,21 +84,17 @@ class CompiledRollouts(Rollouts):
         return [first for first, _ in self.tables(policy)]
 
     def tables(self, policy: Policy) -> list[tuple[Floats, Floats | None]]:
-        """Return each replica's probability of each slot on new pages, and on repeated pages.
-
-        The second is None if it is the same.
-        """
+        """Return each replica's probabilities of slots, on new pages and repeated (None: same)."""
         choices = [choose for choose in policy if choose is not None]
         replicas = len(self.model.seeds)
         counts = self.menus.counts
         tables = np.zeros((replicas, len(choices), len(self.menus.actions)))
         for rows, width in groups_by_width(counts, self.menus.widest):
-            states = self.states[rows]
-            actions = self.menus[rows].padded(width)
-            everywhere = (np.tile(states, (replicas, 1)), np.tile(actions, (replicas, 1, 1)))
-            q = self.model.q(Pages(*everywhere, self.store)).cpu().numpy()  # [R, P, A]
+            pages = Pages(self.states[rows], self.menus[rows].padded(width), self.store)
+            everywhere = pages[np.tile(np.arange(len(rows)), (replicas, 1))]
+            q = self.model.q(everywhere).cpu().numpy()  # [R, P, A]
             nonterminal = counts[rows] > 0
-            some = Pages(states[nonterminal], actions[nonterminal])
+            some = pages[nonterminal]
             links = ranges(self.menus.first[rows], counts[rows])
             for r in range(replicas):
                 for table, choose in zip(tables[r], choices, strict=True):

@@ -21,6 +21,15 @@ Choose = Callable[[int, Q, Pages], Probabilities]
 Policy = tuple[Choose, Choose | None]
 
 
+def softmax_policy(alpha: float) -> Policy:
+    """Return the softmax policy on all pages."""
+
+    def choose(replica: int, q: Q, pages: Pages) -> Probabilities:
+        return softmax(q, pages.mask, alpha)
+
+    return choose, None
+
+
 def policy_of(name: str, alpha: float) -> Policy:
     """Return a policy by its name, one of `settings.POLICIES`.
 
@@ -28,12 +37,10 @@ def policy_of(name: str, alpha: float) -> Policy:
     play loops if a page does not show what was done before; softmax leaves the loop.
     """
 
-    def by_softmax(replica: int, q: Q, pages: Pages) -> Probabilities:
-        return softmax(q, pages.mask, alpha)
-
     def by_greedy(replica: int, q: Q, pages: Pages) -> Probabilities:
         return greedy(q, pages.mask)
 
+    by_softmax, _ = softmax_policy(alpha)
     policies: dict[str, Policy] = {
         "softmax": (by_softmax, None),
         "greedy": (by_greedy, None),

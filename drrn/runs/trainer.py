@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +25,7 @@ from drrn.models import build_model
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import evaluate
 from drrn.playing.lanes import lanes_of
-from drrn.playing.policies import Rollouts, policy_of
+from drrn.playing.policies import Rollouts, softmax_policy
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
@@ -101,7 +100,7 @@ class Trainer:
         self.recipe = recipe
         self.threads = threads
         self.round = 0  # the last finished one
-        self.is_torn = False  # the next round was interrupted while it learned
+        self.phase = ""  # "play" or "learn", during a round and if it was interrupted
         self.rows: list[Row] = []  # of evaluations.csv
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
@@ -161,11 +160,15 @@ class Trainer:
 
     def train(self) -> Iterator[Round]:
         """Play, learn and evaluate; yield each finished round."""
-        if self.is_torn:
+        if self.phase == "learn":
             log.warning(INTERRUPTED)
         while self.round < self.settings.run.rounds:
-            with torch_threads(self.threads):
+            threads = torch.get_num_threads()
+            torch.set_num_threads(self.threads)
+            try:
                 finished = self._train_round(self.round + 1)
+            finally:
+                torch.set_num_threads(threads)
             yield finished
 
     def _train_round(self, number: int) -> Round:
@@ -174,13 +177,15 @@ class Trainer:
             [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
             for purpose in (PLAY, LEARN)
         )
-        self.learner.forget()  # drops what an interrupted round left
-        self.is_torn = self.settings.run.form == "online"
+        if self.phase:  # drop what the interrupted round left
+            self.learner.forget()
+        self.phase = "play"
         if self.settings.run.form == "online":
+            self.phase = "learn"
             transitions = self._play_online(number, play, learn)
         else:
             self._play(number, play)
-            self.is_torn = True
+            self.phase = "learn"
             transitions = self.learner.learn(learn)
             self._check_count(transitions)
         return self._finish(number, transitions, time.perf_counter() - start)
@@ -196,22 +201,21 @@ class Trainer:
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
-        remaining = self.settings.run.episodes_per_round
-        at_once = remaining
-        policy = policy_of("softmax", self.settings.alpha_at(number))
+        episodes = self.settings.run.episodes_per_round
+        at_once = episodes
+        policy = softmax_policy(self.settings.alpha_at(number))
         explores = self.explorer is not None and self.explorer.start(number)
         if self.explorer and explores:
             at_once = self.settings.exploration.replan
             policy = (self.explorer.probabilities, None)
-        while remaining:
-            count = min(remaining, at_once)
+        for start in range(0, episodes, at_once):
+            count = min(at_once, episodes - start)
             for replica, steps in enumerate(self.rollouts.record(count, policy, generators)):
                 if self.scale:
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.tell(replica, steps)
                 if self.explorer and explores:
                     self.explorer.tell(replica, steps)
-            remaining -= count
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
         """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
@@ -234,7 +238,7 @@ class Trainer:
         self.learner.forget()
         self._drop_texts()
         self.round = number
-        self.is_torn = False
+        self.phase = ""
         rows = evaluation_rows(evaluations, settings)
         self.rows += rows
         played = number * settings.run.episodes_per_round
@@ -267,7 +271,7 @@ class Trainer:
         rollouts = self.stepped
         if rollouts.lanes.most < replicas:
             raise InputError(FEW_COPIES.format(replicas, rollouts.lanes.most))
-        policy = policy_of("softmax", self.settings.alpha_at(number))
+        policy = softmax_policy(self.settings.alpha_at(number))
         transitions = 0
         remaining = [self.settings.run.episodes_per_round] * replicas
         episodes: list[Trajectory | None] = [None] * replicas
@@ -429,14 +433,3 @@ def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
     names = ("alpha_start", "rate_end", "optimism_share")
     schedules = (Settings.alpha_at, Settings.learning_rate_at, Settings.explores_at)
     return [name for name, at in zip(names, schedules, strict=True) if differs(at)]
-
-
-@contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Set the number of PyTorch's threads for the duration of the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -20,7 +20,6 @@ from drrn.models.base import Model, pick
 from drrn.models.drrn import DRRN
 from drrn.models.encoders.bag import BagOfWords, gather_bags
 from drrn.models.encoders.base import Gradient, Leaves, Weights
-from drrn.models.word_table import bag_sums
 from drrn.settings import Settings
 from drrn.text import Ids, Lexicon
 
@@ -43,17 +42,15 @@ class TextView:
         selected = np.zeros(len(overlaps), bool)
         for some in ids:
             selected[some] = True
-        selected[-1] = False
-        texts = np.append(-1, np.flatnonzero(selected))
+        texts = np.append(-1, np.flatnonzero(selected[:-1]))
         self.index = np.cumsum(selected)  # of each text in this view
         self.index[-1] = 0
         chosen = torch.from_numpy(texts).to(model.device)
         self.overlaps = overlaps[chosen[:, None], chosen]
         encoder = model.encoders[name]
         replicas = len(model.seeds)
-        everywhere = np.tile(texts, (1, replicas, 1))
         side = model.store.side[encoder.side]
-        self.batch = gather_bags(encoder, model, side, everywhere)[0]
+        (self.batch,) = gather_bags(encoder, model, side, np.tile(texts, (1, replicas, 1)))
         self.vectors = self.batch.encode(model, None)
         self.moves = torch.zeros_like(self.vectors)
         self.offsets = torch.arange(replicas, device=model.device)[:, None] * len(texts)
@@ -137,15 +134,12 @@ class ViewBatch:
 
 @torch.no_grad()
 def learn(states: TextView, actions: TextView, batches: Batches) -> NDArray[np.float32]:
-    """Make an update for each batch; return the errors y - Q [K, R, B].
-
-    Both pages of a transition go through the tower together.
-    """
+    """Make an update for each batch; return the errors y - Q [K, R, B]."""
     after = batches.next_pages
     size, most = after.actions.shape[2:]
-    now = batches.pages
-    pages = states.rows(np.concatenate([now.states, after.states], axis=2))  # [K, R, 2B]
-    taken = actions.rows(now.flat_actions)  # [K, R, B]
+    # Both pages of a transition go through the tower together.
+    pages = states.rows(np.concatenate([batches.pages.states, after.states], axis=2))  # [K, R, 2B]
+    taken = actions.rows(batches.pages.flat_actions)  # [K, R, B]
     following = actions.rows(after.flat_actions)  # [K, R, B · A]
     # All actions are encoded, or those of the batch, if they are fewer.
     whole = actions.vectors.shape[1] <= size * (1 + most)
@@ -172,11 +166,9 @@ def learn(states: TextView, actions: TextView, batches: Batches) -> NDArray[np.f
         y = next_q.add_(penalties[k]).amax(2).mul_(discounts[k]).add_(rewards[k])
         error = torch.sub(y, (h_s[-1] * h_a[-1]).sum(2), out=errors[k])
         delta = (-error * weights[k]).unsqueeze(2)  # gradient of ½ (y - Q)² in Q
-        back_a = delta * h_s[-1]
         states.backward(h_s, delta * h_a[-1], pages[k][:, :size])
-        actions.backward(h_a, back_a, taken[k])
-    result: NDArray[np.float32] = errors.cpu().numpy()
-    return result
+        actions.backward(h_a, delta * h_s[-1], taken[k])
+    return np.asarray(errors.cpu())
 
 
 # --- The learner
@@ -194,14 +186,13 @@ class FastQLearning(QLearning):
         is_wide = self._is_wide(batches.next_pages)  # each update would move all texts
         if not isinstance(self.optimiser, SGD) or len(batches.taken) <= FEW or is_wide:
             return super().descend_all(batches)
+        rate = self.optimiser.learning_rate
         after = model.reads(batches.next_pages)
         views: dict[str, TextView] = {}  # of each table of a bag encoder that has few texts
         for name, ids in model.reads(batches.pages).items():
             encoder = model.encoders[name]
-            few = len(model.store.side[encoder.side]) <= MOST_TEXTS
-            if few and type(encoder) is BagOfWords:
+            if type(encoder) is BagOfWords and len(model.store.side[encoder.side]) <= MOST_TEXTS:
                 overlaps = self._overlaps_of(encoder)
-                rate = self.optimiser.learning_rate
                 views[name] = TextView(model, name, overlaps, rate, ids, after[name])
         try:
             # A subclass of DRRN may differ from what is written here.
@@ -216,19 +207,14 @@ class FastQLearning(QLearning):
                 views.popitem()[1].settle()
 
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
-        """Return X Xᵀ, the words that each two texts of a side share; an empty text is the last.
-
-        It is cached until there are new texts.
-        """
+        """Return X Xᵀ of a side's texts and of an empty one; cached until there are new texts."""
         texts = self.model.store.side[encoder.side]
         version = (texts.generation, len(texts))
         cached, overlaps = self._overlaps.get(encoder.side, (None, torch.empty(0)))
         if cached != version:
             words, counts, lengths = texts.bags(np.append(np.arange(len(texts)), -1), encoder.norm)
-            matrix = np.zeros((len(texts.vocabulary.spelled), len(lengths)), np.float32)
-            matrix[words, np.repeat(np.arange(len(lengths)), lengths)] = counts
-            starts = np.cumsum(lengths) - lengths
-            overlaps = bag_sums(torch.from_numpy(matrix), words, starts, counts)
-            overlaps = overlaps.to(self.model.device)
+            x = np.zeros((len(lengths), len(texts.vocabulary.spelled)), np.float32)
+            x[np.repeat(np.arange(len(lengths)), lengths), words] = counts
+            overlaps = torch.from_numpy(x @ x.T).to(self.model.device)
             self._overlaps[encoder.side] = (version, overlaps)
         return overlaps

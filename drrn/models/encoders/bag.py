@@ -58,13 +58,13 @@ def gather_bags(encoder: Encoder, model: Weights, texts: Lexicon, ids: Ids) -> l
         table.make_room()
     unique, index = distinct_texts(ids, model.device)
     words, counts, lengths = texts.bags(unique.ravel(), encoder.norm)
-    replicas, across = ids.shape[1], unique.shape[1]
-    replica = np.arange(unique.size) // across % replicas  # of each text
+    size = ids.shape[1] * unique.shape[1]  # distinct texts of a batch
+    replica = np.arange(unique.size) % size // unique.shape[1]
     rows = words + np.repeat(replica * table.weight.shape[1], lengths)
     ends = starts_of(lengths)
     batches = []
     for k, own_index in enumerate(index):
-        own = ends[k * replicas * across : (k + 1) * replicas * across + 1]
+        own = ends[k * size : (k + 1) * size + 1]
         some = slice(own[0], own[-1])
         batches.append(BagBatch(encoder.name, rows[some], counts[some], own - own[0], own_index))
     return batches

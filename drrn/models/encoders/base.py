@@ -227,9 +227,8 @@ def in_sequence(vectors: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
 def distinct_texts(ids: Ids, device: torch.device) -> tuple[Ids, Tensor]:
     """Plan batches of ids [K, R, N], so that each replica encodes a text once in a batch.
 
-    Returns:
-        the distinct ids of each replica, padded with -1, [K · R, U];
-        the index of each requested id among the R · U of its batch, [K, R, N].
+    Return the distinct ids of each replica, padded with -1, [K · R, U], and the index of each
+    requested id among the R · U of its batch, [K, R, N].
     """
     replicas, count = ids.shape[1:]
     flat = ids.reshape(-1, count)
