@@ -98,7 +98,7 @@ def forward(name):
 
 for name in "name title rules story engine links left_out problems asked errors".split():
     setattr(Uncompiled, name, forward(name))
-for name in "position ending max_steps".split():
+for name in "state position_at face_at ending max_steps".split():
     setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 
