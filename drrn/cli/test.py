@@ -11,10 +11,10 @@ from pathlib import Path
 from drrn.cli import terminal
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
-from drrn.files import slug
+from drrn.files import slug, write
 from drrn.game.contract import close
 from drrn.runs.quick_player import quick_player
-from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
+from drrn.stories.map.svg import check_map_file, story_map_svg
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
 from drrn.stories.playtest.playtest import StoryTest
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
             hint = "replay one with drrn play GAME --path FILE"
             terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
-            write_map(test.story_map(), options.map)
+            write(options.map, story_map_svg(test.story_map()))
             terminal.warn(f"map: {options.map}")
     finally:
         terminal.clear_status()

@@ -63,15 +63,13 @@ class StateSearch(ABC):
     def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Visit the states."""
         self._follow(None, 0)
-        while waiting := self._new_pages or self._old_pages:
+        while (waiting := self._new_pages or self._old_pages) and not self.is_over():
             state = waiting.popleft()
             for index in range(len(self.game.look(state).actions)):
-                if self.is_over():
-                    self.complete = False
-                    return
                 self._follow(state, index)
             if progress:
                 progress(len(self.visited))
+        self.complete &= not waiting
 
     def _follow(self, before: Any, index: int) -> None:
         """Visit the outcomes of an action, or of the opening."""
@@ -83,9 +81,6 @@ class StateSearch(ABC):
                 if key not in self.visited:
                     self.visited.add(key)
                     (self._new_pages if is_new_page else self._old_pages).append(state)
-                if self.is_over():
-                    self.complete = False
-                    return
         except LostError:
             self.complete = False
         except InputError as error:
@@ -98,7 +93,8 @@ class StateSearch(ABC):
         outcomes = game.opening() if before is None else game.outcomes(before, index)
         try:
             for number, outcome in enumerate(outcomes):
-                if number >= self.max_outcomes or time.monotonic() > until:
+                is_late = number >= self.max_outcomes or time.monotonic() > until
+                if is_late or self.is_over():
                     self.complete = False
                     return
                 yield outcome
