@@ -107,8 +107,8 @@ def random_batches(model, size, updates=6):
     return Batches(now, indices, rewards, discounts, random_pages(endings=0.3), weights)
 
 
-def taken_pages(pages, taken):
+def taken_pages(pages, indices):
     """Return pages with the taken action alone."""
     if pages.actions.shape[-1] == 1:
         return pages
-    return Pages(pages.states, np.take_along_axis(pages.actions, taken[..., None], axis=-1))
+    return Pages(pages.states, np.take_along_axis(pages.actions, indices[..., None], axis=-1))

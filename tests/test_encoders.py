@@ -115,8 +115,8 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     model = gated_model(name, most_actions=3)
     batches = random_batches(model, 4, updates=8)
     # Rewards follow from the texts alone.
-    taken = taken_pages(batches.pages, batches.taken).actions[..., 0]
-    parities = (batches.pages.states + taken) % 2
+    actions = taken_pages(batches.pages, batches.taken).actions[..., 0]
+    parities = (batches.pages.states + actions) % 2
     rewards = parities.astype(np.float32)
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings.from_flat(learning_rate=0.05, optimiser=optimiser))

@@ -235,7 +235,7 @@ def test_a_full_disk_leaves_the_old_rows(results, monkeypatch):
             raise InputError(f"{path}: No space left on device")
         write(path, parts)
 
-    monkeypatch.setattr("drrn.lab.experiments.results.write_atomically", write_unless_full)
+    monkeypatch.setattr("drrn.files.write_atomically", write_unless_full)
     job = job_for(results, VARIANTS["linear"])
     with pytest.raises(InputError, match="No space left"):
         list(job.run())

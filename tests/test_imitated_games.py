@@ -123,7 +123,7 @@ def test_annotate_reports_an_incomplete_search(crossing, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.cli.annotate.RANDOM_SECONDS", 0)
     path = tmp_path / "mine.toml"
     assert main(["annotate", str(crossing), "--out", str(path), "--limit", "9"]) == 0
-    assert "states were visited; drrn test" in path.read_text()
+    assert "Visited only" in path.read_text()
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.contract import another, ending_of, fingerprint_of, title_of
 from drrn.stories.ink import open_ink, read_ink
+from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
@@ -120,6 +121,14 @@ def test_rules_pay_by_knot_tag_text_and_variable(ink):
     assert play(game, BUY).reward == -0.5 and play(game, BUY, WALK).reward == 10
     assert play(game, TOSS).reward == 1.5 and play(game, TOSS, TOSS).reward == -0.5
     assert play(game, BUY, TOSS, WALK).reward == 5 and play(game, WALK).reward == 1
+
+
+def test_a_report_lists_each_ending_once_with_the_reward_of_its_rule(ink):
+    findings = StoryTest(ink(STALL, RULES), seconds=3).run()
+    assert findings.exact and sorted(ending.reward for ending in findings.endings) == [1, 5, 10]
+    assert all(ending.probability.mean > 0 for ending in findings.endings)
+    assert [ending.rule for ending in findings.endings] == [1, 2, None]
+    assert findings.unused_rules == []
 
 
 def test_a_rule_can_end_the_game_and_drop_choices(ink):

@@ -63,7 +63,7 @@ def test_the_page_of_a_play_test_opens_with_its_story_and_its_failures(story):
     text = page_of(report_of(story), "<svg></svg>")
     body = text[text.index("<main>") :]
     order = [
-        "play-test of a story",
+        "Play-test of a story",
         "<h1>",
         "1 of 2 expectations failed.",
         "Expectations</h2>",

@@ -87,7 +87,7 @@ def test_a_pattern_can_be_copied_and_pickled():
         assert other.search("aaa") and not other.search("a" * 2000 + "!")
 
 
-def test_a_slow_pattern_that_re2_cannot_search_is_refused(story):
+def test_a_slow_pattern_that_re2_cannot_search_is_rejected(story):
     with pytest.raises(InputError, match=r"drop: the pattern .* leave out back-references"):
         story(FORK, "drop = '(a+)+\\1$'\n")
     assert Pattern(r"(?=wide)wide").search("so wide")
@@ -95,7 +95,7 @@ def test_a_slow_pattern_that_re2_cannot_search_is_refused(story):
         Pattern("((a{99}){99}){9,99}")
 
 
-def test_without_re2_nested_repeats_are_refused(story, monkeypatch):
+def test_without_re2_nested_repeats_are_rejected(story, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"drop: .*nested.*drrn\[twine\]"):
         story(FORK, "drop = '(a+)+$'\n")

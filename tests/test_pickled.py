@@ -1,4 +1,4 @@
-"""The reader of pickles: plain data alone, and nothing is run."""
+"""The reader of pickles accepts only plain data and runs no code."""
 
 import random
 
@@ -71,12 +71,12 @@ def test_plain_data_is_read():
         b"(l(dp1\ng1\ng1\ns.",
     ],
 )
-def test_a_truncated_pickle_is_refused(data):
+def test_a_truncated_pickle_is_rejected(data):
     with pytest.raises(InputError):
         read_pickle(data, "x")
 
 
-def test_truncated_and_changed_pickles_are_read_or_refused_only():
+def test_truncated_and_changed_pickles_are_read_or_rejected():
     story = pickled_story(GATE, "Door")
     generator = random.Random(1)
     for trial in range(400):

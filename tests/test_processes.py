@@ -167,7 +167,7 @@ def test_a_process_that_dies_is_reported_each_time(machine):
             service.ask("pid")
 
 
-def test_a_slow_answer_kills_the_process_and_what_it_started(machine):
+def test_a_slow_answer_kills_the_process_and_its_children(machine):
     pid = machine.ask("pid")
     child = machine.ask("start_child")
     with pytest.raises(ServiceError, match=r"0\.2 seconds") as raised:

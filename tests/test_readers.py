@@ -178,7 +178,7 @@ def test_story_data_names_the_start(open_game):
     assert game.reset(0).text == "There."
 
 
-def test_the_start_node_begins_a_twine_2_story(open_game):
+def test_a_twine_2_story_starts_at_its_start_node(open_game):
     game = open_game(twine_2({"Here": ("Here.", ()), "There": ("There.", ())}), "tale.html")
     assert game.reset(0).text == "There."
 

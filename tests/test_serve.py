@@ -1,4 +1,4 @@
-"""The server of the page: access, refused requests, uploaded stories and play."""
+"""The server of the page: access, rejected requests, uploaded stories and play."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def fork_id(client):
         {"sec-fetch-site": "same-site"},
     ],
 )
-def test_requests_from_other_sites_are_refused(client, headers):
+def test_requests_from_other_sites_are_rejected(client, headers):
     answer = client.post("/api/sessions", json={"game": "long-watch"}, headers=headers)
     assert answer.status_code == 403
 
@@ -112,7 +112,7 @@ def test_a_shared_page_opens_only_with_its_token(home, tmp_path):
         (b"x" * (http.MAX_JSON + 1), "application/json", 413),
     ],
 )
-def test_a_malformed_request_is_refused_with_a_sentence(client, body, kind, status):
+def test_a_malformed_request_is_rejected_with_a_sentence(client, body, kind, status):
     answer = client.post("/api/sessions", content=body, headers={"content-type": kind})
     assert answer.status_code == status
     assert answer.json()["error"].endswith(".")
@@ -150,7 +150,7 @@ def test_no_path_reaches_the_file_system(client, path):
     assert "root:" not in answer.text
 
 
-def test_a_request_of_another_method_is_refused(client):
+def test_a_request_of_another_method_is_rejected(client):
     for answer in (client.put("/api/games"), client.get("/api/sessions")):
         assert (answer.status_code, answer.json()) == (405, {"error": "Method Not Allowed."})
 
@@ -169,7 +169,7 @@ def test_a_request_of_another_method_is_refused(client):
         ("broken.json", "{", 400),
     ],
 )
-def test_a_file_that_is_not_a_story_is_refused_with_a_sentence(client, name, text, status):
+def test_a_file_that_is_not_a_story_is_rejected_with_a_sentence(client, name, text, status):
     answer = upload(client, name, text)
     assert answer.status_code == status
     assert str(uploads_folder()) not in answer.json()["error"]
@@ -198,7 +198,7 @@ def test_a_story_named_like_our_own_file_is_renamed():
     assert library.safe_name("../About.json").lower() == "story-about.json"
 
 
-def test_an_upload_that_is_too_large_is_refused(client, monkeypatch):
+def test_an_upload_that_is_too_large_is_rejected(client, monkeypatch):
     monkeypatch.setattr(http, "MAX_UPLOAD", 1000)
     monkeypatch.setattr(http, "FORM_BYTES", 500)
     assert upload(client, "large.twee", FORK + "x" * 5000).status_code == 413
@@ -249,7 +249,7 @@ def test_a_game_is_played_undone_and_restarted(client, fork_id):
     assert client.post(f"/api/sessions/{page['session']}/undo").status_code == 409
 
 
-def test_a_choice_made_on_an_earlier_page_is_refused(client, fork_id):
+def test_a_choice_made_on_an_earlier_page_is_rejected(client, fork_id):
     page = start_game(client, fork_id)
     take(client, page, "Go out.")
     path = f"/api/sessions/{page['session']}/step"

@@ -1,4 +1,4 @@
-"""Random malformed requests: each is refused with a sentence, and the server never fails."""
+"""Random malformed requests: each is rejected with a sentence, and the server never fails."""
 
 import json
 import random
@@ -66,7 +66,7 @@ def request_of(draw, paths, session):
 
 
 @pytest.mark.slow
-def test_nonsense_is_refused_with_a_sentence(tmp_path, monkeypatch):
+def test_nonsense_is_rejected_with_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     draw = random.Random(5)
     with client_of(tmp_path / "runs") as client:

@@ -303,7 +303,7 @@ def test_flat_names_and_groups_are_two_views_of_the_same_values():
     assert len(all_settings()) == count  # flat names are unique
 
 
-def test_a_retired_setting_is_ignored_at_its_recorded_value_and_refused_at_another():
+def test_a_retired_setting_is_ignored_at_its_recorded_value_and_rejected_at_another():
     assert Settings.from_flat(RETIRED) == PAPER == settings_for(RETIRED, {})
     with pytest.raises(InputError, match="prioritised is True, but this setting was removed"):
         Settings.from_flat(prioritised=True)

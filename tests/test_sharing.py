@@ -1,4 +1,4 @@
-"""Runs pushed to and pulled from a stand-in for the Hugging Face Hub; their code is not executed."""
+"""Runs pushed to and pulled from a stand-in for the Hugging Face Hub; no code of them is run."""
 
 import json
 import os

@@ -98,7 +98,7 @@ def forward(name):
 
 for name in "name title rules story engine links left_out problems asked errors".split():
     setattr(Uncompiled, name, forward(name))
-for name in "position ending max_steps".split():
+for name in "state position_at face_at ending max_steps".split():
     setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 
@@ -229,7 +229,7 @@ def test_estimates_of_a_sampled_story_are_near_the_exact_numbers(story):
     assert "was never met" in cellar.what and "random games" in cellar.what
 
 
-def test_searching_games_find_what_random_games_do_not(story):
+def test_searching_games_find_endings_that_random_games_do_not(story):
     """One of four doors leads on, twelve times: a random game gets there once in 16 million."""
     doors = "".join(
         f":: {number}\nA room.\n[[Left.|{number + 1}]]\n"

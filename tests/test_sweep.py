@@ -171,7 +171,7 @@ def test_other_results_are_never_overwritten(sweep_folder, tmp_path, capsys):
     assert texts(sweep_folder) == before
     for command in (["report"], ["reproduce", "--only", "table", "--games", "long-watch"]):
         assert main([*command, "--out", str(sweep_folder)]) == 2
-        assert "the folder of a sweep" in capsys.readouterr().err
+        assert "the folder of a `drrn sweep`" in capsys.readouterr().err
     (sweep_folder / "sweep.json").unlink()
     assert main([*COMMAND, *VARY, "--out", str(sweep_folder)]) == 2
     assert "contains other results" in capsys.readouterr().err

@@ -60,9 +60,8 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
     if game.rules.restart is None and restarts:
         lines.append(f"# restart = []  # if these links are choices, not restarts: {restarts}")
     if not findings.complete:
-        lines.append(
-            f"# Only {findings.states:,} states were visited; drrn test may find more endings."
-        )
+        count = counted(findings.states, "state")
+        lines.append(f"# Visited only {count}; drrn test may find more endings.")
     names = sorted(game.asked)
     if names:
         lines += ["", "[inputs]  # answers to what the story asks"]

@@ -31,11 +31,9 @@ def run(options: argparse.Namespace) -> None:
         except InputError as error:
             notes.append(f"registered in {GROUPS['game']}, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    where = (
-        f"from {added.REPOSITORY}, {papers}"
-        if papers
-        else f"not installed; to install them: {added.HOW}"
-    )
+    where = f"not installed; to install them: {added.HOW}"
+    if papers:
+        where = f"from {added.REPOSITORY}, {papers}"
     print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
 
 

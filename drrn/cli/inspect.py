@@ -12,11 +12,12 @@ from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
 from drrn.document import Block, Bullets, Document, Fact, Facts, Section, Table, literal, to_text
 from drrn.errors import InputError
+from drrn.files import write
 from drrn.game.contract import Game, close
 from drrn.stories.authored import EXPLORE_LIMIT
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import story_map
-from drrn.stories.map.svg import check_map_file, write_map
+from drrn.stories.map.svg import check_map_file, story_map_svg
 from drrn.stories.playtest.findings import Findings, Play, Statistics
 from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
@@ -55,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         print(to_text(inspection(findings, options.game), width=terminal.terminal_width()))
     if compiled and map_file:
-        write_map(story_map(compiled), map_file)
+        write(map_file, story_map_svg(story_map(compiled)))
         terminal.warn(f"map: {map_file}")
 
 

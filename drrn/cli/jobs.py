@@ -43,9 +43,8 @@ def read_settings(texts: Iterable[str], reserved: Sequence[str] = ()) -> dict[st
             if not equals or name not in all_settings():
                 raise InputError("write NAME=VALUE, with a name that `drrn train --help` lists")
             if name in (*OWN_OPTIONS, *reserved):
-                raise InputError(
-                    f"{name} cannot be set: it differs between jobs, or has its own option"
-                )
+                cause = "it differs between jobs, or has its own option"
+                raise InputError(f"{name} cannot be set: {cause}")
             settings[name] = all_settings()[name].read(value)
         except InputError as error:
             raise InputError(f'--set "{text}": {error}') from error
@@ -98,6 +97,5 @@ def _line(event: Event) -> str:
 def failure_error(failed: list[Event], total: int) -> InputError:
     """Return the error that names the failed jobs."""
     reasons = "".join(f"\n  {event.job.game} {event.job.name}: {event.why}" for event in failed)
-    return InputError(
-        f"{len(failed)} of {total} jobs failed; run the same command to try them again:{reasons}"
-    )
+    remedy = "run the same command to try them again"
+    return InputError(f"{len(failed)} of {total} jobs failed; {remedy}:{reasons}")

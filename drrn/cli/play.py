@@ -250,9 +250,8 @@ class Session:
         """Play until the person quits."""
         self.view.title(self.game)
         if len(self.game.reset(self.seed).actions) <= LONG_MENU:
-            self.view.note(
-                f"{HELP}; the agent's Q-value follows each action" if self.agent else HELP
-            )
+            more = "; the agent's Q-value follows each action" if self.agent else ""
+            self.view.note(HELP + more)
         while self._play_game():
             self.seed += 1
 
@@ -333,6 +332,7 @@ class Session:
     def _ask(self, page: Observation) -> str | None:
         """Return an index as a string, "u", "r", or None to quit."""
         is_long = len(page.actions) > LONG_MENU
+        numbers = {} if is_long else {str(i + 1): str(i) for i in range(len(page.actions))}
         while True:
             answer = self._input("\n[bold cyan]>[/] ")
             matches = matching_actions(answer or "", page.actions)
@@ -342,8 +342,8 @@ class Session:
                 self.view.note("This is the first page; there is nothing to undo.")
             elif answer in ("u", "undo", "r", "restart"):
                 return answer[0]
-            elif not is_long and _is_number(answer, len(page.actions)):
-                return str(int(answer) - 1)
+            elif answer in numbers:
+                return numbers[answer]
             elif len(matches) == 1:
                 return str(matches[0])
             elif answer in ("l", "look"):
@@ -392,7 +392,3 @@ class Session:
         if answer is not None and not again:
             self.view.console.print()
         return again
-
-
-def _is_number(answer: str, count: int) -> bool:
-    return answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= count

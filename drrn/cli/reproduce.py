@@ -69,11 +69,8 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
             both = f'{opened.source} and {sources[name]} are both named "{name}"'
             raise InputError(f"{both}; run one of them, or rename its file")
         sources[name] = opened.source
-        paraphrases = paraphrases_of(game) is not None
-        vectors = digest is not None
-        variants = plan.variants_of(
-            options.only, paraphrases=paraphrases, game=name, vectors=vectors
-        )
+        has = {"paraphrases": paraphrases_of(game) is not None, "vectors": digest is not None}
+        variants = plan.variants_of(options.only, game=name, **has)
         for variant in (None, *(each for each in variants if opened.runs(each, name))):
             settings = plan.settings_of(name, variant or plan.BEST, game, scale)
             if variant and options.ray is None:

@@ -33,9 +33,8 @@ def run(options: argparse.Namespace) -> None:
         failed = run_jobs(jobs, workers, f"selection jobs are done ({seeds_text(sweep.tuning)})")
         tuning = _scores(jobs, options)
         report_jobs = [sweep.job(tuning[0].changes, "report"), sweep.job((), "report")]
-        failed += run_jobs(
-            report_jobs, workers, f"report jobs are done ({seeds_text(sweep.report)})"
-        )
+        text = f"report jobs are done ({seeds_text(sweep.report)})"
+        failed += run_jobs(report_jobs, workers, text)
         report = _scores(report_jobs, options)
         sweep.write_tables(tuning, report)
         _print_table(sweep, tuning, options)
@@ -66,9 +65,7 @@ def _sweep(options: argparse.Namespace) -> Sweep:
 def _scores(jobs: list[Job], options: argparse.Namespace) -> list[Scored]:
     scores = scored(jobs, options.by, options.measure)
     if not scores:
-        raise InputError(
-            "no job finished, so there is nothing to choose from; the reasons are above"
-        )
+        raise InputError("no job finished, so there is nothing to choose from; see above why")
     return scores
 
 

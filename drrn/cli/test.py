@@ -11,10 +11,10 @@ from pathlib import Path
 from drrn.cli import terminal
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
-from drrn.files import slug
+from drrn.files import slug, write
 from drrn.game.contract import close
 from drrn.runs.quick_player import quick_player
-from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
+from drrn.stories.map.svg import check_map_file, story_map_svg
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
 from drrn.stories.playtest.playtest import StoryTest
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
             hint = "replay one with drrn play GAME --path FILE"
             terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
-            write_map(test.story_map(), options.map)
+            write(options.map, story_map_svg(test.story_map()))
             terminal.warn(f"map: {options.map}")
     finally:
         terminal.clear_status()
@@ -83,10 +83,8 @@ def _page(document: Document, test: StoryTest) -> str:
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
-    title = test.game.name
-    return rendered(
-        "story_page.html", title=title, body=safe_markup(body), map=safe_markup(map_svg)
-    )
+    parts = {"body": safe_markup(body), "map": safe_markup(map_svg)}
+    return rendered("story_page.html", title=test.game.name, **parts)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:
@@ -96,11 +94,8 @@ def _print_for_github(document: Document, findings: Findings) -> None:
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(f"{summary}\n")
-        print(
-            visible(
-                f"{findings.title}: {headline(findings)} The summary of this job has the details."
-            )
-        )
+        details = "The summary of this job has the details."
+        print(visible(f"{findings.title}: {headline(findings)} {details}"))
     else:
         print(summary)
     for line in github_annotations(document):

@@ -77,9 +77,8 @@ class AdviceWorker:
         replicas = q[:, 0]
         shares = agent.policy("softmax").probabilities(replicas, False).tolist()
         chances = player.probabilities(replicas, is_repeated).tolist()
-        rows = zip(
-            replicas.mean(axis=0).tolist(), replicas.T.tolist(), shares, chances, strict=True
-        )
+        means = replicas.mean(axis=0).tolist()
+        rows = zip(means, replicas.T.tolist(), shares, chances, strict=True)
         names = ("q", "replicas", "share", "chance")
         most = max(chances)
         return {

@@ -76,9 +76,8 @@ def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     pages = json_or_none(folder / PAGES)
     files = sorted(folder.glob("round-*.npz"))
     if not pages or not files:
-        raise HTTPException(
-            404, "Embeddings exist only for runs of the model drrn that this page started."
-        )
+        sentence = "Embeddings exist only for runs of the model drrn that this page started."
+        raise HTTPException(404, sentence)
     if page >= len(pages):
         raise HTTPException(404, f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []

@@ -151,9 +151,8 @@ class OpeningWorker:
         game = spec.open()
         try:
             if game.reset(0).ended:
-                raise InputError(
-                    f"{game.name}: the game ends on its first page, so there is nothing to choose"
-                )
+                cause = "the game ends on its first page, so there is nothing to choose"
+                raise InputError(f"{game.name}: {cause}")
             problems = game.problems if spec.lenient and isinstance(game, Explorable) else ()
             notes = [f"skipped: {line}" for line in summarise(problems)]
             return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}

@@ -177,10 +177,8 @@ async def _files(form: FormData) -> dict[str, bytes]:
             raise HTTPException(400, 'Each part named "file" must be a file.')
         name = safe_name(part.filename or "")
         if PurePosixPath(name).suffix.lower() not in TYPES:
-            kinds = ", ".join(TYPES)
-            raise HTTPException(
-                415, f"{name}: this type of file is not supported. Supported types: {kinds}."
-            )
+            cause = f"not a supported type of file, which are {', '.join(TYPES)}"
+            raise HTTPException(415, f"{name}: {cause}.")
         files[name] = await part.read()
     if not files:
         raise HTTPException(400, 'The form has no file. Its parts must be named "file".')

@@ -70,8 +70,8 @@ class PlayTestWorker:
                 findings = test.run()
         except KeyboardInterrupt:
             raise InputError("The play-test was stopped before it had any results.") from None
-        if test.compiled is not None:
-            self.compiled = test.compiled
+        if test.solution is not None:
+            self.compiled = test.solution.compiled
         drawing = test.story_map()
         svg = ""
         with contextlib.suppress(InputError):

@@ -115,9 +115,8 @@ class Sessions:
     def __getitem__(self, id: str) -> Session:  # noqa: A002
         session = self.by_id.get(id)
         if session is None:
-            raise HTTPException(
-                404, "This game has expired: it was idle too long, or the server was restarted."
-            )
+            cause = "it was idle too long, or the server was restarted"
+            raise HTTPException(404, f"This game has expired: {cause}.")
         session.used = time.monotonic()
         return session
 
@@ -224,9 +223,7 @@ class PlayTests:
         if any(test.entry.id == entry.id for test in running):
             raise HTTPException(409, "This story is already being tested.")
         if len(running) >= MAX_TESTS:
-            raise HTTPException(
-                429, f"{MAX_TESTS} play-tests are already running. Try again later."
-            )
+            raise HTTPException(429, f"{MAX_TESTS} play-tests are running. Try again later.")
         self.forget(entry)
         test = PlayTest(entry, seconds)
         self._add(test)

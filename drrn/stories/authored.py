@@ -41,7 +41,6 @@ class Position:
     shown: tuple[str, ...] = ()  # passages displayed on the page, included ones too
     # `$name` is a variable of the story, any other name belongs to the engine
     cells: Mapping[str, Value] = field(default_factory=dict)
-    rule: int | None = None  # index of the [[ending]] that matched
     errors: tuple[str, ...] = ()  # "passage: message" of script errors on the last step
     history: tuple[str, ...] = ()  # passages entered so far, if the engine records them
 
@@ -94,12 +93,6 @@ class AuthoredGame(SeededGame):
         """Return the name of an ending: its rule's passage, or its own."""
         ending = self.face_at(state).ending
         return ending.passage if ending else ""
-
-    @property
-    def position(self) -> Position:
-        """The state behind the page."""
-        state = self.state
-        return Position() if state is None else self.position_at(state)
 
     @property
     def fingerprint(self) -> str:

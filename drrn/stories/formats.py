@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import decode, home, make_folder, read_bytes, write_atomically
+from drrn.files import decode, home, read_bytes, write
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -245,8 +245,7 @@ def _add(path: Path, replace: bool) -> Addition:
     if before is not None and not replace:
         cause = f"another file of {story_format} is installed as {target}"
         raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
-    make_folder(target.parent)
-    write_atomically(target, data)
+    write(target, data)
     return Addition(path, story_format, "added" if before is None else "replaced")
 
 

@@ -327,7 +327,7 @@ class InkGame(AuthoredGame):
         rule, reward = rules.judge(page, text, ended=not choices, opening=before is None)
         ending = None
         if not choices:
-            ending = EndingId(rules.ending_name(rule, knot), None, text, reward)
+            ending = EndingId(rules.ending_name(rule, knot), rule, text, reward)
         actions = self._reworded(label for label, _ in choices)
         face = Face(text, actions, reward, ending=ending)
         return InkPage(face, choices, knot, saved, paid | page.writes.keys(), entered)

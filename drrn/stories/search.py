@@ -63,7 +63,7 @@ class StateSearch(ABC):
     def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Visit the states."""
         self._follow(None, 0)
-        while waiting := self._new_pages or self._old_pages:
+        while (waiting := self._new_pages or self._old_pages) and not self.is_over():
             state = waiting.popleft()
             for index in range(len(self.game.look(state).actions)):
                 if self.is_over():
@@ -72,6 +72,7 @@ class StateSearch(ABC):
                 self._follow(state, index)
             if progress:
                 progress(len(self.visited))
+        self.complete &= not waiting
 
     def _follow(self, before: Any, index: int) -> None:
         """Visit the outcomes of an action, or of the opening."""
@@ -83,9 +84,6 @@ class StateSearch(ABC):
                 if key not in self.visited:
                     self.visited.add(key)
                     (self._new_pages if is_new_page else self._old_pages).append(state)
-                if self.is_over():
-                    self.complete = False
-                    return
         except LostError:
             self.complete = False
         except InputError as error:
@@ -97,11 +95,12 @@ class StateSearch(ABC):
         until = min(self.until, time.monotonic() + self.outcome_seconds)
         outcomes = game.opening() if before is None else game.outcomes(before, index)
         try:
-            for number, outcome in enumerate(outcomes):
-                if number >= self.max_outcomes or time.monotonic() > until:
+            for number, outcome in enumerate(outcomes, 1):
+                yield outcome
+                is_late = number >= self.max_outcomes or time.monotonic() > until
+                if is_late or self.is_over():
                     self.complete = False
                     return
-                yield outcome
         except UnlistedError:
             self.complete = False
             self.stochastic = True

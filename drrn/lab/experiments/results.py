@@ -145,9 +145,7 @@ class Results:
     def refuse_sweep(self) -> None:
         """Raise an InputError if the folder belongs to `drrn sweep`."""
         if (self.root / SWEEP).exists():
-            raise InputError(
-                f"{self.root}: the folder of a sweep (drrn sweep); choose another --out"
-            )
+            raise InputError(f"{self.root}: the folder of a `drrn sweep`; choose another --out")
 
     def work(self, game: str, name: str) -> Path:
         """Return the folder of a job's training run."""

@@ -56,7 +56,7 @@ class OutOfMemoryError(IsolateError):
     """The script needs more memory than the isolate may have."""
 
 
-class Isolate:
+class Isolate(AbstractContextManager["Isolate"]):
     """A separate JavaScript world; close it, or use it in a `with` statement."""
 
     # Set here as well, so that an isolate whose creation was interrupted can be collected.
@@ -100,9 +100,6 @@ class Isolate:
             self._racer.close()
             context.__exit__(None, None, None)
             OPEN_ISOLATES.discard(self)
-
-    def __enter__(self) -> Isolate:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

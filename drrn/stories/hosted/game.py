@@ -126,10 +126,8 @@ class HostedGame(Explorable):
 
     def position_at(self, state: HostedState) -> Position:
         page = state.moment.page
-        ending = self.face_at(state).ending
-        rule = ending.rule if ending else None
         cells = _cells(page.variables)
-        return Position(page.passage, (page.passage,), cells, rule, page.errors, page.history)
+        return Position(page.passage, (page.passage,), cells, page.errors, page.history)
 
     def _scene(self, state: HostedState) -> Scene:
         key = (state.paid, state.opening)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from drrn.errors import InputError, require
-from drrn.files import write_atomically
 from drrn.pages import rendered
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
@@ -32,11 +31,6 @@ def check_map_file(file: Path) -> None:
         raise InputError(f"{file}: already exists; choose another name for the map")
     if not file.parent.is_dir():
         raise InputError(f"{file}: no folder {file.parent}; create it first")
-
-
-def write_map(story: StoryMap, file: Path) -> None:
-    """Write a map to an SVG file."""
-    write_atomically(file, story_map_svg(story).encode())
 
 
 def story_map_svg(story: StoryMap, *, with_style: bool = True) -> str:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
@@ -29,17 +30,7 @@ class Arrival:
 
     page: Observation
     position: Position
-    name: str | None = None  # of the ending, if the page is one
-
-    @cached_property
-    def ending(self) -> EndingId | None:
-        """Identity of the ending; without passages, its text and reward belong to it."""
-        if self.page.actions:
-            return None
-        name = self.name or THE_END
-        if self.position.passage:
-            return EndingId(name, self.position.rule)
-        return EndingId(name, self.position.rule, self.page.text, self.page.reward)
+    ending: EndingId | None  # if the page is one
 
     @cached_property
     def key(self) -> Hashable:
@@ -210,7 +201,13 @@ def _holds(condition: Condition, now: Arrival) -> bool:
         return False
 
 
-def arrival_of(game: Game, page: Observation) -> Arrival:
-    """Return the arrival of a game at the page that it shows."""
-    position = game.position if isinstance(game, AuthoredGame) else Position()
-    return Arrival(page, position, ending_of(game, page))
+def arrival_of(game: Game, page: Observation, state: Any = None) -> Arrival:
+    """Return the arrival at a page, which shows a state; None: the state that the game is in."""
+    if isinstance(game, AuthoredGame):
+        state = game.state if state is None else state
+        return Arrival(page, game.position_at(state), game.face_at(state).ending)
+    name = ending_of(game, page)
+    if name and state is not None:
+        ending_at = getattr(game, "ending_at", None)
+        name = ending_at(state) if ending_at else THE_END
+    return Arrival(page, Position(), EndingId(name, None, page.text, page.reward) if name else None)

@@ -17,7 +17,7 @@ from itertools import pairwise
 from drrn.errors import InputError
 from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
-from drrn.stories.authored import AuthoredGame, Position
+from drrn.stories.authored import AuthoredGame
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Arrival, Evidence, Pages, Tally, arrival_of
 from drrn.stories.search import StateSearch
@@ -61,11 +61,11 @@ class Trace:
     def arrive(self, page: Observation) -> bool:
         """Record the page that the last action led to; return whether it is new."""
         before = self.arrivals[-1] if self.arrivals else None
-        self.arrivals.append(arrival_of(self.game, page))
-        if before is None:
-            return self.evidence.arrive(None, 0, self.arrivals[-1], self.path)
-        self.total += page.reward
-        return self.evidence.arrive(before, self.indices[-1], self.arrivals[-1], self.path)
+        index = self.indices[-1] if before else 0
+        now = arrival_of(self.game, page)
+        self.arrivals.append(now)
+        self.total += page.reward if before else 0.0
+        return self.evidence.arrive(before, index, now, self.path)
 
     def add_error(self, message: str) -> None:
         """Record an error on the present page."""
@@ -248,7 +248,8 @@ class WatchedGame:
 
     @property
     def ending(self) -> str | None:
-        return self._trace.arrivals[-1].name
+        ending = self._trace.arrivals[-1].ending
+        return ending.passage if ending else None
 
     @property
     def stopped(self) -> bool:
@@ -308,7 +309,7 @@ class _Search(StateSearch):
     def record(self, before: Hashable, index: int, chance: float, state: Hashable) -> bool:
         if state not in self.origins:
             self.origins[state] = None if before is None else (before, index, chance)
-            self.arrivals[state] = self._arrival(state)
+            self.arrivals[state] = arrival_of(self.game, self.game.look(state), state)
         origin = self.arrivals[before] if before is not None else None
         size = self.evidence.size
         now = self.arrivals[state]
@@ -318,13 +319,6 @@ class _Search(StateSearch):
         if size != self.evidence.size:
             self.last_news = len(self.origins)
         return is_new_page
-
-    def _arrival(self, state: Hashable) -> Arrival:
-        page = self.game.look(state)
-        is_story = isinstance(self.game, AuthoredGame)
-        position = self.game.position_at(state) if is_story else Position()
-        ending_at = None if page.actions else getattr(self.game, "ending_at", None)
-        return Arrival(page, position, ending_at(state) if ending_at else None)
 
     def _path(self, state: Hashable) -> ClickPath:
         """Return the clicks by which a state was first reached."""

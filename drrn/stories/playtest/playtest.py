@@ -86,11 +86,6 @@ class StoryTest:
         self.interrupted = False
         self._seconds = {True: 0.0, False: 0.0}  # of random games, and of searching games
 
-    @property
-    def compiled(self) -> Compiled | None:
-        """The compiled story, if it could be compiled."""
-        return self.solution.compiled if self.solution else None
-
     def run(self) -> Findings:
         """Run all passes that there is time for; Ctrl-C ends them early."""
         self.game.reset(0)  # raises an error if the story cannot start

@@ -9,8 +9,7 @@ import numpy as np
 
 from drrn.compiled.game import Compiled
 from drrn.game.contract import Game
-from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
-from drrn.stories.authored import Explorable, explorable, paraphrases_of
+from drrn.stories.authored import EXPLORE_LIMIT, Explorable, explorable, paraphrases_of
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages
 from drrn.stories.playtest.findings import Statistics, last_words
@@ -21,7 +20,7 @@ from drrn.writing import words
 def explore(
     game: Game,
     evidence: Evidence,
-    limit: int = LIMIT,
+    limit: int = EXPLORE_LIMIT,
     progress: Callable[[int], None] | None = None,
 ) -> Statistics:
     """Explore a story up to a number of states; add its endings and passages to the evidence."""

@@ -170,16 +170,6 @@ class Journey:
     cells: dict[str, Value] = field(default_factory=dict)
     history: list[tuple[Move, dict[str, Value]]] = field(default_factory=list)
 
-    @property
-    def key(self) -> Hashable:
-        """The cells as a key: a cell of 0 is like a missing one, and true is not 1."""
-        return _cells_key(self.cells)
-
-    @property
-    def whole_key(self) -> Hashable:
-        """The cells and the history as a key."""
-        return (self.key, tuple((move, _cells_key(cells)) for move, cells in self.history))
-
     def copy(self) -> Journey:
         return Journey(dict(self.cells), list(self.history))
 
@@ -225,6 +215,7 @@ class Journey:
         return earlier
 
 
-def _cells_key(cells: dict[str, Value]) -> Hashable:
+def cells_key(cells: Mapping[str, Value]) -> Hashable:
+    """Return the cells as a key: a cell of 0 is like a missing one, and true is not 1."""
     items = cells.items()
     return frozenset((c, key_of(v)) for c, v in items if v.__class__ is bool or v != 0)

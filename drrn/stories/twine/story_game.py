@@ -11,7 +11,7 @@ from drrn.compiled.search import Face, States, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.authored import NATIVE, Explorable, Position, Progress
-from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
+from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, cells_key
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.states import reachable_states
@@ -34,7 +34,8 @@ class StoryState:
 
     @cached_property
     def key(self) -> Hashable:
-        return self.scene.key, self.journey.whole_key
+        history = tuple((move, cells_key(cells)) for move, cells in self.journey.history)
+        return self.scene.key, cells_key(self.journey.cells), history
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoryState) and self.key == other.key
@@ -142,7 +143,7 @@ class StoryGame(Explorable):
     def key_of(self, state: Any) -> Hashable:
         """Return the key of a state without what <<back>> may return to."""
         scene = state.scene
-        return (scene.face.text, scene.moves, scene.rule, state.journey.key)
+        return (scene.face.text, scene.moves, scene.rule, cells_key(state.journey.cells))
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
         return self._outcomes(self.renderer.opening, Journey())
@@ -160,7 +161,7 @@ class StoryGame(Explorable):
 
     def position_at(self, state: StoryState) -> Position:
         scene = state.scene
-        return Position(scene.face.passage, scene.passages, state.journey.cells, scene.rule)
+        return Position(scene.face.passage, scene.passages, state.journey.cells)
 
     def note_empty_opening(self) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
