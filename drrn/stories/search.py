@@ -66,6 +66,9 @@ class StateSearch(ABC):
         while (waiting := self._new_pages or self._old_pages) and not self.is_over():
             state = waiting.popleft()
             for index in range(len(self.game.look(state).actions)):
+                if self.is_over():
+                    self.complete = False
+                    return
                 self._follow(state, index)
             if progress:
                 progress(len(self.visited))
@@ -92,12 +95,12 @@ class StateSearch(ABC):
         until = min(self.until, time.monotonic() + self.outcome_seconds)
         outcomes = game.opening() if before is None else game.outcomes(before, index)
         try:
-            for number, outcome in enumerate(outcomes):
+            for number, outcome in enumerate(outcomes, 1):
+                yield outcome
                 is_late = number >= self.max_outcomes or time.monotonic() > until
                 if is_late or self.is_over():
                     self.complete = False
                     return
-                yield outcome
         except UnlistedError:
             self.complete = False
             self.stochastic = True
