@@ -192,7 +192,10 @@ def test_games_lists_the_installed_games_and_the_source_of_their_rewards(
     capsys, imitation, shared_compile_cache
 ):
     main(["games"])
-    assert "saving-john and machine-of-death: not installed: git clone" in capsys.readouterr().out
+    assert (
+        "saving-john and machine-of-death: not installed; to install them: git clone"
+        in capsys.readouterr().out
+    )
     with treat_as_published(imitation):
         assert main(["games", "add", str(imitation), "--as-published"]) == 0
     assert "installed: sources" in capsys.readouterr().out

@@ -114,7 +114,7 @@ def test_a_repeated_page_shows_the_probabilities_of_the_agent(tale, run, capsys,
     assert main(["play", str(tale), "--agent", str(run), "--seed", "1"]) == 0
     out = capsys.readouterr().out
     assert out.count("← the agent's choice") == 2 and out.count("%") == 2
-    assert out.count("The page repeats") == 1
+    assert out.count("A repeated page: the agent draws") == 1
 
 
 def test_an_agent_plays_alone_with_each_policy(tale, run, capsys):

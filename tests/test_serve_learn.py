@@ -102,7 +102,7 @@ def test_training_outlives_a_killed_server_and_can_be_stopped_and_resumed(tmp_pa
 
     wait_for(lambda: runs[id_].has(CONFIG) and len(runs[id_].rounds()) >= 2)
     assert state() == "running"
-    with pytest.raises(HTTPException, match="This run is running"):
+    with pytest.raises(HTTPException, match="already running"):
         runs.resume(runs[id_])
     runs.stop(runs[id_])
     wait_for(lambda: state() == "interrupted")

@@ -256,7 +256,7 @@ def change_without_a_word(built):
     store = built.store.scratch()
     texts = ["go to the lamp", "to the lamp", "go the lamp", "go to lamp", "go to the"]
     state, actions = store.page(STATES[0], texts)
-    q = built.q(Pages(np.array([[state]]), np.array([[actions]])), store)[0, 0]
+    q = built.q(Pages(np.array([[state]]), np.array([[actions]]), store))[0, 0]
     assert q[0] == pytest.approx(1.0, abs=0.6)  # with dropout, Q of the whole text overshoots
     return float((q[1:] - q[0]).abs().max())
 

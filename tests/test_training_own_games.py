@@ -257,7 +257,7 @@ def test_an_interrupted_round_is_learned_once(caplog):
     with caplog.at_level("WARNING"):
         transitions = [result.transitions for result in trainer.train()]
         assert transitions == [result.transitions for result in whole.train()]
-    assert same_weights(trainer, whole) and not trainer.is_torn
+    assert same_weights(trainer, whole) and not trainer.phase
     assert "round was interrupted while it learned" in caplog.text
 
 
