@@ -70,6 +70,9 @@ def resumed_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
     with folder.locked():
         trainer = Trainer.resume(options.resume, changes=changes, **_trainer_options(options))
         folder.save_settings(trainer)
+        if trainer.round == trainer.settings.run.rounds:
+            done = counted(trainer.round, "round")
+            terminal.warn(f"the run is finished ({done}); train more with --rounds N")
         yield trainer, folder
 
 
@@ -110,9 +113,6 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
 def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
     """Train to the last round; save and display each."""
     settings = trainer.settings.run
-    if trainer.round == settings.rounds:
-        done = counted(settings.rounds, "round")
-        terminal.warn(f"the run is finished ({done}); train more with --rounds N")
     try:
         scores = run.ensure_reference(trainer)
         _warn_if_all_pay_the_same(trainer.game, scores)
