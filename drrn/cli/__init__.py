@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from drrn import settings
 from drrn.declaration import Setting
 from drrn.errors import InputError, require
 from drrn.files import read_toml
@@ -25,6 +26,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are an `InputError`."""
 
     def error(self, message: str) -> NoReturn:
+        message = message.replace("argument [add]: invalid choice:", "unknown subcommand")
         raise InputError(f"{message} (see: {self.prog} --help)")
 
 
@@ -56,14 +58,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except MemoryError as error:
-        return _fail(f"not enough memory ({error}); choose smaller sizes, or fewer replicas")
-    except OSError as error:
-        return _fail(f"system error: {error}")
     except KeyboardInterrupt:
         print(file=sys.stderr)  # below the ^C
         return 130
+    except Exception as error:
+        message = _description_of(error)
+        if not message:
+            raise
+        return _fail(message)
     return code
+
+
+def _description_of(error: Exception) -> str:
+    """Describe an exception of a user's game or of the system; "" for a fault of this package."""
+    from drrn.game.make import game_failure
+
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error}); choose smaller sizes, or fewer replicas"
+    return game_failure(error) or (f"system error: {error}" if isinstance(error, OSError) else "")
 
 
 def _fail(message: str) -> int:
@@ -128,17 +140,19 @@ def _add_options(group: Any, options: Table) -> None:
         if isinstance(option, str):
             group.add_argument(name, action="store_true", help=option)
         else:
-            kind = {"type": TYPES[option["type"]]} if "type" in option else {}
-            group.add_argument(name, **{**option, **kind})
+            values = dict(option)
+            if "type" in values:
+                values["type"] = TYPES[values["type"]]
+            if isinstance(values.get("choices"), str):
+                values["choices"] = getattr(settings, values["choices"])
+            group.add_argument(name, **values)
 
 
 def _add_settings(group: Any) -> None:
     """Add an option for each setting; if it is not given, the namespace does not have it."""
-    from drrn.settings import all_settings, default_text
-
-    for setting in all_settings().values():
+    for setting in settings.all_settings().values():
         name = setting.name.replace("_", "-")
-        text = f"{setting.help}{default_text(setting)}".replace("%", "%%")
+        text = f"{setting.help}{settings.default_text(setting)}".replace("%", "%%")
         common = {"dest": setting.name, "default": argparse.SUPPRESS, "help": text}
         if setting.kind is bool:
             positive = name.removeprefix("no-")
