@@ -2,7 +2,7 @@
 
 import { get, isAborted, part, remove, upload } from "./api.js";
 import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
-import { plural, megabytes } from "./format.js";
+import { megabytes, plural } from "./format.js";
 
 const KINDS = { "built in": "built in", added: "added", given: "command line", uploaded: "uploaded" };
 
