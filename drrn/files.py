@@ -22,7 +22,8 @@ else:
     import tomli as tomllib
 
 LARGEST = 64 * 2**20  # bytes
-MARKS = [(codecs.BOM_UTF8, "utf-8-sig")]
+UTF8 = "utf-8-sig"  # with or without a byte order mark
+MARKS = [(codecs.BOM_UTF8, UTF8)]
 MARKS += [(mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)]
 # Codecs, but of no story.
 NO_TEXT = frozenset("idna punycode undefined unicode-escape raw-unicode-escape".split())
@@ -94,8 +95,10 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        cause = f"byte 0x{data[error.start]:02x} is not {encoding}"
-        cure = "save the file as UTF-8, or name its encoding (cp1252 for many old stories)"
+        cause = f"byte 0x{data[error.start]:02x} is not {encoding.removesuffix('-sig')}"
+        cure = "save the file as UTF-8"
+        if encoding != UTF8:  # of a story
+            cure += ", or name its encoding with --encoding (cp1252 for many old stories)"
         raise InputError(f"{source}, line {line}: {cause}; {cure}") from error
     except (LookupError, ValueError) as error:
         cause = f'unknown encoding "{encoding}"'
@@ -107,7 +110,7 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
 
 def read_text(path: Path) -> str:
     """Return the text of a UTF-8 file."""
-    return decode(read_bytes(path), str(path), "utf-8-sig")
+    return decode(read_bytes(path), str(path), UTF8)
 
 
 def read_bytes(path: Path, largest: float = LARGEST) -> bytes:

@@ -81,18 +81,18 @@ def test_the_error_for_a_missing_target_names_the_nearest_passage(error_of):
         ":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n"
     )
     assert (
-        'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to "Cellr", which is not a passage. '
+        'line 4 (line 3 of passage "Start"): [[Go|Cellr]] leads to "Cellr", which is not a passage. '
         'Did you mean "Cellar"?' in message
     )
     assert (
-        'line 5, line 4 of passage "Start": <<display \'Atic\'>> shows "Atic", which is not'
+        'line 5 (line 4 of passage "Start"): <<display \'Atic\'>> shows "Atic", which is not'
         in message
     )
 
 
 def test_ten_thousand_nested_conditions_are_rejected(error_of):
     message = error_of(":: Start\n" + "<<if true>>\n" * 10_000 + "x" + "<<endif>>" * 10_000)
-    assert message.startswith(', line 42, line 41 of passage "Start": more than 40 nested blocks')
+    assert message.startswith(', line 42 (line 41 of passage "Start"): more than 40 nested blocks')
 
 
 def test_bytes_that_are_not_text_are_rejected(error_of):
@@ -147,15 +147,15 @@ UNSUPPORTED = (
     ":: Start\nHi.\n<<replace>>x\n<<print foo()>>\n\n[[On]]\n\n:: On\n<<timedreplace 2s>>\nDone.\n"
 )
 PROBLEMS = [
-    'line 3, line 2 of passage "Start": the macro <<replace>> is not supported',
-    'line 4, line 3 of passage "Start": <<print foo()>>: the function foo() is not supported',
-    'line 9, line 1 of passage "On": the macro <<timedreplace>> is not supported',
+    'line 3 (line 2 of passage "Start"): the macro <<replace>> is not supported',
+    'line 4 (line 3 of passage "Start"): <<print foo()>>: the function foo() is not supported',
+    'line 9 (line 1 of passage "On"): the macro <<timedreplace>> is not supported',
 ]
 
 
 def test_one_error_lists_everything_unsupported(error_of):
     assert error_of(UNSUPPORTED).split("\n  ") == [
-        ": 3 things in this story cannot be played (--lenient skips them):",
+        ": 3 things in this story cannot be played (skip with --lenient):",
         *PROBLEMS,
     ]
 
@@ -165,10 +165,10 @@ def test_problems_with_one_cause_are_one_line_with_a_count_and_the_first_lines(e
     twee += ":: On\n<<setback>>\n<<setBack>><<if foo(2)>>x<<endif>>\n"
     twee += "\n:: Other\n<<setback b.png>>\n"
     assert error_of(twee).split("\n  ")[1:] == [
-        'the macro <<setback>> is not supported: 4 times: line 3, line 2 of passage "Start"; '
-        'line 8, line 1 of passage "On"; line 9, line 2 of passage "On"; and 1 more',
-        'the function foo() is not supported: 2 times: line 4, line 3 of passage "Start"; '
-        'line 9, line 2 of passage "On"',
+        'the macro <<setback>> is not supported: 4 times: line 3 (line 2 of passage "Start"); '
+        'line 8 (line 1 of passage "On"); line 9 (line 2 of passage "On"); and 1 more',
+        'the function foo() is not supported: 2 times: line 4 (line 3 of passage "Start"); '
+        'line 9 (line 2 of passage "On")',
     ]
 
 
@@ -185,7 +185,7 @@ def test_the_end_of_an_unknown_block_is_not_counted_as_a_problem(error_of):
 
 def test_errors_of_a_published_twine_1_story_have_the_line_of_its_file(error_of):
     page = "<html>\n<div id=storeArea><div tiddler='Start'>One\\nTwo &lt;&lt;wobble&gt;&gt;</div></div>"
-    assert 'line 2, line 2 of passage "Start": the macro <<wobble>>' in error_of(page, "tale.html")
+    assert 'line 2 (line 2 of passage "Start"): the macro <<wobble>>' in error_of(page, "tale.html")
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_lenient_play_reports_an_opening_page_that_became_empty(story, opening, 
     game = story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True)
     assert (
         str(game.problems[-1])
-        == f'line 2, passage "Start": skipping unsupported code leaves the first page {lacks}'
+        == f'line 2 (passage "Start"): skipping unsupported code leaves the first page {lacks}'
     )
 
 
@@ -233,18 +233,18 @@ def test_lenient_play_skips_unsupported_macros_and_lists_them(story):
     [
         (
             ":: Start\nx\n\n:: StoryIncludes\nother.twee\n",
-            'line 5, passage "StoryIncludes": including files',
+            'line 5 (passage "StoryIncludes"): including files',
         ),
         (
             ":: Start\na\n<<if true>>\nb\n",
-            'line 3, line 2 of passage "Start": <<if>> has no <<endif>>',
+            'line 3 (line 2 of passage "Start"): <<if>> has no <<endif>>',
         ),
         (":: Start\n<<nobr>>\n", "<<nobr>> has no <<endnobr>>"),
         (":: Start\n<<silently>>\n", "<<silently>> has no <<endsilently>>"),
         (":: Start\n<<else>>\n", "<<else>> is outside an <<if>>"),
         (
             ':: Start\n<<print "a>>\n',
-            'line 2, line 1 of passage "Start": <<print "a>>: cannot parse',
+            'line 2 (line 1 of passage "Start"): <<print "a>>: cannot parse',
         ),
         (":: Start\n<<set $x = 'it's'>>\n", "cannot parse"),
         (":: Start\n<<print 1\n", "<<print 1 has no closing >>"),

@@ -184,15 +184,19 @@ def test_walkthrough_prints_the_best_play(capsys, tale):
     assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
 
 
-@pytest.mark.parametrize("name", ["map", "map.svg"])
-def test_plot_writes_the_map_as_svg(capsys, tale, tmp_path, name):
-    assert main(["inspect", str(tale), "--plot", str(tmp_path / name)]) == 0
-    assert "<svg" in (tmp_path / "map.svg").read_text(encoding="utf-8")
+def test_the_map_is_written_as_svg(capsys, tale, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["inspect", str(tale), "--map", "map.png"]) == 2
+    assert "map.png: a map is an SVG file" in capsys.readouterr().err
+    assert main(["inspect", str(tale), "--map"]) == 0
+    assert main(["inspect", str(tale), "--map", "map.svg"]) == 0
+    for name in ("tale.svg", "map.svg"):
+        assert "<svg" in Path(name).read_text(encoding="utf-8")
 
 
-def test_plot_does_not_overwrite_a_file(capsys, tale, tmp_path):
+def test_the_map_does_not_overwrite_a_file(capsys, tale, tmp_path):
     (tmp_path / "map.svg").write_text("mine")
-    assert main(["inspect", str(tale), "--plot", str(tmp_path / "map")]) == 2
+    assert main(["inspect", str(tale), "--map", str(tmp_path / "map.svg")]) == 2
     out, error = capsys.readouterr()
     assert out == "" and error.count("\n") == 1 and "map.svg: already exists" in error
     assert (tmp_path / "map.svg").read_text() == "mine"
@@ -202,7 +206,7 @@ def test_lenient_play_reports_skipped_macros(capsys, tale):
     tale.write_text(TALE.replace("Well,", "<<wobble>>Well,"), encoding="utf-8")
     play = ["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0"]
     assert main(play) == 2
-    assert 'passage "Start": the macro <<wobble>> is not supported' in capsys.readouterr().err
+    assert 'passage "Start"): the macro <<wobble>> is not supported' in capsys.readouterr().err
     assert main([*play, "--lenient"]) == 0
     assert "skipped: line 2" in capsys.readouterr().err
 
@@ -250,6 +254,10 @@ def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
     "arguments",
     [
         ["play", "no-such-game"],
+        ["play", "long-watch", "--episodes", "5"],
+        ["play", "long-watch", "--policy", "random", "--agent", "nosuch"],
+        ["play", "long-watch", "--policy", "random", "--player", "Ada"],
+        ["play", "long-watch", "--path", "clicks.txt", "--seed", "1"],
         ["play", "long-watch", "--policy", "random", "--episodes", "0"],
         ["play", "long-watch", "--paraphrased", "nonsense", "--policy", "random"],
         ["inspect", "missing.twee"],

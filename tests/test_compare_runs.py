@@ -1,4 +1,4 @@
-"""Lists and comparisons of runs: states, scores, intervals over seeds."""
+"""Lists and comparisons of runs: states, scores, intervals over replicas."""
 
 import json
 
@@ -50,7 +50,9 @@ def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
     assert set(one["scores"]) == {"softmax", "greedy", "best"}
     assert main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == "run game model seeds rounds softmax greedy best when state".split()
+    assert (
+        lines[0].split() == "run game model replicas rounds softmax greedy best when state".split()
+    )
     assert len(lines) == 4
 
 

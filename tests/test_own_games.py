@@ -99,9 +99,7 @@ def test_every_failure_to_open_a_users_game_is_one_sentence(folder, capsys, name
     assert "Traceback" not in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "option", [{"paraphrased": True}, {"encoding": "cp1252"}, {"shuffle": False}]
-)
+@pytest.mark.parametrize("option", [{"paraphrased": True}, {"encoding": "cp1252"}])
 def test_options_of_stories_are_rejected_for_other_games(option):
     with pytest.raises(drrn.InputError, match="is for stories, but this is made by Python code"):
         make("tests.sample_games:Doors", **option)

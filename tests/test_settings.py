@@ -86,7 +86,7 @@ def test_every_setting_is_an_option_of_its_type():
         "shared": True,
     }
     assert list(all_settings()) == list(PAPER.flat())
-    with pytest.raises(InputError, match='bag_norm is "much"; it must be a number or none'):
+    with pytest.raises(InputError, match='--bag-norm is "much"; it must be a number or none'):
         parser().parse_args(["train", "fork", "--bag-norm", "much"])
 
 

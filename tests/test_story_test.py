@@ -1,6 +1,7 @@
 """`drrn test`: findings of small stories, exact and sampled, and their reports."""
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
@@ -529,7 +530,7 @@ def test_exit_codes_of_the_command(file, capsys):
     assert main(["test", str(file)]) == 0
     assert main(["test", str(file), "--seconds", "0"]) == 2
     assert main(["test", "nosuch.twee"]) == 2
-    assert "--seconds: the value is 0.0" in capsys.readouterr().err
+    assert "--seconds is 0.0; it must be above 0" in capsys.readouterr().err
 
 
 def test_json_has_all_findings(file, capsys):
@@ -587,8 +588,9 @@ def test_a_folder_that_is_not_empty_is_rejected_before_the_test(
     file, capsys, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
-    assert main(["test", str(file), "--paths", str(file.parent)]) == 2
-    assert "the folder is not empty" in capsys.readouterr().err
+    for folder in (str(file.parent), str(file), os.devnull):
+        assert main(["test", str(file), "--paths", folder]) == 2
+        assert f"{folder}: not an empty folder" in capsys.readouterr().err
 
 
 def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):

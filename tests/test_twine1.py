@@ -178,7 +178,7 @@ def test_an_external_link_is_plain_text(play):
 def test_a_computed_link_to_a_missing_passage_is_an_error_when_it_is_rendered(play):
     with pytest.raises(
         InputError,
-        match=r'tale.twee, line 2, line 1 of passage "Start": .*"C", which is not a passage',
+        match=r'tale.twee, line 2 \(line 1 of passage "Start"\): .*"C", which is not a passage',
     ):
         play("<<set $where = 'C'>>[[Go|$where]]")
 

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -140,12 +141,14 @@ def _add_options(group: Any, options: Table) -> None:
         if isinstance(option, str):
             group.add_argument(name, action="store_true", help=option)
         else:
-            values = dict(option)
-            if "type" in values:
-                values["type"] = TYPES[values["type"]]
-            if isinstance(values.get("choices"), str):
-                values["choices"] = getattr(settings, values["choices"])
-            group.add_argument(name, **values)
+            kind = option.get("type")
+            read: Any = Path if kind == "path" else None
+            if kind in NUMBERS:
+                read = _reader(Setting(name, **NUMBERS[kind]))
+            choices = option.get("choices")
+            if isinstance(choices, str):
+                choices = getattr(settings, choices)
+            group.add_argument(name, **{**option, "type": read, "choices": choices})
 
 
 def _add_settings(group: Any) -> None:
@@ -164,29 +167,28 @@ def _add_settings(group: Any) -> None:
             metavar = {int: "N", float: "X", str: "PATH"}[setting.kind]
             if setting.choices:
                 metavar = f"{{{','.join(setting.choices)}}}"
-            group.add_argument(f"--{name}", type=setting.read, metavar=metavar, **common)
+            read: Callable[[str], Any] = setting.read
+            if setting.kind is not str:
+                read = _reader(replace(setting, name=f"--{name}"))
+            group.add_argument(f"--{name}", type=read, metavar=metavar, **common)
 
 
-def _number(kind: type, **bounds: Any) -> Callable[[str], Any]:
-    """Return a function that reads a number within bounds."""
-    declaration = Setting("the value", kind, **bounds)
+def _reader(setting: Setting) -> Callable[[str], Any]:
+    """Return a function that reads a number; its error names the option and the limit."""
 
     def read(text: str) -> Any:
-        try:
-            value = declaration.read(text[:20])
-            declaration.check(value)
-        except InputError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
+        value = setting.read(text[:40])
+        setting.check(value)
         return value
 
     return read
 
 
-TYPES: dict[str, Callable[[str], Any]] = {
-    "int": int,
-    "path": Path,
-    "positive": _number(int, least=1, most=10**12),
-    "port": _number(int, least=0, most=65_535),
-    "seconds": _number(float, above=0, most=86_400),
-    "pause": _number(float, least=0, most=3600),
+# Bounds of the numbers that are options, by `type` in commands.toml.
+NUMBERS: dict[str, dict[str, Any]] = {
+    "int": {"kind": int},
+    "positive": {"kind": int, "least": 1, "most": 10**12},
+    "port": {"kind": int, "least": 0, "most": 65_535},
+    "seconds": {"kind": float, "above": 0, "most": 86_400},
+    "pause": {"kind": float, "least": 0, "most": 3600},
 }

@@ -31,7 +31,11 @@ def run(options: argparse.Namespace) -> None:
     game = terminal.open_game(options, lenient=True)
     if options.seconds and isinstance(game, HostedGame):
         game.search_seconds = float(options.seconds)
-    map_file = _map_file(options.plot, game.name) if options.plot else None
+    map_file = options.map
+    if map_file == Path():  # the option has no value
+        map_file = Path(f"{game.name}.svg")
+    if map_file:
+        check_map_file(map_file)
     compiled, why_not = _compile(game, options)
     terminal.clear_status()
     if compiled is None and (options.walkthrough or map_file):
@@ -68,15 +72,6 @@ def _compile(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, 
     except InputError as error:
         return None, str(error)
     return compiled, ""
-
-
-def _map_file(path: Path, name: str) -> Path:
-    """Return the file for the map; one that exists is never overwritten."""
-    file = Path(f"{name}.svg") if path == Path() else path
-    if file.suffix.lower() != ".svg":
-        file = file.with_name(f"{file.name}.svg")
-    check_map_file(file)
-    return file
 
 
 def _print_walkthrough(compiled: Compiled, *, as_json: bool) -> None:

@@ -22,6 +22,8 @@ from drrn.writing import counted, percent, visible, words
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
+EPISODES = 1000  # of a policy
+NOT_REPLAYED = ("policy", "agent", "episodes", "json", "show", "player", "scores", "seed")
 MAX_COLUMNS = 80  # longer lines are hard to read
 LONG_MENU = 20  # more actions than this are typed, not numbered
 ADVICE = 3  # actions of a long menu that the agent recommends
@@ -41,12 +43,16 @@ def run(options: argparse.Namespace) -> None:
         _replay_path(options)
         return
     name = options.policy
-    if name is None and (options.json or options.show):
+    if name is None and (options.json or options.show or options.episodes):
         if not options.agent:
-            raise InputError("--json and --show need --policy or --agent")
+            _refuse(options, ("json", "show", "episodes"), "needs --policy or --agent")
         name = "best"
     if name in POLICIES and not options.agent:
         raise InputError(f"--policy {name} needs an agent; name its run with --agent RUN")
+    if name == "random":
+        _refuse(options, ("agent",), "not used by --policy random; leave it out")
+    if name:
+        _refuse(options, ("player", "scores"), "not used if a policy plays; leave it out")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     if name is None:
@@ -59,19 +65,26 @@ def run(options: argparse.Namespace) -> None:
     if name != "random":
         policy = _load_player(options.agent, game, name, seed)
     play = _show_episodes if options.show else episodes.play_episodes
-    outcomes = play(game, policy, options.episodes, seed)
-    summary = episodes.summarise(tracked(outcomes, options.episodes, "playing"))
+    count = options.episodes or EPISODES
+    outcomes = play(game, policy, count, seed)
+    summary = episodes.summarise(tracked(outcomes, count, "playing"))
     if options.json:
         print_json(dataclasses.asdict(summary))
     else:
         print(_summary_text(summary))
 
 
+def _refuse(options: argparse.Namespace, names: Sequence[str], why: str) -> None:
+    """Raise InputError if an option was given that would be ignored."""
+    for name in names:
+        if getattr(options, name) not in (None, False):
+            raise InputError(f"--{name.replace('_', '-')}: {why}")
+
+
 def _replay_path(options: argparse.Namespace) -> None:
     from drrn.stories.playtest.clicks import read_path, replay
 
-    if options.policy or options.agent:
-        raise InputError("--path replays the clicks in a file; leave out --policy and --agent")
+    _refuse(options, NOT_REPLAYED, "not used with --path, which replays a file; leave it out")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
     for page, index in replay(game, path):

@@ -14,8 +14,9 @@ from drrn.game.episodes import mean_and_sd
 from drrn.runs.curve import draw_curves
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
+from drrn.writing import counted
 
-COMPARE_HEADER = ["run", "model", "seeds", "round", "mean", "sd"]
+COMPARED = ["run", "model", "seeds", "round", "mean", "sd"]
 
 
 def run_list(options: argparse.Namespace) -> None:
@@ -26,7 +27,7 @@ def run_list(options: argparse.Namespace) -> None:
     if not summaries:
         warn(f"{options.folder}: no runs here; start one with drrn train GAME")
         return
-    header = ["run", "game", "model", "seeds", "rounds", *POLICIES, "when", "state"]
+    header = ["run", "game", "model", "replicas", "rounds", *POLICIES, "when", "state"]
     print(table([_cells(each) for each in summaries], header=header))
     for each in summaries:
         if each["fault"]:
@@ -75,7 +76,8 @@ def _plot_files(name: Path) -> list[Path]:
 
 def _label(run: Run) -> str:
     settings = run.config["settings"]
-    return f"{run.folder.name} ({settings['model']}, {settings['replicas']} seeds)"
+    replicas = counted(settings["replicas"], "replica")
+    return f"{run.folder.name} ({settings['model']}, {replicas})"
 
 
 def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, Any]:
@@ -102,16 +104,17 @@ def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, A
 def _comparison(entries: list[dict[str, Any]], random: float | None, best: float | None) -> str:
     rows: list[list[object]] = []
     for entry in entries:
-        interval = "one seed" if "difference" in entry else None
+        interval = "one replica" if "difference" in entry else None
         clear = None
         if entry.get("low") is not None:
             interval = f"{entry['low']:.2f} to {entry['high']:.2f}"
             clear = "yes" if entry["clear"] else "no"
-        cells = [entry[name] for name in COMPARE_HEADER]
+        cells = [entry[name] for name in COMPARED]
         rows.append([*cells, entry.get("difference"), interval, clear])
     for name, value in (("random play", random), ("best possible", best)):
         rows.append([name, None, None, None, value, None, None, None, None])
-    return table(rows, header=[*COMPARE_HEADER, "difference", "95 % interval", "clear"])
+    header = [name.replace("seeds", "replicas") for name in COMPARED]
+    return table(rows, header=[*header, "difference", "95 % interval", "clear"])
 
 
 def run_push(options: argparse.Namespace) -> None:

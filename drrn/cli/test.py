@@ -33,8 +33,8 @@ def run(options: argparse.Namespace) -> int:
     if options.map:
         check_map_file(options.map)
     folder = options.paths
-    if folder and folder.exists() and (folder.is_file() or any(folder.iterdir())):
-        raise InputError(f"{folder}: the folder is not empty; name a new one for the paths")
+    if folder and folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InputError(f"{folder}: not an empty folder; name a new one for the paths")
     game = terminal.open_game(options, lenient=True, shuffle=False)
     status = terminal.status_line("Ctrl-C stops and reports")
     test = StoryTest(game, options.seconds, status, quick_player)

@@ -42,6 +42,8 @@ from drrn.text import Hashes, mix, ranges
 LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for
 MEMORY = 2_000  # MB
+METHODS = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
+CURE = "raise the limit, or play it uncompiled"
 
 UNREADABLE = (
     *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
@@ -85,14 +87,12 @@ def compile_game(
         >>> drrn.best(game).score
     """
     if not looks_like_a_game(game):
-        kind = type(game).__name__
-        remedy = "pass a game, or open one by name with drrn.make"
-        raise InputError(f"a value of type {kind} is not a game; {remedy}")
+        cause = f"a value of type {type(game).__name__} is not a game"
+        raise InputError(f"{cause}; pass a game, or open one by name with drrn.make")
     if isinstance(game, Compiled):
         return game
     if not can_be_compiled(game):
-        methods = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
-        missing = ", ".join(name + methods[name] for name in methods if not hasattr(game, name))
+        missing = ", ".join(name + METHODS[name] for name in METHODS if not hasattr(game, name))
         lacks = f"{type(game).__name__} lacks {missing} (see docs/games.md)"
         raise refusal(game, f"it does not list its outcomes: {lacks}")
     folder = home() / "cache" if cache is True else cache or None
@@ -103,6 +103,8 @@ def compile_game(
         # a result that a small limit truncated is not cached
         if path and (compiled.raw_complete or limit >= MOST_STATES):
             _save(compiled, path)
+    elif compiled.live_states > limit:
+        raise refusal(game, f"it has more than {limit:,} states; {CURE}")
     return compiled
 
 
@@ -146,7 +148,7 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
         else:
             states = BreadthFirst(game, limit, memory).run(progress)
     except TooLargeError as error:
-        raise refusal(game, f"{error}; raise the limit, or play it uncompiled") from error
+        raise refusal(game, f"{error}; {CURE}") from error
     opening = [
         states.faces[states.face[state]] for state in states.successor[: states.row_first[1]]
     ]

@@ -32,10 +32,11 @@ class Opener:
     options: frozenset[str] = frozenset()
 
 
-STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "encoding", "engine"})
-COMMON_OPTIONS = frozenset({"source", "folder", "history", "lenient", "outside"})
+STORY_OPTIONS = frozenset({"paraphrased", "encoding", "engine"})
+# Actions that a game does not shuffle are in their own order anyway.
+COMMON_OPTIONS = frozenset({"source", "shuffle", "folder", "history", "lenient", "outside"})
 STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
-WORLD = Opener("drrn.worlds:open_world_of", "a parser game", frozenset({"shuffle"}))
+WORLD = Opener("drrn.worlds:open_world_of", "a parser game")
 SUITE = Opener("drrn.suites.game:open_suite_of", "a game of a suite")
 FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
 
@@ -120,7 +121,7 @@ def make(
         name_or_path: A name (built in, added, or registered by a package), the path of a story (a
             Twee file or folder, a published Twine page, compiled Ink, a TOML), `suite:game`, or
             `module:factory`, a class or function that returns a game.
-        shuffle: Show the actions in a new random order each time.
+        shuffle: Show the actions of a story or parser game in a new random order each time.
         paraphrased: Show the actions in other words; a name selects one of the game's sets.
         lenient: Skip unsupported code instead of raising an error.
         encoding: Encoding of the story file, if it is not UTF-8.

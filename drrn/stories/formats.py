@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import decode, home, read_bytes, slug, write
+from drrn.files import UTF8, decode, home, read_bytes, slug, write
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -71,7 +71,7 @@ class StoryFormat:
 
 def read_format(path: Path) -> StoryFormat:
     """Read the format in a file; raise InputError if there is none."""
-    return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), "utf-8-sig"), str(path))
+    return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), UTF8), str(path))
 
 
 def format_in(text: str, source: str) -> StoryFormat:

@@ -69,7 +69,7 @@ def complaint(script: Script) -> str:
     count = len(script.problems)
     kind = "SugarCube story" if is_sugarcube(script) else "story"
     things = f"{count} thing{'s' * (count > 1)} in this {kind}"
-    head = f"{script.story.source}: {things} cannot be played (--lenient skips them):"
+    head = f"{script.story.source}: {things} cannot be played (skip with --lenient):"
     return "\n  ".join([head, *summarise(script.problems)])
 
 

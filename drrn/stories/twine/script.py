@@ -40,7 +40,7 @@ class Problem:
     @property
     def location(self) -> str:
         within = f"line {self.within} of " if self.within else ""
-        return f'line {self.line}, {within}passage "{self.passage}"'
+        return f'line {self.line} ({within}passage "{self.passage}")'
 
     def __str__(self) -> str:
         return f"{self.location}: {self.what}"
