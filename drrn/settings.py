@@ -27,6 +27,7 @@ LEARNERS = tuple(TABLE["learner"]["name"]["choices"])
 OPTIMISERS = tuple(TABLE["learner"]["optimiser"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
+PLAYERS = ("random", *POLICIES)  # of `drrn play`
 
 Flat = Mapping[str, Any]  # settings by flat name
 

@@ -16,7 +16,6 @@ from drrn.compiled.compile import LIMIT, MEMORY
 from drrn.files import read_toml
 from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from drrn.serve import scores
-from drrn.settings import POLICIES
 from drrn.stories.authored import EXPLORE_LIMIT
 
 TALE = """\
@@ -308,8 +307,6 @@ COMMANDS = read_toml(Path(drrn.cli.__file__).with_name("commands.toml"))["comman
 
 
 def test_the_declared_commands_agree_with_the_library():
-    for name in ("evaluate", "watch", "compare"):
-        assert tuple(COMMANDS[name]["options"]["--policy"]["choices"]) == POLICIES
     assert COMMANDS["inspect"]["options"]["--limit"]["default"] == LIMIT
     assert COMMANDS["inspect"]["options"]["--memory"]["default"] == MEMORY
     assert COMMANDS["annotate"]["options"]["--limit"]["default"] == EXPLORE_LIMIT
@@ -361,3 +358,13 @@ def test_games_are_listed_without_the_optional_packages(shared_compile_cache):
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment
     )
     assert result.returncode == 0 and "night-market" in result.stdout
+
+
+def test_unusable_arguments_are_refused(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert main(["serve", "--no-browser", "--runs", str(tmp_path / "file")]) == 2
+    assert "not a folder" in capsys.readouterr().err
+    assert main(["games", "nonsense"]) == 2
+    assert "unknown subcommand 'nonsense'" in capsys.readouterr().err
+    assert main(["play", "long-watch", "--policy", "nonsense"]) == 2
+    assert "'softmax'" in capsys.readouterr().err

@@ -337,6 +337,20 @@ def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
     assert calls < 10 * 200  # of about 100,000
 
 
+@pytest.mark.parametrize("limits", [{"limit": 5}, {"memory": 0}, {"limit": 101}])
+@pytest.mark.parametrize("name", ["long-watch", "home-world"])
+def test_limits_have_the_same_effect_with_and_without_a_cache(tmp_path, name, limits):
+    drrn.compile_game(drrn.make(name), cache=tmp_path)
+    results: list[object] = []
+    for cache in (False, tmp_path):
+        try:
+            compiled = drrn.compile_game(drrn.make(name), cache=cache, **limits)
+            results.append((compiled.raw_states, compiled.raw_complete, compiled.fingerprint))
+        except InputError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
+
+
 def test_a_search_that_a_small_limit_stopped_is_not_cached_for_larger_limits(tmp_path):
     game = drrn.make("long-watch")
     whole = drrn.compile_game(game, cache=False)

@@ -26,7 +26,7 @@ def evaluate(memory, discount=1.0):
 def by_pair(memory):
     """Return the number of returns and their mean, by (state, action)."""
     states, indices = memory.examples_of_pairs()
-    actions = memory.menus(states).at(indices)
+    actions = memory.links[memory.first[states] + indices]
     pairs = zip(memory.states[states].tolist(), actions.tolist(), strict=True)
     statistics = zip(memory.counts.tolist(), memory.means.tolist(), strict=True)
     return dict(zip(pairs, statistics, strict=True))

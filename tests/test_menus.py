@@ -73,7 +73,6 @@ def test_ragged_menus_contain_the_lists_they_are_built_from():
     assert len(menus) == 5 and menus.widest == 200 and menus.counts.tolist() == [2, 0, 200, 1, 2]
     assert [row[row >= 0].tolist() for row in menus.padded()] == LISTS
     assert menus[np.array([3, 0])].padded(2).tolist() == [[7, -1], [3, 1]]
-    assert menus[np.array([0, 2])].at(np.array([1, 150])).tolist() == [1, 150]
     assert Menus.of_padded(menus.padded()).flat().tolist() == menus.flat().tolist()
     both = menus[:2].joined(Menus.of([[5]]))
     assert both.padded(2).tolist() == [[3, 1], [-1, -1], [5, -1]] and len(both.used().actions) == 3

@@ -156,7 +156,7 @@ def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(mo
         assert not any(recurs(memory) for memory in trainer.learner.memories)
         assert len(trainer.store.states) < 700
     memory = trainer.learner.memories[0]
-    doors = memory.menus(memory.steps["page"]).at(memory.steps["taken"])
+    doors = memory.links[memory.link_of_step]
     assert len(memory) <= 100 and set(doors.tolist()) == {0, 1, 2}
 
 

@@ -30,7 +30,7 @@ KINDS = ["compiled", "menu", "stepped"]
 def fix_q(model, action_q=CIRCLE):
     """Replace a model's Q-values by these, in all replicas."""
 
-    def q(pages):
+    def q(pages, readers=None):
         table = np.zeros(100)
         for action, value in action_q.items():
             table[(pages.store or model.store).actions.id(action)] = value

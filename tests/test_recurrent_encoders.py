@@ -12,7 +12,7 @@ from drrn.learning.learner import differentiable
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, pick
 from drrn.models.encoders.recurrent import RecurrentEncoder
-from drrn.models.encodings import EncodingCache
+from drrn.models.encodings import encoding_caches
 from drrn.settings import Settings
 from tests.models import TEXTS, encoder_model, random_batches
 
@@ -208,10 +208,11 @@ def test_states_of_the_same_words_are_distinguished_by_their_order(name):
 def test_cached_encodings_give_the_same_q_values(encoder):
     model = encoder_model(encoder, seeds=(0, 1))
     chance = np.random.default_rng(0)
-    cache = EncodingCache(model)
+    caches = encoding_caches(model)
+    assert caches
     texts = len(model.store.states)
     for _ in range(4):
         states = chance.integers(-1, texts, (2, 3))
         actions = chance.integers(-1, texts, (2, 3, 2))
         pages = Pages(states, actions)
-        assert torch.allclose(cache.q(pages), model.q(pages), atol=1e-6)
+        assert torch.allclose(model.q(pages, caches), model.q(pages), atol=1e-6)

@@ -195,7 +195,7 @@ def test_menus_are_shuffled_and_actions_lead_to_their_successors(fork):
     for slot, action in zip(slots, menu[menu >= 0], strict=True):
         share = (menus[first] == action).mean(axis=0)
         assert share[: len(slots)] == pytest.approx(1 / len(slots), abs=0.1)
-        rows = inner[steps.actions.at(steps.taken)[inner] == action]
+        rows = inner[menus[inner, steps.taken[inner]] == action]
         successors = {rollouts.states[game.page[s]] for s in game.successor[game.outcomes(slot)]}
         assert set(steps.states[rows + 1]) <= successors
 

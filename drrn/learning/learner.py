@@ -78,22 +78,18 @@ class StepBatch:
         """Return the steps of each replica, or those at some indices of each."""
         if rows is None:
             rows = [np.arange(len(steps)) for steps in played]
-        size = max(map(len, rows))
-        shape = (len(rows), size)
-        widest = max(steps.actions.widest for steps in played)
-        states = np.full(shape, -1, np.int64)
-        actions = np.full((*shape, widest), -1, np.int64)
+        shape = (len(rows), max(map(len, rows)))
+        pages = []
         taken = np.zeros(shape, np.int64)
         rewards = np.zeros(shape, np.float32)
         weights = np.zeros(shape, np.float32)
         for replica, (steps, index) in enumerate(zip(played, rows, strict=True)):
+            pages.append((steps.states[index], steps.actions[index].padded()))
             filled = (replica, slice(len(index)))
-            states[filled] = steps.states[index]
-            actions[filled] = steps.actions[index].padded(widest)
             taken[filled] = steps.taken[index]
             rewards[filled] = steps.rewards[index]
             weights[filled] = 1.0
-        return StepBatch(Pages(states[None], actions[None]), taken, rewards, weights)
+        return StepBatch(Pages.of_replicas(pages)[None], taken, rewards, weights)
 
 
 class Learner:

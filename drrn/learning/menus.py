@@ -53,10 +53,6 @@ class Menus:
         """The size of the largest menu, also of those that no page shows; at least 1."""
         return max(1, int(np.diff(self.first).max(initial=0)))
 
-    def at(self, index: Ids) -> Ids:
-        """Return the action at an index of each page, [N]."""
-        return np.asarray(self.actions[self.first[self.which] + index])
-
     def flat(self) -> Ids:
         """Return the actions of all pages, end to end."""
         return np.asarray(self.actions[ranges(self.first[self.which], self.counts)])

@@ -187,30 +187,22 @@ class ReturnLearning(Learner):
     def _q_padded(self, most: int) -> list[NDArray[np.float32]]:
         """Compute Q of padded pages: if they are narrow, or Q depends on the whole menu."""
         longest = max(len(memory.states) for memory in self.memories)
-        replicas = len(self.memories)
         parts: list[list[NDArray[np.float32]]] = [[np.zeros(0, np.float32)] for _ in self.memories]
         for start in range(0, longest, PAGES_AT_ONCE):
-            size = min(PAGES_AT_ONCE, longest - start)
-            states = np.full((replicas, size), -1, np.int64)
-            actions = np.full((replicas, size, most), -1, np.int64)
-            for r, memory in enumerate(self.memories):
-                some = np.arange(start, min(start + size, len(memory.states)))
-                states[r, : len(some)] = memory.states[some]
-                actions[r, : len(some)] = memory.menus(some).padded(most)
-            q = self.model.q(Pages(states, actions)).cpu().numpy()
-            for r in range(replicas):
-                parts[r].append(q[r][actions[r] >= 0])
+            rows = []
+            for memory in self.memories:
+                some = np.arange(len(memory.states))[start : start + PAGES_AT_ONCE]
+                rows.append((memory.states[some], memory.menus(some).padded(most)))
+            pages = Pages.of_replicas(rows)
+            q = self.model.q(pages).cpu().numpy()
+            for part, values, mask in zip(parts, q, pages.mask, strict=True):
+                part.append(values[mask])
         return [np.concatenate(part) for part in parts]
 
     def _q_of_links(self) -> NDArray[np.float32]:
         """Compute Q of the links of all pages, if one is wide."""
-        shape = (len(self.memories), max(len(memory.links) for memory in self.memories))
-        states = np.full(shape, -1, np.int64)
-        actions = np.full((*shape, 1), -1, np.int64)
-        for r, memory in enumerate(self.memories):
-            states[r, : len(memory.links)] = memory.states[memory.page_of_link]
-            actions[r, : len(memory.links), 0] = memory.links
-        q: NDArray[np.float32] = self.model.q_of_pairs(Pages(states, actions)).cpu().numpy()
+        rows = [(each.states[each.page_of_link], each.links[:, None]) for each in self.memories]
+        q: NDArray[np.float32] = self.model.q_of_pairs(Pages.of_replicas(rows)).cpu().numpy()
         return q
 
     def _check_finite(self) -> None:

@@ -47,6 +47,18 @@ class Pages:
     def __getitem__(self, some: Any) -> Pages:
         return Pages(self.states[some], self.actions[some], self.store)
 
+    @staticmethod
+    def of_replicas(replicas: Sequence[tuple[Ids, Ids]], store: Store | None = None) -> Pages:
+        """Return the pages of each replica, padded: states [N] and actions [N, A] of each."""
+        count = max(len(states) for states, _ in replicas)
+        most = max(actions.shape[1] for _, actions in replicas)
+        states = np.full((len(replicas), count), -1, np.int64)
+        actions = np.full((len(replicas), count, most), -1, np.int64)
+        for replica, (own, menus) in enumerate(replicas):
+            states[replica, : len(own)] = own
+            actions[replica, : len(own), : menus.shape[1]] = menus
+        return Pages(states, actions, store)
+
 
 class Reader(Protocol):
     """Gathers texts: an encoder, or what replaces it where vectors are known already."""
@@ -120,15 +132,13 @@ class Model(Weights):
     def _q_of_wide(self, pages: Pages, readers: Readers | None) -> Tensor:
         """Score the actions that exist, without padding; 0 elsewhere."""
         mask = pages.mask
-        counts = mask.sum(axis=(1, 2))
-        exists = np.arange(int(counts.max())) < counts[:, None]  # [R, N]
-        states = np.full(exists.shape, -1, np.int64)
-        actions = np.full((*exists.shape, 1), -1, np.int64)
-        states[exists] = np.broadcast_to(pages.states[..., None], mask.shape)[mask]
-        actions[exists, 0] = pages.actions[mask]
+        rows = []
+        for states, actions, some in zip(pages.states, pages.actions, mask, strict=True):
+            rows.append((states[np.nonzero(some)[0]], actions[some][:, None]))
+        pairs = Pages.of_replicas(rows, pages.store)
         q = torch.zeros(mask.shape, device=self.device)
-        scores = self.q_of_pairs(Pages(states, actions, pages.store), readers)
-        q[torch.from_numpy(mask)] = scores[torch.from_numpy(exists)]
+        exists = torch.from_numpy(pairs.mask[..., 0])
+        q[torch.from_numpy(mask)] = self.q_of_pairs(pairs, readers)[exists]
         return q
 
     def read(self, pages: Pages, readers: Readers | None = None) -> list[Pages]:

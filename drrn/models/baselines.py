@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from drrn.errors import InputError
 from drrn.models.attention import q_by_pairs
@@ -208,6 +209,5 @@ class LookUpTable(Model):
         if rows * columns * len(self.seeds) > MOST_CELLS:
             sizes = f"{states:,} states by {actions:,} actions"
             raise InputError(f"{sizes} are too many for a table; use another model")
-        table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
-        table[:, : old.shape[1], : old.shape[2]] = old
-        self.weights["table"] = table
+        more = (0, columns - old.shape[2], 0, rows - old.shape[1])
+        self.weights["table"] = functional.pad(old, more)

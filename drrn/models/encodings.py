@@ -35,31 +35,18 @@ class EncodedBatch:
         return self.vectors
 
 
-class EncodingCache:
-    """Cache of text encodings, for one store, valid while the weights are unchanged.
+def encoding_caches(model: Model) -> Readers:
+    """Return caches for encoders that are slow, unless they read pairs; see `Model.read`.
 
     A stepped game shows the same pages again and again: each replica encodes a page once in a round
     of play.
     """
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        slow = [name for name, encoder in model.encoders.items() if encoder.reads_at_once]
-        self._vectors = {name: _VectorCache(model, name) for name in slow}
-
-    @staticmethod
-    def helps(model: Model) -> bool:
-        """Whether encoding is slow, and a text's vector does not depend on another text."""
-        slow = any(encoder.reads_at_once for encoder in model.encoders.values())
-        return slow and not model.reads_pairs
-
-    def q(self, pages: Pages) -> Tensor:
-        """Return the Q-values of pages [R, B, A], as `Model.q` does."""
-        return self.model.q(pages, self._vectors)
+    slow = [name for name, encoder in model.encoders.items() if encoder.reads_at_once]
+    return {} if model.reads_pairs else {name: EncodingCache(model, name) for name in slow}
 
 
-class _VectorCache:
-    """The vectors of one encoder's texts, by replica and id."""
+class EncodingCache:
+    """The vectors of one encoder's texts, by replica and id, for one store and fixed weights."""
 
     def __init__(self, model: Model, name: str) -> None:
         self.encoder = model.encoders[name]

@@ -121,10 +121,6 @@ class WordTable:
         have = self.weight.shape[1]
         if need <= have:
             return
-        room = max(need, 2 * have)
-        weight = torch.zeros(len(self.seeds), room, self.width, device=self.device)
-        weight[:, :have] = self.weight
-        known = np.zeros((len(self.seeds), room), bool)
-        known[:, :have] = self.known
-        self.weight = weight
-        self.known = known
+        more = max(need, 2 * have) - have
+        self.weight = functional.pad(self.weight, (0, 0, 0, more))
+        self.known = np.pad(self.known, [(0, 0), (0, more)])

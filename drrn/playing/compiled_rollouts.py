@@ -7,8 +7,6 @@ shows its actions in a new order, and all episodes of all replicas step together
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -131,20 +129,11 @@ class MenuRollouts(CompiledRollouts):
         for _ in range(self.game.max_steps):
             if not any(len(row.episode) for row in rows):
                 break
-            q = self.model.q(self._pages(rows)).cpu().numpy()
+            pages = Pages.of_replicas([(row.text, row.menu) for row in rows], self.store)
+            q = self.model.q(pages).cpu().numpy()
             for row, values in zip(rows, q, strict=True):
                 row.step(values[: len(row.episode)], policy)
         return rows
-
-    def _pages(self, rows: Sequence[MenuEpisodes]) -> Pages:
-        """Return the pages of all replicas, padded to the largest number of running episodes."""
-        most = max(len(row.episode) for row in rows)
-        states = np.full((len(rows), most), -1)
-        actions = np.full((len(rows), most, self.actions.shape[1]), -1)
-        for replica, row in enumerate(rows):
-            states[replica, : len(row.text)] = row.text
-            actions[replica, : len(row.text)] = row.menu
-        return Pages(states, actions, self.store)
 
 
 class MenuEpisodes:

@@ -14,8 +14,8 @@ from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators
 from drrn.learning.menus import Menus
 from drrn.models import Model, Pages
-from drrn.models.base import NARROW
-from drrn.models.encodings import EncodingCache
+from drrn.models.base import NARROW, Readers
+from drrn.models.encodings import encoding_caches
 from drrn.playing.lanes import LanePage, Lanes, LocalLanes
 from drrn.playing.policies import Policy, Rollouts, probabilities_of
 from drrn.text import Store
@@ -83,15 +83,13 @@ def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
 
 def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]], store: Store) -> Pages:
     """Return the pages of each replica, padded to one number of pages and of actions."""
-    count = max(len(row) for row in rows)
     most = max((len(menu) for row in rows for _, menu in row), default=1) or 1
-    states = np.full((len(rows), count), -1, np.int64)
-    actions = np.full((len(rows), count, most), -1, np.int64)
-    for replica, row in enumerate(rows):
-        states[replica, : len(row)] = [state for state, _ in row]
+    replicas = []
+    for row in rows:
+        states = np.array([state for state, _ in row], np.int64)
         menus = [[*menu, *[-1] * (most - len(menu))] for _, menu in row]
-        actions[replica, : len(row)] = np.array(menus, np.int64).reshape(-1, most)
-    return Pages(states, actions, store)
+        replicas.append((states, np.array(menus, np.int64).reshape(-1, most)))
+    return Pages.of_replicas(replicas, store)
 
 
 class SteppedRollouts(Rollouts):
@@ -125,7 +123,7 @@ class SteppedRollouts(Rollouts):
         self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
         running: list[Trajectory] = []
-        cache = self._cache()
+        caches = encoding_caches(self.model)
         while waiting or running:
             starts = min(len(free), len(waiting))
             new = self.begin([(*waiting.pop(), free.pop()) for _ in range(starts)], store)
@@ -133,14 +131,14 @@ class SteppedRollouts(Rollouts):
                 trajectories[trajectory.replica].append(trajectory)
             running = _still_running([*running, *new], free)  # a first page may be an ending
             if running:
-                self.step(running, self.choices(running, policy, generators, store, cache), store)
+                self.step(running, self.choices(running, policy, generators, store, caches), store)
                 running = _still_running(running, free)
             texts = max(len(store.states), len(store.actions))
             if store is not self.model.store and texts > MOST_SCRATCH:
                 store = self.model.store.scratch()  # with the present pages only
                 for trajectory in running:
                     self._read(trajectory, store)
-                cache = self._cache()
+                caches = encoding_caches(self.model)
         return trajectories
 
     def begin(self, episodes: Sequence[tuple[int, int, int]], store: Store) -> list[Trajectory]:
@@ -163,17 +161,17 @@ class SteppedRollouts(Rollouts):
         policy: Policy,
         generators: Generators,
         store: Store,
-        cache: EncodingCache | None = None,
+        caches: Readers | None = None,
     ) -> list[Choice]:
         """Choose an action in each episode; episodes are sorted by replica.
 
-        `cache` has encodings of texts, for as long as the weights stay fixed.
+        `caches` have encodings of texts, for as long as the weights stay fixed.
         """
         replicas = range(len(generators))
         rows = [[each for each in running if each.replica == r] for r in replicas]
         shown = [[(each.states[-1], each.menus[-1]) for each in row] for row in rows]
         pages = pages_of(shown, store)
-        q = (cache or self.model).q(pages).cpu().numpy()
+        q = self.model.q(pages, caches).cpu().numpy()
         choices: list[Choice] = []
         for r, row in enumerate(rows):
             uniform = generators[r].random(len(row))
@@ -227,9 +225,6 @@ class SteppedRollouts(Rollouts):
         self.model.meet(replica, np.array([state]), new)
         states.add(state)
         actions.update(menu)
-
-    def _cache(self) -> EncodingCache | None:
-        return EncodingCache(self.model) if EncodingCache.helps(self.model) else None
 
 
 def _still_running(trajectories: Sequence[Trajectory], free: list[int]) -> list[Trajectory]:

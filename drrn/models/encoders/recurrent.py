@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Encoder, Weights, WordBatch, distinct_texts
 from drrn.models.word_table import WordTable
-from drrn.text import Ids, Lexicon, ranges
+from drrn.text import Ids, Lexicon, ranges, starts_of
 
 # Initial word vectors are uniform in ±1: two small matrices would make smaller ones vanish.
 WORD_SCALE = 1.0
@@ -43,13 +42,8 @@ class WordSteps:
     """Words in reading order: the first words of all texts, the second of those that have one."""
 
     words: Ids  # [R, T], rows among the R · (W + 1) projected words of all replicas
-    starts: list[int]  # [L + 1], where the words of each step begin
+    counts: list[int]  # [L], texts at each step
     lengths: Ids  # [R, U], of each text, the longest first
-
-    @cached_property
-    def counts(self) -> list[int]:
-        """Number of texts at each step."""
-        return [end - begin for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def rows(self, device: torch.device) -> list[Tensor]:
         """Return the rows of the words of each step, [R · count]."""
@@ -122,7 +116,7 @@ def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, W
     alive = (np.arange(grid.shape[2])[:, None] < lengths[:, None, :]).sum(axis=2).max(axis=0)  # [L]
     alive = np.minimum(-(-alive // group) * group, across)
     read = grid.swapaxes(1, 2)[:, np.arange(across) < alive[:, None]]  # [R, T]
-    return rows.ravel(), WordSteps(read, [0, *np.cumsum(alive).tolist()], lengths)
+    return rows.ravel(), WordSteps(read, alive.tolist(), lengths)
 
 
 # --- memory of a pass, and its words on the way back
@@ -134,24 +128,25 @@ _spare: list[Tensor] = []
 class PassMemory:
     """Arrays that steps write: states, which start from zero, and other values, such as gates.
 
-    With `keep`, every step has separate rows, for the backward pass, which calls `release` in the
-    end; without, two blocks alternate. With `flat`, arrays of a single replica have no replica
+    With gradients, every step has separate rows, for the backward pass, which calls `release` in
+    the end; without, two blocks alternate. With `flat`, arrays of a single replica have no replica
     axis: PyTorch multiplies two matrices faster than two stacks of one.
     """
 
     def __init__(
-        self, steps: WordSteps, like: Tensor, states: int, widths: list[int], keep: bool, flat: bool
+        self, steps: WordSteps, like: Tensor, states: int, widths: list[int], *, flat: bool
     ) -> None:
         """Make arrays of `states` [rows, H], and others of the widths, in multiples of H."""
+        self.steps = steps
         self.replicas, width = like.shape[:2]
         self.flat = flat and self.replicas == 1
-        self.keep = keep
+        self.keep = torch.is_grad_enabled()
         self.counts = [self.replicas * count for count in steps.counts]
         before = self.replicas * steps.lengths.shape[1]  # rows before the first step, zero
-        total = sum(self.counts) if keep else 2 * before
+        total = sum(self.counts) if self.keep else 2 * before
         sizes = [(before + total) * width] * states
         sizes += [total * wide * width for wide in widths]
-        memory = _take_memory(sum(sizes), like) if keep else like.new_empty(sum(sizes))
+        memory = _take_memory(sum(sizes), like) if self.keep else like.new_empty(sum(sizes))
         self.memory: Tensor | None = memory
         parts = torch.split_with_sizes(memory[: sum(sizes)], sizes)
         self.states = [part.view(-1, width) for part in parts[:states]]
@@ -162,7 +157,7 @@ class PassMemory:
         self.initial = [self.shape(state[:before]) for state in self.states]  # [R, U, H]
         self.after = [state[before:] for state in self.states]
 
-    def steps(self, rows: Tensor) -> list[Tensor]:
+    def by_step(self, rows: Tensor) -> list[Tensor]:
         """Return the rows of `after` or of `values` that each step writes, [R, count, …]."""
         return list(map(self.shape, self.split(rows)))
 
@@ -250,7 +245,7 @@ class BackwardPlan:
         text = np.concatenate([self.texts[:count] for count in counts])
         replicas, texts = self.steps.lengths.shape
         replica = np.arange(replicas)[:, None]
-        starts = np.array(self.steps.starts)
+        starts = starts_of(self.steps.counts)  # of the words of each step
         sizes = np.array([texts, *self.steps.counts])  # of the states before each step
         at = replicas * starts[step] + replica * sizes[step + 1] + text
         start = np.append(0, replicas * (texts + starts))  # of the states before each step
@@ -279,12 +274,9 @@ class GRUEncoder(RecurrentEncoder):
 
     def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
         weights = [model.weights[f"{self.name} {part}"] for part in ("in", "in b", "on", "on b")]
-        if torch.is_grad_enabled():
-            states: Tensor = GRUPass.apply(vectors, *weights, steps)  # type: ignore[no-untyped-call]
-            return states
-        on = weights[2]
-        memory = PassMemory(steps, on, 1, [4], keep=False, flat=True)
-        return gru_last_states(gru_inputs(vectors, *weights), on, steps, memory)
+        memory = PassMemory(steps, weights[2], 1, [4], flat=True)
+        states: Tensor = GRUPass.apply(vectors, *weights, memory)  # type: ignore[no-untyped-call]
+        return states
 
 
 def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -> Tensor:
@@ -304,22 +296,22 @@ def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -
     return inputs
 
 
-def gru_last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
+def gru_last_states(words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
     """Return the last state of each text, [R, U, H]."""
     width = on.shape[1]
-    before = steps.lengths.shape[1]
+    before = memory.steps.lengths.shape[1]
     words = words.view(-1, words.shape[2])
     on = _matrices(on)
     h = memory.initial[0]
     last = torch.zeros_like(h)
     # the columns of a step's values: r, z, o = h U_n + b_n, n
     spans = [(0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4)]
-    columns = [memory.steps(memory.values[0][:, a * width : b * width]) for a, b in spans]
+    columns = [memory.by_step(memory.values[0][:, a * width : b * width]) for a, b in spans]
     for count, at, rows, after, r_z_o, r_z, r, z, o, n in zip(
-        steps.counts,
-        steps.rows(on.device),
+        memory.steps.counts,
+        memory.steps.rows(on.device),
         memory.split(memory.values[0]),
-        memory.steps(memory.after[0]),
+        memory.by_step(memory.after[0]),
         *columns,
         strict=True,
     ):
@@ -345,18 +337,17 @@ class GRUPass(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor, steps: WordSteps
+        ctx: Any, vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor, memory: PassMemory
     ) -> Tensor:
         ctx.words = gru_inputs(vectors, w, b, on, b_n)
-        ctx.steps = steps
-        ctx.memory = PassMemory(steps, on, 1, [4], keep=True, flat=True)
+        ctx.memory = memory
         ctx.save_for_backward(vectors, w, on)
-        return gru_last_states(ctx.words, on, steps, ctx.memory)
+        return gru_last_states(ctx.words, on, memory)
 
     @staticmethod
     def backward(ctx: Any, back: Tensor) -> tuple[Tensor | None, ...]:
         vectors, w, on = ctx.saved_tensors
-        plan = BackwardPlan(ctx.steps, back)
+        plan = BackwardPlan(ctx.memory.steps, back)
         width = on.shape[1]
         d_on = torch.zeros_like(on)
         d_h = _matrices(plan.back)
@@ -460,32 +451,23 @@ class LSTMEncoder(RecurrentEncoder):
         idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
         words = torch.cat([inputs, idle], dim=1)  # [R, W + 1, 4 H]
         lengths = torch.from_numpy(steps.lengths).to(words.device)
-        if torch.is_grad_enabled():
-            total: Tensor = LSTMPass.apply(words, on, steps)  # type: ignore[no-untyped-call]
-        else:
-            total = lstm_sum_of_states(words, on, steps, _lstm_memory(steps, on, keep=False))
+        # States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the
+        # rounding of stacked products, so a single replica keeps its axis.
+        memory = PassMemory(steps, on, 2, [4, 1], flat=False)
+        total: Tensor = LSTMPass.apply(words, on, memory)  # type: ignore[no-untyped-call]
         return model.shape.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
 
 
-def _lstm_memory(steps: WordSteps, on: Tensor, *, keep: bool) -> PassMemory:
-    """States h and c; gates i, f, o, g side by side, and tanh c.
-
-    Published results depend on the rounding of stacked products, so a single replica keeps its
-    axis.
-    """
-    return PassMemory(steps, on, 2, [4, 1], keep=keep, flat=False)
-
-
-def lstm_sum_of_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
+def lstm_sum_of_states(words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
     """Return the sum of the states of each text, [R, U, H]."""
     width = on.shape[1]
     flat = words.reshape(-1, 4 * width)
     h, c = memory.initial
     total = torch.zeros_like(h)
     for count, at, state, cell, gates, tanh_c in zip(
-        steps.counts,
-        steps.rows(words.device),
-        *map(memory.steps, (*memory.after, *memory.values)),
+        memory.steps.counts,
+        memory.steps.rows(words.device),
+        *map(memory.by_step, (*memory.after, *memory.values)),
         strict=True,
     ):
         torch.index_select(flat, 0, at, out=gates.view(-1, 4 * width))
@@ -502,12 +484,11 @@ class LSTMPass(torch.autograd.Function):
     """`lstm_sum_of_states`, differentiated by hand."""
 
     @staticmethod
-    def forward(ctx: Any, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
-        ctx.steps = steps
+    def forward(ctx: Any, words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
         ctx.rows = words.shape[1]
-        ctx.memory = _lstm_memory(steps, on, keep=True)
+        ctx.memory = memory
         ctx.save_for_backward(on)
-        return lstm_sum_of_states(words, on, steps, ctx.memory)
+        return lstm_sum_of_states(words, on, memory)
 
     @staticmethod
     def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
@@ -516,11 +497,12 @@ class LSTMPass(torch.autograd.Function):
         d_on = torch.zeros_like(on)
         d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
         transposed = on.transpose(1, 2).contiguous()
-        plan = BackwardPlan(ctx.steps, back)
+        steps = ctx.memory.steps
+        plan = BackwardPlan(steps, back)
         back = plan.back
         d_h = torch.zeros_like(back)
         d_c = torch.zeros_like(back)
-        most = max([LSTM_PIECE, *ctx.steps.counts[:1]])
+        most = max([LSTM_PIECE, *steps.counts[:1]])
         for piece in plan.pieces(most, latest_first=True):
             (h, c), (gates, tanh_c) = ctx.memory.select(piece)
             d_x = torch.empty_like(gates)
