@@ -147,15 +147,16 @@ def test_inspect_prints_best_and_random_scores_and_the_odds_of_each_ending(capsy
     assert paths == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    for part in ("best play", "random play", "50.0 %", "1 passage never reached: see drrn"):
+    for part in ("random play", "50.0 %", "1 passage never reached: see drrn"):
         assert part in out
+    assert "best play" not in out  # all endings pay the same
 
 
 def test_inspect_marks_truncated_last_words(capsys, tale):
     last_words = "The sky is yours" + " and yours" * 9
     tale.write_text(TALE.replace("The sky is yours now.", last_words), encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
-    assert re.search(r"The sky is.*…\n", capsys.readouterr().out)
+    assert re.search(r"The sky is.*… ", capsys.readouterr().out)
 
 
 def test_inspect_samples_a_game_that_cannot_be_compiled_and_gives_the_reason(capsys, tmp_path):

@@ -134,8 +134,8 @@ def _summary_text(summary: episodes.Summary) -> str:
     shares = summary.shares
     if truncated := summary.episodes - sum(summary.endings.values()):
         shares["(stopped by the step limit)"] = truncated / summary.episodes
-    endings = [[percent(share), name] for name, share in shares.items()]
-    return f"{table(rows)}\n\nendings\n{table(endings)}"
+    endings = [[name, percent(share)] for name, share in shares.items()]
+    return f"{table(rows)}\n\n{table(endings, header=['ending', 'share'])}"
 
 
 # --- typed actions
