@@ -17,6 +17,7 @@ from drrn.files import read_toml
 from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from drrn.serve import scores
 from drrn.stories.authored import EXPLORE_LIMIT
+from drrn.stories.twine.story_game import StoryGame
 
 TALE = """\
 :: Start
@@ -231,7 +232,11 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
         ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
     )
     type_lines(monkeypatch, "1", "u", "1", "1", "n")
+    resets = []
+    reset = StoryGame.reset
+    monkeypatch.setattr(StoryGame, "reset", lambda *seed: resets.append(seed) or reset(*seed))
     main(["play", str(path), "--player", "ada"])
+    assert len(resets) == 3  # for the title, at the start and to undo
     out = capsys.readouterr().out
     assert out.count("One.\n") == 2 and "as practice" in out
     assert scores.averages(scores.read(scores.scores_file()), "walk")["novice_games"] == 0

@@ -43,7 +43,6 @@ LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for
 MEMORY = 2_000  # MB
 METHODS = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
-CURE = "raise the limit, or play it uncompiled"
 
 UNREADABLE = (
     *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
@@ -103,8 +102,6 @@ def compile_game(
         # a result that a small limit truncated is not cached
         if path and (compiled.raw_complete or limit >= MOST_STATES):
             _save(compiled, path)
-    elif compiled.live_states > limit:
-        raise refusal(game, f"it has more than {limit:,} states; {CURE}")
     return compiled
 
 
@@ -148,7 +145,7 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
         else:
             states = BreadthFirst(game, limit, memory).run(progress)
     except TooLargeError as error:
-        raise refusal(game, f"{error}; {CURE}") from error
+        raise refusal(game, f"{error}; raise the limit, or play it uncompiled") from error
     opening = [
         states.faces[states.face[state]] for state in states.successor[: states.row_first[1]]
     ]
