@@ -289,17 +289,6 @@ def test_a_policy_that_does_not_exist_is_rejected():
         trainer.agent.evaluate(Walk(), policies=["gredy"])
 
 
-@pytest.mark.parametrize(
-    ("text", "actions"), [("a page", "go north"), ("a page", []), ("a page", 3), (3, ["go north"])]
-)
-def test_an_agent_is_asked_for_a_text_and_a_list_of_actions(text, actions):
-    agent = drrn.trainer("long-watch", paper=True, model="table", rounds=1, replicas=2).agent
-    assert agent.ask("a page", ["an action"]).tolist() == [[0.0], [0.0]]
-    for method in (agent.ask, agent.act):
-        with pytest.raises(drrn.InputError, match="a text and a list of actions"):
-            method(text, actions)
-
-
 ODD_GAMES = """
 import drrn
 

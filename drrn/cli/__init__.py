@@ -71,12 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _description_of(error: Exception) -> str:
-    """Describe an exception of a user's game or of the system; "" for a fault of this package."""
-    from drrn.game.make import game_failure
+    """Describe an exception of a user's code or of the system; "" for a fault of this package."""
+    from drrn.game.make import failure_of_user
 
     if isinstance(error, MemoryError):
         return f"not enough memory ({error}); choose smaller sizes, or fewer replicas"
-    return game_failure(error) or (f"system error: {error}" if isinstance(error, OSError) else "")
+    return failure_of_user(error) or (
+        f"system error: {error}" if isinstance(error, OSError) else ""
+    )
 
 
 def _fail(message: str) -> int:

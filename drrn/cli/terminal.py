@@ -59,7 +59,7 @@ def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> st
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.2f}"
+        return f"{value:.2f}" if abs(value) < 1e9 else f"{value:.3g}"
     if isinstance(value, int):
         return f"{value:,}"
     return MISSING if value is None else one_line(str(value))

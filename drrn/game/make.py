@@ -195,24 +195,25 @@ def open_factory(spec: GameSpec) -> Game:
     return _checked_game(thing, name)
 
 
-def game_failure(error: BaseException) -> str:
-    """Describe an exception that the code of a user's game raised; "" if other code raised it."""
+def failure_of_user(error: BaseException) -> str:
+    """Describe an exception in the code of a user's game, learner or encoder; "" for other code."""
     package = Path(__file__).parents[1]
     method = ""
     file = ""
     at = 0
     for frame, line in traceback.walk_tb(error.__traceback__):
         path = frame.f_code.co_filename
-        game = frame.f_locals.get("self")
-        is_game = looks_like_a_game(game) or is_environment(game)
-        if not method and is_game and package not in Path(path).parents:
-            method = f"{type(game).__name__}.{frame.f_code.co_name}"
+        owner = frame.f_locals.get("self")
+        extends = any(base.__module__.startswith("drrn.") for base in type(owner).__mro__)
+        is_part = extends or looks_like_a_game(owner) or is_environment(owner)
+        if not method and is_part and package not in Path(path).parents:
+            method = f"{type(owner).__name__}.{frame.f_code.co_name}"
             file = path
         at = line if path == file else at
     if not method or isinstance(error, InputError):
         return ""
     what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-    return f"{file}, line {at}: the game's method {method} raised {what}"
+    return f"{file}, line {at}: {method} raised {what}"
 
 
 def _checked_game(thing: Any, source: str) -> Game:

@@ -18,7 +18,7 @@ from drrn.game.contract import (
     is_stopped,
     most_copies_of,
 )
-from drrn.game.make import GameSpec, game_failure
+from drrn.game.make import GameSpec, failure_of_user
 from drrn.processes import Service, ServiceError
 
 COPIES = 16  # of a game that is opened by name and cannot copy itself
@@ -114,7 +114,7 @@ class SpecLanes(LocalLanes):
         try:
             pages: list[LanePage] = getattr(self, method)(*arguments)
         except Exception as error:
-            if message := game_failure(error):
+            if message := failure_of_user(error):
                 raise InputError(message) from error
             raise
         return pages

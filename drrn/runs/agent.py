@@ -269,7 +269,7 @@ def _page(text: str, actions: Sequence[str]) -> Observation:
     menu = tuple(actions) if isinstance(actions, Iterable) and not isinstance(actions, str) else ()
     if not menu or not all(isinstance(each, str) for each in (text, *menu)):
         given = f"{text!r:.40} and {actions!r:.60}"
-        raise InputError(f"an agent is asked for a text and a list of actions, not for {given}")
+        raise InputError(f"expected a text and a list of one or more actions, not {given}")
     return Observation(text, menu)
 
 
