@@ -27,6 +27,7 @@ LEARNERS = tuple(TABLE["learner"]["name"]["choices"])
 OPTIMISERS = tuple(TABLE["learner"]["optimiser"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
+PLAYERS = ("random", *POLICIES)  # of `drrn play`
 
 Flat = Mapping[str, Any]  # settings by flat name
 
@@ -345,7 +346,8 @@ def _unsuitable(chosen: Flat) -> set[str]:
     learner = chosen["learner"]
     if learner in LEARNERS and learner != STRONG_CHANGES["learner"]:
         names |= {"optimiser", "learning_rate", "batch_size"}
-        names |= {n for n in STRONG_CHANGES if not _suits_learner(all_settings()[n], learner)}
+        settings = Settings.from_flat(chosen)
+        names |= {name for name in STRONG_CHANGES if not settings.uses(name)}
     if chosen["form"] == "online":
         names |= {"exploration", "keep", "batch_size"}
     if chosen["model"] == "table":
@@ -355,16 +357,6 @@ def _unsuitable(chosen: Flat) -> set[str]:
     if chosen["optimiser"] != "adam":  # would diverge, since gradients are summed
         names |= {"learning_rate", "batch_size"}
     return names
-
-
-def _suits_learner(each: Setting, learner: str) -> bool:
-    """Return whether a setting may have an effect with a built-in learner."""
-    for condition in each.needs.split("; "):
-        name, _, names = condition.partition("=")
-        is_alternative = " | " in condition  # then something else may hold instead
-        if name == "learner" and not is_alternative and learner not in names.split(","):
-            return False
-    return True
 
 
 def settings_for(base: Flat, given: Flat) -> Settings:

@@ -38,6 +38,10 @@ SEPARATE = [
     ("worlds", "stories"),
     ("stories", "suites"),
     ("stories", "worlds"),
+    ("models", "stories"),
+    ("learning", "stories"),
+    ("playing", "stories"),
+    ("runs", "stories"),
 ]
 MAX_FUNCTION_LINES = 45
 MAX_PATH_LINES = 600  # from the command to the weight update
@@ -95,8 +99,7 @@ def test_no_import_cycle():
         visited.add(module)
 
     for module in sorted(modules):
-        if module != "drrn":
-            visit(module, [])
+        visit(module, [])
 
 
 def test_no_function_is_longer_than_a_screen():

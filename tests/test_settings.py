@@ -13,7 +13,6 @@ import torch
 
 import drrn
 from drrn.cli import main, parser
-from drrn.declaration import Setting
 from drrn.errors import InputError
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.lab.experiments.results import Results, difference
@@ -30,7 +29,6 @@ from drrn.settings import (
     STRONG,
     STRONG_CHANGES,
     Settings,
-    _suits_learner,
     all_settings,
     recipe,
     settings_for,
@@ -743,12 +741,6 @@ def test_a_part_of_another_learner_may_be_turned_off():
 
 
 def test_the_strong_recipe_omits_settings_that_the_learner_does_not_use():
-    def suits(needs):
-        return _suits_learner(Setting("x", int, needs=needs), "q-learning")
-
-    assert suits("") and suits("form=rounds") and suits("form=rounds; learner=returns,q-learning")
-    assert suits("learner=returns | exploration=optimism")
-    assert not suits("vectors; learner=returns")
     base = recipe(paper=False, given={"learner": "q-learning"})
     assert "updates" not in base and "batch_size" not in base and base["keep"]
     own = recipe(paper=False, given={"learner": "mine:Own"})

@@ -158,12 +158,12 @@ def test_the_svg_has_a_group_for_each_node_and_escapes_every_text():
     text = story_map_svg(graph)
     text.encode("utf-8")
     root = ElementTree.fromstring(text)
-    groups = root.findall(f".//{SVG}g[@data-place]")
+    groups = root.findall(f".//{SVG}g[@data-number]")
     for group in groups:
-        assert group.get("id") == f"place-{group.get('data-place')}"
+        assert group.get("id") == f"page-{group.get('data-number')}"
         title = group.find(f"{SVG}title")
         assert title is not None and title.text
-    (first,) = (group for group in groups if group.get("data-place") == "0")
+    (first,) = (group for group in groups if group.get("data-number") == "0")
     assert first.get("data-page") == hostile[0] and len(groups) == 4
     assert not root.findall(f".//{SVG}script") and "\x1b" not in text
     assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
@@ -179,12 +179,12 @@ def test_endings_are_coloured_from_the_worst_to_the_best():
         make_map(4, [(0, 1), (0, 2), (0, 3)]), reward=[None, -10.0, 0.0, 10.0]
     )
     root = ElementTree.fromstring(story_map_svg(graph))
-    groups = root.findall(f".//{SVG}g[@data-place]")
-    assert {group.get("data-place"): group.get("class") for group in groups} == {
-        "0": "place start",
-        "1": "place ending r0",
-        "2": "place ending r4",
-        "3": "place ending r8",
+    groups = root.findall(f".//{SVG}g[@data-number]")
+    assert {group.get("data-number"): group.get("class") for group in groups} == {
+        "0": "page start",
+        "1": "page ending r0",
+        "2": "page ending r4",
+        "3": "page ending r8",
     }
 
 

@@ -32,7 +32,7 @@ LANES = 10_000
 MAX_SEEN_TABLE = 100_000_000  # bytes: lanes times texts
 WIDE = 64  # actions of a page; beyond this, states are not stored as a padded table
 SALT = 0x67616D65  # "game": a policy with the same seed draws independently
-NOT_PLAYED = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached", "shuffle")
+NOT_PLAYED = "name title raw_states raw_complete live_states search_bytes unreached shuffle".split()
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class Compiled:
     raw_states: int  # (page, all variables); a lower bound unless `raw_complete`
     raw_complete: bool
     live_states: int  # (page, variables that may still matter), before merging
+    search_bytes: int
     unreached: tuple[str, ...]  # passages
 
     shuffle: bool = True  # actions are shown in a new order each time

@@ -140,7 +140,7 @@ class Learner:
         Args:
             generators: The random generator of each replica.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method learn(generators)")
+        raise InputError(f"{type(self).__name__} has no method learn(generators)")
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """Update the given replicas once, after a step (form online); return like `learn`."""

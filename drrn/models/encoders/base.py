@@ -138,7 +138,7 @@ class Encoder:
             words: word vectors in the order of the texts, padded with zeros, [R, U, L, E].
             mask: true where there is a word, [R, U, L].
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method encode(model, words, mask)")
+        raise InputError(f"{type(self).__name__} has no method encode(model, words, mask)")
 
     @property
     def summary_width(self) -> int:

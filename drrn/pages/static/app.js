@@ -1,8 +1,8 @@
 // The page: which view the address names, the head of a game, the theme.
 
 import { get, isAborted, part } from "./api.js";
-import { announce, failure, h, remember, remembered, show, waiting } from "./dom.js";
-import { counted, number } from "./format.js";
+import { announce, failure, h, recall, remember, show, waiting } from "./dom.js";
+import { number, plural } from "./format.js";
 import { gamesView } from "./games.js";
 import { learnView } from "./learn.js";
 import { peopleView } from "./people.js";
@@ -54,7 +54,7 @@ function plainPage(title, fill) {
 
 /** The page of a game; its head stays when the tab changes. */
 async function gamePage(id, tab, rest, signal) {
-  const known = TABS.find(([name]) => name === tab) || TABS[0];
+  const [tabName, tabTitle, showTab] = TABS.find(([name]) => name === tab) || TABS[0];
   if (current.game?.id !== id) {
     show(main, waiting("Opening the game …"));
     const game = await gameOf(id, signal);
@@ -62,15 +62,15 @@ async function gamePage(id, tab, rest, signal) {
     current = { game, body };
     show(main, head(game), body);
   }
-  document.title = `${current.game.title} · ${known[1]} · drrn`;
+  document.title = `${current.game.title} · ${tabTitle} · drrn`;
   for (const link of main.querySelectorAll("nav.tabs a")) {
-    if (link.dataset.tab === known[0]) link.setAttribute("aria-current", "page");
+    if (link.dataset.tab === tabName) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  announce(`${current.game.title}, ${known[1]}`);
-  current.body.className = `body ${known[0]}-body`;
+  announce(`${current.game.title}, ${tabTitle}`);
+  current.body.className = `body ${tabName}-body`;
   show(current.body);
-  known[2](current.body, current.game, signal, rest);
+  showTab(current.body, current.game, signal, rest);
 }
 
 async function gameOf(id, signal) {
@@ -87,7 +87,7 @@ function head(game) {
   return h(
     "header",
     { class: "game-head" },
-    h("div", {}, h("h1", { tabindex: "-1" }, game.title), factsOf(game), skipped(game.notes)),
+    h("div", {}, h("h1", { tabindex: "-1" }, game.title), factsOf(game), skippedFeatures(game.notes)),
     h("nav", { class: "tabs", "aria-label": "Views of this game" }, links),
   );
 }
@@ -105,20 +105,20 @@ function factsOf(game) {
 }
 
 function factWords({ statistics, endings, random, best }) {
-  const facts = [counted(statistics.pages, "page"), endings.length ? counted(endings.length, "ending") : null];
+  const facts = [plural(statistics.pages, "page"), endings.length ? plural(endings.length, "ending") : null];
   if (random) facts.push(`random play scores ${number(random.final_reward.mean, 1)}`);
   if (best) facts.push(`best possible ${number(best.final_reward.mean, 1)}`);
   return facts.filter(Boolean).join(" · ");
 }
 
 /** Unsupported parts of a story that are skipped. */
-function skipped(notes) {
+function skippedFeatures(notes) {
   if (!notes?.length) return null;
   const lines = notes.map((note) => h("li", {}, note));
   return h(
     "details",
     { class: "small" },
-    h("summary", {}, `Played without ${counted(notes.length, "unsupported feature")}`),
+    h("summary", {}, `Played without ${plural(notes.length, "unsupported feature")}`),
     h("ul", {}, lines),
   );
 }
@@ -134,7 +134,7 @@ function themes() {
   const button = document.getElementById("theme");
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
-    const chosen = remembered("theme");
+    const chosen = recall("theme");
     if (chosen) document.documentElement.dataset.theme = chosen;
     const isDark = chosen ? chosen === "dark" : dark.matches;
     button.setAttribute("aria-label", isDark ? "Light colours" : "Dark colours");

@@ -29,7 +29,7 @@ export function drawCurves(element, runs, policy) {
     ...lines.flatMap((line) => line.points.map(([x]) => x)),
     ...runs.map((run) => (run.rounds || 0) * (run.settings?.episodes_per_round || 0)),
   );
-  const [low, high] = values.length ? widened(Math.min(...values), Math.max(...values)) : [-1, 1];
+  const [low, high] = values.length ? widen(Math.min(...values), Math.max(...values)) : [-1, 1];
   const x = (value) => MARGIN.left + (value / longest) * (WIDTH - MARGIN.left - MARGIN.right);
   const y = (value) => HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const summary = lines
@@ -60,9 +60,9 @@ export function drawCurves(element, runs, policy) {
   );
 }
 
-function widened(low, high) {
-  const room = (high - low || 1) * 0.08;
-  return [low - room, high + room];
+function widen(low, high) {
+  const margin = (high - low || 1) * 0.08;
+  return [low - margin, high + margin];
 }
 
 function references(runs) {

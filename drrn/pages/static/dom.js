@@ -4,15 +4,15 @@ const SVG = "http://www.w3.org/2000/svg";
 
 /** An element: h("button", {class: "main", onclick: f, "aria-label": "…"}, "words", otherElement). */
 export function h(tag, props = {}, ...children) {
-  return filled(document.createElement(tag), props, children);
+  return fill(document.createElement(tag), props, children);
 }
 
 /** An SVG element. */
 export function s(tag, props = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), props, children);
+  return fill(document.createElementNS(SVG, tag), props, children);
 }
 
-function filled(element, props, children) {
+function fill(element, props, children) {
   for (const [name, value] of Object.entries(props)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
@@ -67,32 +67,32 @@ export function toast(words, kind = "") {
 /** A form field with its label and help text. */
 export function field(label, control, help = "", extra = {}) {
   const id = control.id || (control.id = `field-${Math.random().toString(36).slice(2)}`);
-  const described = help ? `${id}-help` : null;
-  if (described) control.setAttribute("aria-describedby", described);
-  const words = help && h("p", { class: "help", id: described }, help);
+  const helpId = help ? `${id}-help` : null;
+  if (helpId) control.setAttribute("aria-describedby", helpId);
+  const words = help && h("p", { class: "help", id: helpId }, help);
   return h("div", { class: `field ${extra.class || ""}` }, h("label", { for: id }, label), control, words);
 }
 
 /** A checkbox whose state is saved in this browser. */
-export function toggle(label, key, changed, standard = false) {
-  const box = h("input", { type: "checkbox", checked: remembered(key, String(standard)) === "true" });
+export function toggle(label, key, onChange, standard = false) {
+  const box = h("input", { type: "checkbox", checked: recall(key, String(standard)) === "true" });
   box.addEventListener("change", () => {
     remember(key, String(box.checked));
-    changed(box.checked);
+    onChange(box.checked);
   });
   return { box, element: h("label", { class: "toggle" }, box, h("span", {}, label)) };
 }
 
-export function select(options, chosen, changed) {
+export function select(options, chosen, onChange) {
   const control = h(
     "select",
-    { onchange: () => changed?.(control.value) },
+    { onchange: () => onChange?.(control.value) },
     options.map(([value, words]) => h("option", { value, selected: value === chosen }, words)),
   );
   return control;
 }
 
-export function remembered(key, otherwise = "") {
+export function recall(key, otherwise = "") {
   try {
     return localStorage.getItem(`drrn.${key}`) ?? otherwise;
   } catch {

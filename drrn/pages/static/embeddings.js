@@ -9,7 +9,7 @@ const SIZE = 420;
 /** The section for one run; it is loaded again after each round. */
 export class Embeddings {
   constructor(signal) {
-    Object.assign(this, { signal, run: null, page: 0, at: -1, playing: null });
+    Object.assign(this, { signal, run: null, page: 0, index: -1, playing: null });
     this.body = h("div", { class: "embeddings" });
     this.element = h(
       "section",
@@ -29,7 +29,7 @@ export class Embeddings {
       show(this.body, nothing("Choose a run to see its embeddings."));
       return;
     }
-    if (this.run !== run) Object.assign(this, { run, page: 0, at: -1, last: -1 });
+    if (this.run !== run) Object.assign(this, { run, page: 0, index: -1, last: -1 });
     if (!this.body.children.length) show(this.body, waiting("Loading the embeddings …"));
     try {
       const data = await get(`/api/runs/${part(run)}/embeddings/${this.page}`, this.signal);
@@ -47,16 +47,16 @@ export class Embeddings {
       return;
     }
     const last = data.rounds.length - 1;
-    if (this.at < 0 || this.at >= this.last) this.at = last; // follows a run that is training
+    if (this.index < 0 || this.index >= this.last) this.index = last; // follows a run that is training
     this.last = last;
     this.slider = h("input", {
       type: "range",
       min: "0",
       max: String(last),
-      value: String(this.at),
+      value: String(this.index),
       "aria-label": "Round",
       oninput: () => {
-        this.at = Number(this.slider.value);
+        this.index = Number(this.slider.value);
         this.frame();
       },
     });
@@ -87,7 +87,7 @@ export class Embeddings {
 
   frame() {
     const { data } = this;
-    const round = data.rounds[this.at];
+    const round = data.rounds[this.index];
     const reach =
       1.15 *
       Math.max(
@@ -96,7 +96,7 @@ export class Embeddings {
           .flatMap((one) => [...one.state, ...one.actions.flatMap((action) => [action.x, action.y])])
           .map(Math.abs),
       );
-    const at = ([x, y]) => [SIZE / 2 + (x / reach) * (SIZE / 2), SIZE / 2 - (y / reach) * (SIZE / 2)];
+    const toPixels = ([x, y]) => [SIZE / 2 + (x / reach) * (SIZE / 2), SIZE / 2 - (y / reach) * (SIZE / 2)];
     const qs = round.actions.map((action) => action.q);
     const best = qs.indexOf(Math.max(...qs));
     const trail = (points) =>
@@ -104,13 +104,13 @@ export class Embeddings {
         class: "trail",
         points: points
           .map((point) =>
-            at(point)
+            toPixels(point)
               .map((value) => value.toFixed(1))
               .join(","),
           )
           .join(" "),
       });
-    const before = data.rounds.slice(0, this.at + 1);
+    const before = data.rounds.slice(0, this.index + 1);
     show(
       this.picture,
       s(
@@ -126,16 +126,16 @@ export class Embeddings {
           "g",
           { class: "of-state" },
           trail(before.map((one) => one.state)),
-          arrow(at(round.state)),
-          label(at(round.state), "page"),
+          arrow(toPixels(round.state)),
+          label(toPixels(round.state), "page"),
         ),
         round.actions.map((action, index) =>
           s(
             "g",
             { class: index === best ? "of-action best" : "of-action" },
             trail(before.map((one) => [one.actions[index].x, one.actions[index].y])),
-            arrow(at([action.x, action.y])),
-            label(at([action.x, action.y]), String(index + 1)),
+            arrow(toPixels([action.x, action.y])),
+            label(toPixels([action.x, action.y]), String(index + 1)),
           ),
         ),
       ),
@@ -162,9 +162,9 @@ export class Embeddings {
     const playing = (this.playing = new AbortController());
     this.signal.addEventListener("abort", () => playing.abort(), { once: true });
     show(this.button, "Stop");
-    for (let at = 0; at < this.data.rounds.length && !playing.signal.aborted; at += 1) {
-      this.at = at;
-      this.slider.value = String(at);
+    for (let index = 0; index < this.data.rounds.length && !playing.signal.aborted; index += 1) {
+      this.index = index;
+      this.slider.value = String(index);
       this.frame();
       await pause(Math.min(700, 6000 / this.data.rounds.length), playing.signal);
     }

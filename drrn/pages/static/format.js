@@ -2,8 +2,8 @@
 
 export function number(value, digits = 2) {
   if (value === null || value === undefined || Number.isNaN(value)) return "—";
-  const rounded = value.toFixed(digits);
-  return (Number(rounded) === 0 ? (0).toFixed(digits) : rounded).replace("-", "−");
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? (0).toFixed(digits) : text).replace("-", "−");
 }
 
 /** A reward, without trailing zeros. */
@@ -21,7 +21,7 @@ export function share(value) {
   return value >= 1 - 1e-12 ? "100 %" : `${(100 * value).toFixed(1)} %`;
 }
 
-export function counted(count, noun) {
+export function plural(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 

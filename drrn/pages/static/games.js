@@ -2,7 +2,7 @@
 
 import { get, isAborted, part, remove, upload } from "./api.js";
 import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
-import { counted, megabytes } from "./format.js";
+import { megabytes, plural } from "./format.js";
 
 const KINDS = { "built in": "built in", added: "added", given: "command line", uploaded: "uploaded" };
 
@@ -40,7 +40,7 @@ async function fill(list, signal) {
   }
 }
 
-function card(game, changed) {
+function card(game, onChange) {
   const address = (tab) => `#/game/${part(game.id)}/${tab}`;
   const links = ["Play", "Test", "Learn", "People"].map((words) =>
     h(
@@ -57,10 +57,10 @@ function card(game, changed) {
     game.removable &&
     h(
       "button",
-      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => removeGame(game, changed) },
+      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => removeGame(game, onChange) },
       "Remove",
     );
-  const runs = game.runs ? counted(game.runs, "run") : "no runs yet";
+  const runs = game.runs ? plural(game.runs, "run") : "no runs yet";
   return h(
     "li",
     { class: "card", dataset: { game: game.id } },
@@ -75,12 +75,12 @@ function card(game, changed) {
   );
 }
 
-async function removeGame(game, changed) {
+async function removeGame(game, onChange) {
   if (!confirm(`Remove “${game.title}”? The uploaded file is deleted; its runs are kept.`)) return;
   try {
     await remove(`/api/games/${part(game.id)}`);
     toast(`${game.title} was removed.`);
-    changed();
+    onChange();
   } catch (error) {
     toast(error.message, "bad");
   }

@@ -129,7 +129,7 @@ class Learn {
   async launch(recipe, fields, button) {
     button.disabled = true;
     try {
-      const run = await post("/api/runs", { game: this.game.id, recipe, settings: fields.changed() });
+      const run = await post("/api/runs", { game: this.game.id, recipe, settings: fields.changes() });
       this.update(run);
       announce("A run has started.");
       await this.choose(run.id, true);
@@ -143,15 +143,15 @@ class Learn {
 
   /** Merge new data of a run into the old data, and follow the run while it is training. */
   update(run) {
-    const known = this.runs.get(run.id) || { curve: [] };
-    const curve = new Map([...known.curve, ...(run.curve || [])].map((point) => [point.round, point]));
-    this.runs.set(run.id, { ...known, ...run, curve: [...curve.values()] });
-    if (BUSY.includes(run.state) && !known.followed) this.follow(run.id);
+    const previous = this.runs.get(run.id) || { curve: [] };
+    const curve = new Map([...previous.curve, ...(run.curve || [])].map((point) => [point.round, point]));
+    this.runs.set(run.id, { ...previous, ...run, curve: [...curve.values()] });
+    if (BUSY.includes(run.state) && !previous.isFollowed) this.follow(run.id);
   }
 
   /** Load what is new until the run ends. */
   async follow(id) {
-    this.runs.get(id).followed = true;
+    this.runs.get(id).isFollowed = true;
     try {
       while (BUSY.includes(this.runs.get(id)?.state)) {
         await pause(POLL, this.signal);
@@ -159,7 +159,7 @@ class Learn {
         if (!before) return;
         const run = await get(`/api/runs/${part(id)}/after/${before.curve.at(-1)?.round ?? 0}`, this.signal);
         this.update(run);
-        if (run.curve.length || run.state !== before.state) this.changed();
+        if (run.curve.length || run.state !== before.state) this.refresh();
         if (run.curve.length && this.embeddings.run === id) this.embeddings.show(id);
       }
       announce(`${id}: ${STATES[this.runs.get(id)?.state] || "finished"}.`);
@@ -167,16 +167,16 @@ class Learn {
       if (error.status === 404) this.forget(id);
       if (!isAborted(error)) toast(error.message, "bad");
     }
-    if (this.runs.has(id)) this.runs.get(id).followed = false;
+    if (this.runs.has(id)) this.runs.get(id).isFollowed = false;
   }
 
   forget(id) {
     this.runs.delete(id);
     this.chosen.delete(id);
-    this.changed();
+    this.refresh();
   }
 
-  changed() {
+  refresh() {
     this.showList();
     this.draw();
   }
@@ -186,11 +186,11 @@ class Learn {
     if (on) this.chosen.add(id);
     else this.chosen.delete(id);
     if (on && !this.colours.has(id)) this.colours.set(id, this.colours.size % COLOURS);
-    this.changed();
+    this.refresh();
     if (!on) return;
     try {
       this.update(await get(`/api/runs/${part(id)}/after/0`, this.signal));
-      this.changed();
+      this.refresh();
     } catch (error) {
       if (!isAborted(error)) toast(error.message, "bad");
     }
@@ -215,7 +215,7 @@ class Learn {
       );
       return;
     }
-    const focused = document.activeElement?.dataset?.key; // the list is replaced, possibly while a button in it has the focus
+    const focusKey = document.activeElement?.dataset?.key; // the list is replaced, possibly while a button in it has the focus
     const runs = [...this.runs.values()].sort((a, b) => (a.when < b.when ? 1 : -1));
     show(
       this.list,
@@ -225,7 +225,7 @@ class Learn {
         runs.map((run) => runRow(run, this.colours.get(run.id), this.chosen.has(run.id), this)),
       ),
     );
-    if (focused) this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+    if (focusKey) this.list.querySelector(`[data-key="${CSS.escape(focusKey)}"]`)?.focus();
   }
 
   showEmbeddings(run) {
@@ -243,7 +243,7 @@ class Learn {
   async send(run, action, body = {}) {
     try {
       this.update(await post(`/api/runs/${part(run.id)}/${action}`, body));
-      this.changed();
+      this.refresh();
     } catch (error) {
       toast(error.message, "bad");
     }

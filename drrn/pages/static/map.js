@@ -8,12 +8,12 @@ const MAX_RESULTS = 40;
 const CONTEXT = 30; // characters before and after a match
 const FAR = 0.35; // below this scale the texts of links are unreadable
 
-/** The map in a scrollable box; `chosen(number)` is called for a page that is clicked. */
+/** The map in a scrollable box; `onChoose(number)` is called for a page that is clicked. */
 export class StoryMapView {
-  constructor(svgText, pages, noun, chosen) {
-    const parsed = new DOMParser().parseFromString(svgText, "image/svg+xml");
-    this.svg = document.importNode(parsed.documentElement, true);
-    Object.assign(this, { pages, noun, chosen, pointers: new Map(), moved: 0 });
+  constructor(svgText, pages, noun, onChoose) {
+    const svgDocument = new DOMParser().parseFromString(svgText, "image/svg+xml");
+    this.svg = document.importNode(svgDocument.documentElement, true);
+    Object.assign(this, { pages, noun, onChoose, pointers: new Map(), dragDistance: 0 });
     const [x, y, width, height] = this.svg
       .getAttribute("viewBox")
       .split(/[\s,]+/)
@@ -21,9 +21,9 @@ export class StoryMapView {
     this.whole = { x, y, width, height };
     this.view = { ...this.whole };
     for (const name of ["width", "height"]) this.svg.removeAttribute(name);
-    this.groups = new Map([...this.svg.querySelectorAll(".place")].map((group) => [group.dataset.place, group]));
+    this.groups = new Map([...this.svg.querySelectorAll(".page")].map((group) => [group.dataset.number, group]));
     this.texts = new Map(pages.map((page) => [page, oneLine(page.text).toLowerCase()]));
-    for (const link of this.svg.querySelectorAll("a, .place")) link.setAttribute("tabindex", "-1");
+    for (const link of this.svg.querySelectorAll("a, .page")) link.setAttribute("tabindex", "-1");
     this.box = h(
       "div",
       {
@@ -81,7 +81,7 @@ export class StoryMapView {
     const byName = query ? this.pages.filter(inName) : [];
     const byText = query ? this.pages.filter((page) => !inName(page) && this.texts.get(page).includes(query)) : [];
     this.matches = [...byName, ...byText];
-    for (const group of this.svg.querySelectorAll(".place.match")) group.classList.remove("match");
+    for (const group of this.svg.querySelectorAll(".page.match")) group.classList.remove("match");
     this.svg.classList.toggle("searching", this.matches.length > 0);
     for (const page of this.matches) this.group(page.page)?.classList.add("match");
     const rows = this.matches.slice(0, MAX_RESULTS).map((page, index) => this.row(page, index < byName.length ? "" : query));
@@ -115,7 +115,7 @@ export class StoryMapView {
     this.search.value = "";
     this.find();
     this.go(page.page);
-    this.chosen(page.page);
+    this.onChoose(page.page);
   }
 
   group(number) {
@@ -133,10 +133,10 @@ export class StoryMapView {
   }
 
   mark(number) {
-    for (const group of this.svg.querySelectorAll(".place.chosen, .way.chosen")) group.classList.remove("chosen");
+    for (const group of this.svg.querySelectorAll(".page.chosen, .edge.chosen")) group.classList.remove("chosen");
     this.group(number)?.classList.add("chosen");
-    for (const way of this.svg.querySelectorAll(`.way[data-from="${number}"], .way[data-to="${number}"]`))
-      way.classList.add("chosen");
+    for (const edge of this.svg.querySelectorAll(`.edge[data-from="${number}"], .edge[data-to="${number}"]`))
+      edge.classList.add("chosen");
   }
 
   /** The bounding box of an element, in units of the drawing. */
@@ -151,7 +151,7 @@ export class StoryMapView {
     this.isPlaced = true;
     this.fit();
     const scale = this.box.clientWidth / this.view.width;
-    const start = this.svg.querySelector(".place.start") || this.svg.querySelector(".place");
+    const start = this.svg.querySelector(".page.start") || this.svg.querySelector(".page");
     if (scale >= 0.55 || !start) return;
     const box = this.inDrawing(start);
     const width = this.box.clientWidth / 0.85;
@@ -170,11 +170,11 @@ export class StoryMapView {
     this.draw();
   }
 
-  zoom(factor, at = null) {
+  zoom(factor, fixedPoint = null) {
     const { x, y, width, height } = this.view;
     const wide = Math.min(Math.max(width * factor, MIN_WIDTH), Math.max(this.whole.width, this.whole.height) * 2.5);
     const scale = wide / width;
-    const middle = at || { x: x + width / 2, y: y + height / 2 };
+    const middle = fixedPoint || { x: x + width / 2, y: y + height / 2 };
     this.view = {
       x: middle.x - (middle.x - x) * scale,
       y: middle.y - (middle.y - y) * scale,
@@ -209,11 +209,11 @@ export class StoryMapView {
   }
 
   listen() {
-    this.box.addEventListener("pointerdown", (event) => this.down(event));
-    this.box.addEventListener("pointermove", (event) => this.dragged(event));
-    for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.up(event));
-    this.box.addEventListener("click", (event) => this.clicked(event));
-    this.box.addEventListener("keydown", (event) => this.pressed(event));
+    this.box.addEventListener("pointerdown", (event) => this.onPointerDown(event));
+    this.box.addEventListener("pointermove", (event) => this.onPointerMove(event));
+    for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.onPointerUp(event));
+    this.box.addEventListener("click", (event) => this.onClick(event));
+    this.box.addEventListener("keydown", (event) => this.onKey(event));
     this.box.addEventListener(
       "wheel",
       (event) => {
@@ -225,13 +225,13 @@ export class StoryMapView {
     );
   }
 
-  down(event) {
+  onPointerDown(event) {
     this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
-    if (this.pointers.size === 1) this.moved = 0;
+    if (this.pointers.size === 1) this.dragDistance = 0;
   }
 
   /** One finger moves the map, two fingers zoom. */
-  dragged(event) {
+  onPointerMove(event) {
     const before = this.pointers.get(event.pointerId);
     if (!before) return;
     const now = { x: event.clientX, y: event.clientY };
@@ -246,28 +246,28 @@ export class StoryMapView {
     } else {
       this.move((before.x - now.x) * unit, (before.y - now.y) * unit);
     }
-    this.moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
-    if (this.moved > 6) this.box.setPointerCapture(event.pointerId);
+    this.dragDistance += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+    if (this.dragDistance > 6) this.box.setPointerCapture(event.pointerId);
     this.pointers.set(event.pointerId, now);
   }
 
-  up(event) {
+  onPointerUp(event) {
     this.pointers.delete(event.pointerId);
   }
 
-  clicked(event) {
+  onClick(event) {
     const link = event.target.closest("a");
     if (link) event.preventDefault(); // the part after # names the view
-    if (this.moved > 6) return;
-    const target = link?.getAttribute("href")?.match(/^#place-(.+)$/)?.[1];
-    const number = target ?? event.target.closest(".place")?.dataset.place;
+    if (this.dragDistance > 6) return;
+    const target = link?.getAttribute("href")?.match(/^#page-(.+)$/)?.[1];
+    const number = target ?? event.target.closest(".page")?.dataset.number;
     if (number === undefined) return;
     if (target === undefined) this.mark(number);
     else this.go(number);
-    this.chosen(Number(number));
+    this.onChoose(Number(number));
   }
 
-  pressed(event) {
+  onKey(event) {
     const step = this.view.width / 8;
     const act = {
       ArrowLeft: () => this.move(-step, 0),

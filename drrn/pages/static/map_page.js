@@ -2,7 +2,7 @@
 
 import { get, isAborted, part } from "./api.js";
 import { failure, h, nothing, show, waiting } from "./dom.js";
-import { counted, number, reward, share } from "./format.js";
+import { number, plural, reward, share } from "./format.js";
 
 // Policies, and the fields of endings with their probabilities.
 const PLAYERS = [
@@ -83,7 +83,7 @@ function shortestPath(path) {
   return h(
     "details",
     {},
-    h("summary", {}, `Shortest path: ${counted(steps.length, "click")}`),
+    h("summary", {}, `Shortest path: ${plural(steps.length, "click")}`),
     h("ol", {}, steps),
   );
 }
@@ -111,16 +111,16 @@ function neighbours(title, links, map, go) {
 }
 
 /** Endings as rows, policies as columns; the agent's column is empty until its numbers arrive. */
-function odds(findings, awaited = false) {
-  const known = PLAYERS.filter(([name]) => findings[name]);
-  if (!known.length)
+function odds(findings, isPending = false) {
+  const players = PLAYERS.filter(([name]) => findings[name]);
+  if (!players.length)
     return h("p", { class: "small soft" }, "The odds from here are unknown: too few games reach this page.");
-  const most = (ending) => Math.max(...known.map(([, share]) => ending[share]?.mean ?? 0));
-  const endings = findings.endings.filter((ending) => most(ending) > 0).sort((a, b) => most(b) - most(a));
-  const paid = endings.some((ending) => ending.reward);
-  const cells = (of) => [...known.map((player) => h("td", {}, of(player))), awaited ? h("td", {}, "…") : null];
-  const line = (words, of, kind = null) => h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(of));
-  const heads = ["Ending", ...known.map(([name]) => name), ...(awaited ? ["agent"] : [])];
+  const highest = (ending) => Math.max(...players.map(([, share]) => ending[share]?.mean ?? 0));
+  const endings = findings.endings.filter((ending) => highest(ending) > 0).sort((a, b) => highest(b) - highest(a));
+  const hasRewards = endings.some((ending) => ending.reward);
+  const cells = (content) => [...players.map((player) => h("td", {}, content(player))), isPending ? h("td", {}, "…") : null];
+  const line = (words, content, kind = null) => h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(content));
+  const heads = ["Ending", ...players.map(([name]) => name), ...(isPending ? ["agent"] : [])];
   const unfinished = ([name]) => findings[name].unfinished?.mean ?? 0;
   return h(
     "div",
@@ -128,7 +128,7 @@ function odds(findings, awaited = false) {
     h(
       "table",
       { class: "odds" },
-      h("caption", {}, `How it ends from here (${findings.exact ? "exact" : byGames(findings, known)})`),
+      h("caption", {}, `How it ends from here (${findings.exact ? "exact" : byGames(findings, players)})`),
       h(
         "thead",
         {},
@@ -141,15 +141,15 @@ function odds(findings, awaited = false) {
       h(
         "tbody",
         {},
-        paid ? line("final reward", ([name]) => scoreOf(findings[name].final_reward), "scores") : null,
+        hasRewards ? line("final reward", ([name]) => scoreOf(findings[name].final_reward), "scores") : null,
         endings
           .slice(0, MOST_ENDINGS)
           .map((ending) =>
-            line(paid ? `${ending.name} (${reward(ending.reward)})` : ending.name, ([, field]) =>
+            line(hasRewards ? `${ending.name} (${reward(ending.reward)})` : ending.name, ([, field]) =>
               share(ending[field]?.mean ?? 0),
             ),
           ),
-        known.some((player) => unfinished(player) > 0)
+        players.some((player) => unfinished(player) > 0)
           ? line("never ends", (player) => share(unfinished(player)))
           : null,
       ),
@@ -161,8 +161,8 @@ function odds(findings, awaited = false) {
 }
 
 /** How many games the odds were estimated from. */
-function byGames(findings, known) {
-  return `estimated from ${Math.min(...known.map(([name]) => findings[name].games))} games`;
+function byGames(findings, players) {
+  return `estimated from ${Math.min(...players.map(([name]) => findings[name].games))} games`;
 }
 
 function scoreOf({ mean, error }) {

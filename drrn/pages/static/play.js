@@ -1,8 +1,8 @@
 // Play: the text of the page, its actions, undo, and what an agent thinks of them.
 
 import { get, isAborted, part, post } from "./api.js";
-import { announce, failure, field, h, remember, remembered, show, toast, waiting } from "./dom.js";
-import { counted, reward } from "./format.js";
+import { announce, failure, field, h, recall, remember, show, toast, waiting } from "./dom.js";
+import { plural, reward } from "./format.js";
 import { agentPanel } from "./play_agent.js";
 import { storyText } from "./story_text.js";
 
@@ -23,13 +23,13 @@ class Play {
     this.past = h("details", { class: "past" }, h("summary", {}, "The story so far"));
     this.bar = h("div", { class: "row play-bar" });
     this.agent = agentPanel(this);
-    document.addEventListener("keydown", (event) => this.pressed(event), { signal });
+    document.addEventListener("keydown", (event) => this.onKey(event), { signal });
   }
 
   async begin() {
     show(this.body, waiting("Opening the story …"));
     try {
-      const page = (await this.saved()) || (await this.create());
+      const page = (await this.savedSession()) || (await this.create());
       show(
         this.body,
         h(
@@ -51,7 +51,7 @@ class Play {
   }
 
   /** The session of this tab, if the server still has it. */
-  async saved() {
+  async savedSession() {
     const id = sessionStorage.getItem(this.key);
     if (!id) return null;
     try {
@@ -63,7 +63,7 @@ class Play {
   }
 
   async create() {
-    const player = remembered("player") || undefined;
+    const player = recall("player") || undefined;
     const page = await post("/api/sessions", { game: this.game.id, player }, this.signal);
     sessionStorage.setItem(this.key, page.session);
     return page;
@@ -100,7 +100,7 @@ class Play {
       ),
     );
     this.past.hidden = !steps.length;
-    show(this.past, h("summary", {}, `The story so far: ${counted(steps.length, "step")}`), h("ol", {}, steps));
+    show(this.past, h("summary", {}, `The story so far: ${plural(steps.length, "step")}`), h("ol", {}, steps));
   }
 
   showActions() {
@@ -142,9 +142,9 @@ class Play {
       { class: "pays" },
       `Final reward ${reward(page.reward)}`,
       page.total !== page.reward ? `, ${reward(page.total)} in total` : "",
-      ` after ${counted(page.steps, "step")}.`,
+      ` after ${plural(page.steps, "step")}.`,
     );
-    const recorded = page.recorded ? h("p", { class: "small" }, `Saved to the scores of ${page.player}.`) : null;
+    const saveNote = page.recorded ? h("p", { class: "small" }, `Saved to the scores of ${page.player}.`) : null;
     const why =
       page.stopped && !page.ended
         ? "The game stopped here."
@@ -156,7 +156,7 @@ class Play {
       {},
       h("h2", {}, why),
       pays,
-      recorded,
+      saveNote,
       h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"),
     );
   }
@@ -187,12 +187,12 @@ class Play {
     const before = this.page;
     await this.ask(
       () => post(`${this.address}/step`, { action: index, steps: before.steps }),
-      (page) => this.stepped(before, index, page, "person"),
+      (page) => this.showStep(before, index, page, "person"),
     );
   }
 
   /** Go to the page that an action of a person or the agent led to. */
-  stepped(before, index, page, by) {
+  showStep(before, index, page, by) {
     this.history.push({ text: before.text, actions: before.actions, choice: index, by });
     this.turn(page);
     this.scrollToText();
@@ -238,7 +238,7 @@ class Play {
       then(await question());
     } catch (error) {
       if (error.status === 409) await this.reload();
-      else if (error.status === 404) await this.lost();
+      else if (error.status === 404) await this.replaceSession();
       else toast(error.message, "bad");
     } finally {
       this.busy = false;
@@ -252,14 +252,14 @@ class Play {
     this.turn(page, page.history);
   }
 
-  async lost() {
+  async replaceSession() {
     sessionStorage.removeItem(this.key);
     toast("The server no longer has this game, so a new one was started.");
     const page = await this.create();
     this.turn(page, page.history ?? []);
   }
 
-  pressed(event) {
+  onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TEXT_FIELDS)) return;
     const index = "123456789".indexOf(event.key);
     if (index >= 0 && this.page && index < this.page.actions.length) this.choose(index);
@@ -276,7 +276,7 @@ class Play {
       type: "text",
       maxlength: "40",
       autocomplete: "nickname",
-      value: remembered("player"),
+      value: recall("player"),
       placeholder: "anonymous",
     });
     const begin = async () => {

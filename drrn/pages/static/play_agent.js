@@ -1,9 +1,9 @@
 // What an agent thinks of a page: Q of each replica, softmax shares, important words; and its play.
 
 import { get, isAborted, part, post } from "./api.js";
-import { field, h, pause, remember, remembered, select, show, toast, toggle } from "./dom.js";
+import { field, h, pause, recall, remember, select, show, toast, toggle } from "./dom.js";
 import { number, runName, share } from "./format.js";
-import { marked, storyText } from "./story_text.js";
+import { splitAtMarks, storyText } from "./story_text.js";
 
 const POLICIES = [
   ["best", "best: highest Q, no loops"],
@@ -27,12 +27,12 @@ export function agentPanel(play) {
 
 class AgentPanel {
   constructor(play) {
-    Object.assign(this, { play, runs: [], run: "", thought: null, looked: null, playing: null });
-    this.policy = select(POLICIES, remembered("policy", "best"), (value) => {
+    Object.assign(this, { play, runs: [], run: "", thought: null, markedIndex: null, playing: null });
+    this.policy = select(POLICIES, recall("policy", "best"), (value) => {
       remember("policy", value);
       this.think();
     });
-    this.pace = select(PACES, remembered("pace", "4000"), (value) => remember("pace", value));
+    this.pace = select(PACES, recall("pace", "4000"), (value) => remember("pace", value));
     this.on = toggle("Show Q-values", "thoughts", () => this.think(), true);
     this.words = toggle("Mark important words", "words", () => this.think());
     this.state = h("p", { class: "small soft agent-state", role: "status" }, "Loading agents …");
@@ -97,8 +97,8 @@ class AgentPanel {
       );
       return;
     }
-    const saved = remembered(`run.${this.play.game.id}`);
-    this.run = runs.some((run) => run.id === saved) ? saved : runs[0].id;
+    const savedRun = recall(`run.${this.play.game.id}`);
+    this.run = runs.some((run) => run.id === savedRun) ? savedRun : runs[0].id;
     const names = runs.map((run) => [run.id, runName(run)]);
     const choice = select(names, this.run, (value) => {
       this.run = value;
@@ -112,7 +112,7 @@ class AgentPanel {
   /** Ask the agent about the current page; late answers for other pages are dropped. */
   async think() {
     const { page } = this.play;
-    this.thought = this.looked = null;
+    this.thought = this.markedIndex = null;
     this.key.hidden = !this.words.box.checked || !this.on.box.checked;
     this.play.actions.classList.toggle("thinking", Boolean(this.run && this.on.box.checked));
     if (!this.run || !page) return;
@@ -157,9 +157,9 @@ class AgentPanel {
       button.classList.toggle("favourite", index === favourite);
       show(button.querySelector(".thought"), opinion(thought.actions[index], span));
     });
-    const other = thought.other_game ? `It was trained on ${thought.other_game}. ` : "";
-    const seen = thought.seen ? "It has seen this page before, so it draws an action at random. " : "";
-    this.state.textContent = `${other}${seen}It would choose ${favourite + 1}.`;
+    const otherGame = thought.other_game ? `It was trained on ${thought.other_game}. ` : "";
+    const seenNote = thought.seen ? "It has seen this page before, so it draws an action at random. " : "";
+    this.state.textContent = `${otherGame}${seenNote}It would choose ${favourite + 1}.`;
     this.look(favourite, true);
     if (!thought.words) {
       storyText(this.play.text, page.text);
@@ -180,21 +180,21 @@ class AgentPanel {
   /** Mark the words for and against this action. */
   look(index, again = false) {
     const words = this.thought?.words;
-    if (!words || (this.looked === index && !again)) return;
-    this.looked = index;
+    if (!words || (this.markedIndex === index && !again)) return;
+    this.markedIndex = index;
     const { page } = this.play;
     storyText(
       this.play.text,
       page.text,
       words.state.map((word) => ({ ...word, weight: word.importance[index] })),
     );
-    const most = Math.max(...words.actions.flat().map((word) => Math.abs(word.importance)), 1e-9);
-    this.buttons().forEach((button, at) =>
+    const maxWeight = Math.max(...words.actions.flat().map((word) => Math.abs(word.importance)), 1e-9);
+    this.buttons().forEach((button, buttonIndex) =>
       show(
         button.querySelector(".action-words"),
-        marked(
-          page.actions[at],
-          words.actions[at].map((word) => ({ ...word, weight: word.importance, most })),
+        splitAtMarks(
+          page.actions[buttonIndex],
+          words.actions[buttonIndex].map((word) => ({ ...word, weight: word.importance, maxWeight })),
         ),
       ),
     );
@@ -206,14 +206,14 @@ class AgentPanel {
     const before = play.page;
     await play.ask(
       () => this.takeStep(before),
-      ([index, page]) => play.stepped(before, index, page, "agent"),
+      ([index, page]) => play.showStep(before, index, page, "agent"),
     );
   }
 
   /** Draw an action by the agent's probabilities, take it, and highlight it for a moment. */
   async takeStep({ session, steps }) {
     const { actions } = this.thought ?? (await this.advice(this.play.page, false));
-    const index = drawn(actions.map((action) => action.chance));
+    const index = drawIndex(actions.map((action) => action.chance));
     const page = await post(`/api/sessions/${part(session)}/step`, { action: index, steps, by: "agent" });
     this.buttons()[index]?.classList.add("taken");
     await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
@@ -247,7 +247,7 @@ class AgentPanel {
 }
 
 /** An index, drawn with these probabilities. */
-function drawn(chances) {
+function drawIndex(chances) {
   let rest = Math.random() * chances.reduce((sum, chance) => sum + chance, 0);
   const index = chances.findIndex((chance) => (rest -= chance) < 0);
   return index < 0 ? chances.indexOf(Math.max(...chances)) : index;

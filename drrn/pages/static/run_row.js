@@ -8,10 +8,10 @@ export const STATES = { running: "training", interrupted: "stopped", agent: "age
 const KINDS = { running: "good", starting: "good", failed: "bad", damaged: "bad", interrupted: "warn" };
 
 /** The row of a run; its buttons call methods of `view`. */
-export function runRow(run, colour, drawn, view) {
+export function runRow(run, colour, isDrawn, view) {
   const box = h("input", {
     type: "checkbox",
-    checked: drawn,
+    checked: isDrawn,
     dataset: { key: `draw-${run.id}` },
     "aria-label": `Draw ${run.id}`,
     onchange: () => view.choose(run.id, box.checked),
@@ -20,7 +20,7 @@ export function runRow(run, colour, drawn, view) {
     "li",
     { class: "run", dataset: { run: run.id } },
     box,
-    h("span", { class: `swatch ${drawn ? `line-${colour}` : ""}`, "aria-hidden": "true" }),
+    h("span", { class: `swatch ${isDrawn ? `line-${colour}` : ""}`, "aria-hidden": "true" }),
     words(run),
     numbers(run),
     h("div", { class: "row" }, buttons(run, view)),

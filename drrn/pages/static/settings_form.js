@@ -2,25 +2,25 @@
 
 import { field, h } from "./dom.js";
 
-/** The fields of the settings; `changed()` returns the values that differ from the defaults. */
+/** The fields of the settings; `changes()` returns the values that differ from the defaults. */
 export function settingsForm(settings) {
   const controls = settings.map((setting) => [setting, control(setting)]);
-  const of = (group) =>
+  const fieldsOf = (group) =>
     controls
       .filter(([setting]) => (setting.group === "common") === (group === "common"))
       .map(([setting, input]) => fieldOf(setting, input));
-  const more = of("more");
+  const more = fieldsOf("more");
   const element = h(
     "div",
     {},
-    h("div", { class: "settings" }, of("common")),
+    h("div", { class: "settings" }, fieldsOf("common")),
     more.length
       ? h("details", {}, h("summary", {}, `More settings (${more.length})`), h("div", { class: "settings" }, more))
       : null,
   );
   return {
     element,
-    changed: () =>
+    changes: () =>
       Object.fromEntries(
         controls
           .map(([setting, input]) => [setting.name, valueOf(setting, input), setting.default])
@@ -43,11 +43,11 @@ function control(setting) {
       ),
     );
   }
-  const shared = { id, value: setting.default ?? "", placeholder: setting.optional ? "none" : null };
-  if (setting.kind === "str") return h("input", { type: "text", ...shared });
+  const attributes = { id, value: setting.default ?? "", placeholder: setting.optional ? "none" : null };
+  if (setting.kind === "str") return h("input", { type: "text", ...attributes });
   return h("input", {
     type: "number",
-    ...shared,
+    ...attributes,
     step: setting.kind === "int" ? "1" : "any",
     min: setting.least,
     max: setting.most,
@@ -65,9 +65,9 @@ function fieldOf(setting, input) {
 
 function valueOf(setting, input) {
   if (setting.kind === "bool") return input.checked;
-  const written = input.value.trim();
-  if (written === "") return setting.optional ? null : undefined;
-  return setting.kind === "int" || setting.kind === "float" ? Number(written) : written;
+  const text = input.value.trim();
+  if (text === "") return setting.optional ? null : undefined;
+  return setting.kind === "int" || setting.kind === "float" ? Number(text) : text;
 }
 
 function same(value, standard) {

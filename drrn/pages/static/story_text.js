@@ -18,7 +18,7 @@ export function storyText(element, text, words = []) {
       h(
         "p",
         {},
-        marked(
+        splitAtMarks(
           text.slice(begin, end),
           inside.map((mark) => ({ ...mark, start: mark.start - begin, end: mark.end - begin })),
         ),
@@ -34,25 +34,25 @@ function strongest(text, marks) {
   const wordOf = (mark) => text.slice(mark.start, mark.end).toLowerCase();
   for (const mark of marks) weights.set(wordOf(mark), Math.max(Math.abs(mark.weight), weights.get(wordOf(mark)) || 0));
   const top = [...weights].sort((a, b) => b[1] - a[1]).slice(0, MAX_MARKED);
-  const most = Math.max(1e-9, ...top.map(([, weight]) => weight));
+  const maxWeight = Math.max(1e-9, ...top.map(([, weight]) => weight));
   const words = new Set(top.map(([word]) => word));
-  return marks.filter((mark) => words.has(wordOf(mark))).map((mark) => ({ ...mark, most }));
+  return marks.filter((mark) => words.has(wordOf(mark))).map((mark) => ({ ...mark, maxWeight }));
 }
 
 /** A text split at its marks. */
-export function marked(text, marks) {
+export function splitAtMarks(text, marks) {
   const parts = [];
-  let at = 0;
+  let position = 0;
   for (const mark of [...marks].sort((a, b) => a.start - b.start)) {
-    if (mark.start < at) continue;
-    parts.push(text.slice(at, mark.start), word(text.slice(mark.start, mark.end), mark.weight, mark.most));
-    at = mark.end;
+    if (mark.start < position) continue;
+    parts.push(text.slice(position, mark.start), word(text.slice(mark.start, mark.end), mark.weight, mark.maxWeight));
+    position = mark.end;
   }
-  return [...parts, text.slice(at)];
+  return [...parts, text.slice(position)];
 }
 
-function word(words, weight, most) {
-  const strength = Math.min(1, Math.abs(weight) / most);
+function word(words, weight, maxWeight) {
+  const strength = Math.min(1, Math.abs(weight) / maxWeight);
   if (strength < 0.2) return words;
   const element = h(
     "mark",

@@ -1,7 +1,7 @@
 // Test: run a play-test, watch it, read its report and the map of the story.
 
 import { get, isAborted, part, post, text } from "./api.js";
-import { announce, failure, field, h, nothing, pause, remember, remembered, select, show, toast, waiting } from "./dom.js";
+import { announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { noPage, showPage } from "./map_page.js";
@@ -22,7 +22,7 @@ export async function testView(body, game, signal) {
 class TestView {
   constructor(body, game, signal) {
     Object.assign(this, { body, game, signal, run: "", address: `/api/tests/${part(game.id)}` });
-    this.seconds = select(SECONDS, remembered("seconds", "30"), (value) => remember("seconds", value));
+    this.seconds = select(SECONDS, recall("seconds", "30"), (value) => remember("seconds", value));
     this.start = h("button", { type: "button", class: "main", onclick: () => this.launch() }, "Run the play-test");
     this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop and show the report");
     this.state = h("div", { class: "test-state" });
@@ -73,7 +73,7 @@ class TestView {
     try {
       await this.watch(await post(this.address, { seconds: Number(this.seconds.value) }));
     } catch (error) {
-      if (!isAborted(error)) this.failed(error);
+      if (!isAborted(error)) this.showFailure(error);
     }
   }
 
@@ -98,10 +98,10 @@ class TestView {
       await pause(POLL, this.signal);
       test = await get(this.address, this.signal);
     }
-    await this.read(test);
+    await this.showReport(test);
   }
 
-  failed(error) {
+  showFailure(error) {
     this.start.disabled = false;
     this.stop.hidden = true;
     show(
@@ -119,10 +119,10 @@ class TestView {
     }
   }
 
-  async read(test) {
+  async showReport(test) {
     show(this.start, "Test again");
     if (test.status === "failed") {
-      this.failed(new Error(test.error));
+      this.showFailure(new Error(test.error));
       return;
     }
     this.start.disabled = false;
@@ -138,17 +138,17 @@ class TestView {
       if (!isAborted(error))
         show(
           this.state,
-          failure(error, () => this.read(test)),
+          failure(error, () => this.showReport(test)),
         );
     }
   }
 
   /** Insert the report; the server's template escapes everything that a story says. */
   insert(markup) {
-    const parsed = new DOMParser().parseFromString(markup, "text/html");
+    const reportDocument = new DOMParser().parseFromString(markup, "text/html");
     show(
       this.report,
-      [...parsed.body.childNodes].map((node) => document.importNode(node, true)),
+      [...reportDocument.body.childNodes].map((node) => document.importNode(node, true)),
     );
     show(this.above, this.report.querySelector(".report-head")); // followed by the map and the rest
   }
@@ -190,14 +190,14 @@ class TestView {
     this.run = runs[0].id;
     const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => {
       this.run = value;
-      if (this.at !== undefined) this.look(this.at);
+      if (this.pageNumber !== undefined) this.look(this.pageNumber);
     });
     return h("label", { class: "map-agent" }, "Agent ", choose);
   }
 
   /** Show a page; cancel one that is still loading. */
   look(number) {
-    this.at = number;
+    this.pageNumber = number;
     this.reading?.abort();
     this.reading = new AbortController();
     this.signal.addEventListener("abort", () => this.reading.abort(), { once: true });

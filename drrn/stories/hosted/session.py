@@ -132,7 +132,7 @@ class Session:
             browser.add_browser(self.isolate)
             self.isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {chance})")
             browser.load(self.isolate, self.html, seconds=self.seconds)
-            page = self._page_after(f"__drrn.opened({chance})")
+            page = self._page_after(f"__drrn.openStory({chance})")
             about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
             self.about = (str(about["name"]), str(about["version"]))
             if page.restarted:

@@ -36,8 +36,8 @@ def check_map_file(file: Path) -> None:
 def story_map_svg(story: StoryMap, *, with_style: bool = True) -> str:
     """Draw a map as one `<svg class="story-map">`, for a file or for a page of HTML.
 
-    Each node is `<g class="place" id="place-N" data-place="N" data-page="label">`, where N is its
-    index in the lists of `story`; each line is `<path class="way" data-from="N …" data-to="N">`.
+    Each node is `<g class="page" id="page-N" data-number="N" data-page="label">`, where N is its
+    index in the lists of `story`; each line is `<path class="edge" data-from="N …" data-to="N">`.
 
     Args:
         story: the map.
@@ -114,10 +114,10 @@ class Drawing:
         reward = self.story.reward[node]
         if reward is not None:
             span = max(abs(other) for other in self.story.reward if other is not None) or 1.0
-            return f"place ending r{round(8 * (0.5 + 0.5 * reward / span))}"
+            return f"page ending r{round(8 * (0.5 + 0.5 * reward / span))}"
         if self.story.trap[node]:
-            return "place trap"
-        return "place" if self.story.distance[node] else "place start"
+            return "page trap"
+        return "page" if self.story.distance[node] else "page start"
 
     def tooltip(self, node: int) -> str:
         """Return the name, the frequency, the distance and the first words of a node."""

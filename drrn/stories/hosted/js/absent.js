@@ -18,8 +18,8 @@
       return Promise.reject(new DOMException("The source image cannot be decoded.", "EncodingError"));
     },
     /** No picture is ever loaded; the page gets an error event, as for a broken address. */
-    changed(key, old, value) {
-      Element.prototype.changed.call(this, key, old, value);
+    applyAttribute(key, old, value) {
+      Element.prototype.applyAttribute.call(this, key, old, value);
       if (key === "src" && value) later(() => this.dispatchEvent(new Event("error")));
     },
   });
@@ -27,10 +27,10 @@
   drrn.mirror(image.prototype, "src", "address");
   drrn.mirror(image.prototype, "width height", "number");
   drrn.expose("Image", function Image(width, height) {
-    const made = globalThis.document.createElement("img");
-    if (width !== undefined) made.width = width;
-    if (height !== undefined) made.height = height;
-    return made;
+    const element = globalThis.document.createElement("img");
+    if (width !== undefined) element.width = width;
+    if (height !== undefined) element.height = height;
+    return element;
   });
 
   const media = make("HTMLMediaElement", "", {
@@ -76,20 +76,20 @@
   make("HTMLIFrameElement", "iframe", { get contentWindow() { return null; }, get contentDocument() { return null; } });
   drrn.mirror(HTMLIFrameElement.prototype, "src", "address");
   drrn.expose("Audio", function Audio(address) {
-    const made = globalThis.document.createElement("audio");
-    if (address !== undefined) made.src = address;
-    return made;
+    const element = globalThis.document.createElement("audio");
+    if (address !== undefined) element.src = address;
+    return element;
   });
 
   /** A drawing context that ignores every call. */
-  const swallowed = () => undefined;
+  const ignore = () => undefined;
   const drawing = (canvas) => new Proxy({ canvas }, {
     get(target, name) {
       if (name in target) return target[name];
       if (name === "measureText") return (text) => ({ width: 8 * String(text).length });
       if (name === "getImageData" || name === "createImageData") return () => ({ data: new Uint8ClampedArray(4), width: 1, height: 1 });
-      if (/^create/.test(String(name))) return () => ({ addColorStop: swallowed });
-      return swallowed;
+      if (/^create/.test(String(name))) return () => ({ addColorStop: ignore });
+      return ignore;
     },
   });
   make("HTMLCanvasElement", "canvas", {

@@ -3,15 +3,15 @@
   "use strict";
 
   const BOXES = new Set(["text", "search", "email", "url", "tel", "password", "number", "range", "date", ""]);
-  const ENCHANTED = { // Harlowe's classes for elements that react to a pointer, and the events they listen for
+  const ENCHANTMENTS = { // Harlowe's classes for elements that react to a pointer, and the events they listen for
     "enchantment-link": "click", "enchantment-clickblock": "anywhere",
     "enchantment-mouseover": "over", "enchantment-mouseoverblock": "over",
     "enchantment-mouseout": "out", "enchantment-mouseoutblock": "out",
     "enchantment-dblclick": "twice", "enchantment-dblclickblock": "twice",
   };
   const POINTER = { over: ["mouseover", "mouseenter"], out: ["mouseout", "mouseleave"], twice: ["dblclick"] };
-  const SURE = "a,button,input,select,textarea,tw-link,.enchantment-link"; // an element that contains these is not a link itself
-  const WHOLE = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // these listen for clicks on their links
+  const CONTROLS = "a,button,input,select,textarea,tw-link,.enchantment-link"; // an element that contains these is not a link itself
+  const CONTAINERS = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // these listen for clicks on their links
   const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname", "to"];
   const listening = new WeakSet(); // elements with a click listener
 
@@ -22,17 +22,17 @@
   };
 
   /** Whether the page's jQuery listens for clicks on such elements at an ancestor: `$(document).on("click", ".door", …)`. */
-  function delegated(element) {
+  function hasDelegatedHandler(element) {
     const data = globalThis.jQuery && globalThis.jQuery._data;
     if (typeof data !== "function") return false;
     return [document, document.documentElement, document.body].some((owner) => {
       const events = data(owner, "events");
       const handlers = (events && events.click) || [];
-      return handlers.some((handler) => handler.selector && fits(element, handler.selector));
+      return handlers.some((handler) => handler.selector && matchesSelector(element, handler.selector));
     });
   }
 
-  function fits(element, selector) {
+  function matchesSelector(element, selector) {
     try {
       return element.matches(selector);
     } catch {
@@ -40,16 +40,16 @@
     }
   }
 
-  function handles(element) {
+  function handlesClicks(element) {
     if (listening.has(element) || typeof element.onclick === "function" || element.hasAttribute("onclick")) return true;
-    return delegated(element);
+    return hasDelegatedHandler(element);
   }
 
   function anchorActs(element) {
     const address = (element.getAttribute("href") || "").trim();
     const script = /^javascript:/i.test(address);
     if (address && !script && !address.startsWith("#")) return false; // a link to another site is not part of the story
-    if (handles(element) || TARGETS.some((name) => element.hasAttribute(name))) return true;
+    if (handlesClicks(element) || TARGETS.some((name) => element.hasAttribute(name))) return true;
     if (element.hasAttribute("data-cb-back") || element.getAttribute("role") === "link") return true;
     return script && !/^javascript:\s*(void\b.*)?;?$/i.test(address);
   }
@@ -65,19 +65,19 @@
   /** The data that jQuery stores for an element; there is no other access to an engine's private jQuery. */
   function dataOf(element, name) {
     for (const key of Object.keys(element)) {
-      const kept = key.startsWith("jQuery") ? element[key] : null;
-      if (kept && kept[name] !== undefined) return kept[name];
+      const data = key.startsWith("jQuery") ? element[key] : null;
+      if (data && data[name] !== undefined) return data[name];
     }
     return undefined;
   }
 
   function otherKind(element) {
     if (element.hasAttribute("class")) {
-      for (const name of element.classList) if (ENCHANTED[name]) return ENCHANTED[name];
+      for (const name of element.classList) if (ENCHANTMENTS[name]) return ENCHANTMENTS[name];
     }
     const role = element.getAttribute("role");
-    if (!handles(element) && role !== "button" && role !== "link") return null;
-    return element.matches(WHOLE) || element.querySelector(SURE) ? null : "click";
+    if (!handlesClicks(element) && role !== "button" && role !== "link") return null;
+    return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : "click";
   }
 
   /** How an element is used: click, over, out, twice, anywhere, check, select or box; null if it is not an action. */
@@ -102,8 +102,8 @@
       const target = element.getAttribute(name);
       if (target) return target;
     }
-    const named = element.localName === "tw-link" && dataOf(element.parentNode, "linkPassageName");
-    return typeof named === "string" ? named : "";
+    const passageName = element.localName === "tw-link" && dataOf(element.parentNode, "linkPassageName");
+    return typeof passageName === "string" ? passageName : "";
   };
 
   function fire(element, type, Kind, settings) {
@@ -137,7 +137,7 @@
     } else element.click();
   };
 
-  const answered = new WeakSet();
+  const answeredBoxes = new WeakSet();
 
   function write(box, answer) {
     box.focus();
@@ -148,23 +148,23 @@
   }
 
   /** The variables that writing into a box has set; identifies a box without a name. */
-  function setBy(box, answer) {
-    const looking = Object.keys(drrn.answers).length > 0;
-    const before = looking ? drrn.format.variables() : {};
+  function variablesSetBy(box, answer) {
+    const hasAnswers = Object.keys(drrn.answers).length > 0;
+    const before = hasAnswers ? drrn.format.variables() : {};
     write(box, answer);
-    const after = looking ? drrn.format.variables() : {};
+    const after = hasAnswers ? drrn.format.variables() : {};
     return Object.keys(after).filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
   }
 
   /** Write the answer into a text box, once; true if something was written. */
   drrn.fill = function fill(box) {
-    if (answered.has(box)) return false;
-    answered.add(box);
+    if (answeredBoxes.has(box)) return false;
+    answeredBoxes.add(box);
     const numeric = ["number", "range"].includes(box.getAttribute("type"));
     const suggestion = box.value || (numeric ? box.getAttribute("min") || "1" : "");
     const answer = drrn.answer(drrn.namesOf(box), suggestion);
     if (answer === box.value) return false;
-    const second = drrn.answer(setBy(box, answer), answer);
+    const second = drrn.answer(variablesSetBy(box, answer), answer);
     if (second !== answer && box.isConnected && answer === drrn.answer([], suggestion)) write(box, second);
     return true;
   };

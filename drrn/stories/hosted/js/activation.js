@@ -15,8 +15,8 @@
     },
     reset() {
       if (!this.dispatchEvent(new Event("reset", { bubbles: true, cancelable: true }))) return;
-      for (const element of this.elements) element.typed = element.ticked = undefined;
-      for (const option of this.querySelectorAll("option")) option.chosen = undefined;
+      for (const element of this.elements) element.valueState = element.checkedState = undefined;
+      for (const option of this.querySelectorAll("option")) option.selectedState = undefined;
       drrn.tree.version++;
     },
     checkValidity() {
@@ -111,8 +111,8 @@
 
   drrn.compileHandler = function (node, source) {
     try {
-      const made = new Function("node", `with (node.ownerDocument || document) with (node) return function (event) {${source}\n}`);
-      return made(node);
+      const factory = new Function("node", `with (node.ownerDocument || document) with (node) return function (event) {${source}\n}`);
+      return factory(node);
     } catch (error) {
       drrn.report(error);
       return null;
@@ -128,24 +128,24 @@
     }
   };
 
-  let focused = null;
-  drrn.focused = () => (focused && focused.isConnected ? focused : globalThis.document.body);
-  const tell = (element, type, bubbles, other) =>
+  let activeElement = null;
+  drrn.activeElement = () => (activeElement && activeElement.isConnected ? activeElement : globalThis.document.body);
+  const fireFocusEvent = (element, type, bubbles, other) =>
     element.dispatchEvent(new FocusEvent(type, { bubbles, composed: true, relatedTarget: other, view: globalThis }));
   const focusable = (element) => element.isConnected && !drrn.disabled(element) && (element.tabIndex >= 0 || element.hasAttribute("tabindex") || element.isContentEditable);
 
-  drrn.focus = function (element, blurred = focused) {
-    if (element ? element === focused || !focusable(element) : blurred !== focused || !focused) return;
-    const old = focused && focused.isConnected ? focused : null;
-    focused = element;
+  drrn.focus = function (element, previous = activeElement) {
+    if (element ? element === activeElement || !focusable(element) : previous !== activeElement || !activeElement) return;
+    const old = activeElement && activeElement.isConnected ? activeElement : null;
+    activeElement = element;
     drrn.tree.version++;
     if (old) {
-      tell(old, "blur", false, element);
-      tell(old, "focusout", true, element);
+      fireFocusEvent(old, "blur", false, element);
+      fireFocusEvent(old, "focusout", true, element);
     }
-    if (element && focused === element) {
-      tell(element, "focus", false, old);
-      tell(element, "focusin", true, old);
+    if (element && activeElement === element) {
+      fireFocusEvent(element, "focus", false, old);
+      fireFocusEvent(element, "focusin", true, old);
     }
   };
 })(globalThis.__drrn);

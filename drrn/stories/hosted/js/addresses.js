@@ -12,16 +12,16 @@
   const encodeForm = (text) => encodeURIComponent(text).replace(/%20/g, "+").replace(/[!'()~]/g, (char) => "%" + char.charCodeAt(0).toString(16).toUpperCase());
 
   class URLSearchParams {
-    constructor(init = "", changed = null) {
+    constructor(init = "", onChange = null) {
       Object.defineProperty(this, "pairs", { value: [] });
-      Object.defineProperty(this, "changed", { value: changed });
+      Object.defineProperty(this, "onChange", { value: onChange });
       if (typeof init === "object" && init !== null) {
         for (const [key, value] of typeof init[Symbol.iterator] === "function" ? init : Object.entries(init)) this.pairs.push([String(key), String(value)]);
       } else {
         for (const piece of String(init).replace(/^\?/, "").split("&")) {
           if (piece === "") continue;
-          const at = piece.indexOf("=");
-          this.pairs.push(at < 0 ? [decodeForm(piece), ""] : [decodeForm(piece.slice(0, at)), decodeForm(piece.slice(at + 1))]);
+          const separator = piece.indexOf("=");
+          this.pairs.push(separator < 0 ? [decodeForm(piece), ""] : [decodeForm(piece.slice(0, separator)), decodeForm(piece.slice(separator + 1))]);
         }
       }
     }
@@ -39,7 +39,7 @@
     }
     append(key, value) {
       this.pairs.push([String(key), String(value)]);
-      this.changed?.(this);
+      this.onChange?.(this);
     }
     set(key, value) {
       this.delete(key);
@@ -47,7 +47,7 @@
     }
     delete(key) {
       for (let i = this.pairs.length - 1; i >= 0; i--) if (this.pairs[i][0] === key) this.pairs.splice(i, 1);
-      this.changed?.(this);
+      this.onChange?.(this);
     }
     sort() {
       this.pairs.sort((one, other) => (one[0] < other[0] ? -1 : one[0] > other[0] ? 1 : 0));
@@ -76,16 +76,16 @@
   const absolute = /^([a-z][a-z0-9+.-]*:)(?:\/\/(?:([^@/?#]*)@)?([^:/?#]*)(?::(\d+))?)?([^?#]*)(\?[^#]*)?(#.*)?$/i;
 
   function withoutDots(path) {
-    const kept = [];
+    const parts = [];
     for (const part of path.split("/")) {
-      if (part === "..") kept.length > 1 && kept.pop();
-      else if (part !== ".") kept.push(part);
+      if (part === "..") parts.length > 1 && parts.pop();
+      else if (part !== ".") parts.push(part);
     }
-    if (/(?:^|\/)\.\.?$/.test(path)) kept.push("");
-    return kept.join("/");
+    if (/(?:^|\/)\.\.?$/.test(path)) parts.push("");
+    return parts.join("/");
   }
   /** Resolve a relative address. */
-  function joined(address, base) {
+  function resolveAgainst(address, base) {
     if (/^[a-z][a-z0-9+.-]*:/i.test(address)) return address;
     const [, protocol, , host, port, path, query] = absolute.exec(base);
     const root = `${protocol}//${host}${port ? ":" + port : ""}`;
@@ -98,7 +98,7 @@
 
   class URL {
     constructor(address, base) {
-      const match = absolute.exec(base === undefined ? String(address).trim() : joined(String(address).trim(), String(base)));
+      const match = absolute.exec(base === undefined ? String(address).trim() : resolveAgainst(String(address).trim(), String(base)));
       if (!match) throw new TypeError(`Failed to construct 'URL': Invalid URL`);
       const [, protocol, user = "", hostname = "", port = "", path, search = "", hash = ""] = match;
       const web = /^(?:https?|ftp|wss?):$/i.test(protocol);
@@ -172,24 +172,24 @@
   drrn.expose("btoa", (text) => {
     const bytes = String(text);
     if (/[^\0-\xFF]/.test(bytes)) throw new DOMException("The string to be encoded contains characters outside of the Latin1 range.", "InvalidCharacterError");
-    let made = "";
+    let encoding = "";
     for (let i = 0; i < bytes.length; i += 3) {
       const [a, b, c] = [bytes.charCodeAt(i), bytes.charCodeAt(i + 1), bytes.charCodeAt(i + 2)];
-      made += letters[a >> 2] + letters[((a & 3) << 4) | (b >> 4)];
-      made += isNaN(b) ? "==" : letters[((b & 15) << 2) | (c >> 6)] + (isNaN(c) ? "=" : letters[c & 63]);
+      encoding += letters[a >> 2] + letters[((a & 3) << 4) | (b >> 4)];
+      encoding += isNaN(b) ? "==" : letters[((b & 15) << 2) | (c >> 6)] + (isNaN(c) ? "=" : letters[c & 63]);
     }
-    return made;
+    return encoding;
   });
   drrn.expose("atob", (text) => {
     const clean = String(text).replace(/[ \t\n\f\r]/g, "").replace(/={1,2}$/, "");
     if (/[^A-Za-z0-9+/]/.test(clean) || clean.length % 4 === 1) throw new DOMException("The string to be decoded is not correctly encoded.", "InvalidCharacterError");
-    let made = "";
+    let decoding = "";
     for (let i = 0, bits = 0; i < clean.length; i++) {
       bits = (bits << 6) | letters.indexOf(clean[i]);
-      if (i % 4) made += String.fromCharCode((bits >> ((3 - (i % 4)) * 2)) & 255);
+      if (i % 4) decoding += String.fromCharCode((bits >> ((3 - (i % 4)) * 2)) & 255);
       if (i % 4 === 3) bits = 0;
     }
-    return made;
+    return decoding;
   });
 
   class TextEncoder {
@@ -197,11 +197,11 @@
       return "utf-8";
     }
     encode(text = "") {
-      const escaped = encodeURIComponent(String(text).toWellFormed());
+      const uri = encodeURIComponent(String(text).toWellFormed());
       const bytes = [];
-      for (let i = 0; i < escaped.length; i++) {
-        if (escaped[i] !== "%") bytes.push(escaped.charCodeAt(i));
-        else bytes.push(parseInt(escaped.slice(i + 1, (i += 2) + 1), 16));
+      for (let i = 0; i < uri.length; i++) {
+        if (uri[i] !== "%") bytes.push(uri.charCodeAt(i));
+        else bytes.push(parseInt(uri.slice(i + 1, (i += 2) + 1), 16));
       }
       return new Uint8Array(bytes);
     }

@@ -3,44 +3,44 @@
   "use strict";
 
   const WORD = /[A-Za-z_$][\w$]*/g;
-  const LONGEST = 4000; // characters; longer values are replaced by a hash
+  const MAX_LENGTH = 4000; // characters; longer values are replaced by a hash
   // Globals of the engines: they change with every page, and the saved states contain them.
   const ENGINES = new Set(["SugarCube", "State", "Engine", "Story", "Config", "Macro", "Save", "UI", "jQuery", "$", "_",
     "story", "state", "tale", "passage", "engine", "s", "p", "setup", "settings", "window", "marked", "Harlowe",
     "onpopstate", "onerror", "onresize", "testplay", "version", "macros", "params", "prerender", "postrender"]);
 
   // Code by which a story uses the browser's storage.
-  const KEEPS = /\b(?:memorize|recall)\s*\(|(?<!\()\bmetadata\b|\b(?:local|session)Storage\b|<<(?:remember|forget)\b|\bSave\s*\.|\((?:save-?game|load-?game|saved-?games)\s*:/i;
+  const STORAGE_CODE = /\b(?:memorize|recall)\s*\(|(?<!\()\bmetadata\b|\b(?:local|session)Storage\b|<<(?:remember|forget)\b|\bSave\s*\.|\((?:save-?game|load-?game|saved-?games)\s*:/i;
 
   let before = new Set(); // names of globals that existed before the story
-  let keeps = null; // whether the story may use the browser's storage
+  let usesStorage = null; // whether the story may use the browser's storage
   let names = null; // names that the author's code may use as globals
 
   /** Called before the story's scripts: globals that exist now belong to the browser. */
   drrn.noteGlobals = () => {
     before = new Set(Object.getOwnPropertyNames(globalThis));
     names = null;
-    keeps = null;
+    usesStorage = null;
   };
 
   /** The browser's storage as text. */
-  drrn.stored = () => JSON.stringify([localStorage, sessionStorage].map((storage) => Object.entries({ ...storage }).sort()));
+  drrn.storageText = () => JSON.stringify([localStorage, sessionStorage].map((storage) => Object.entries({ ...storage }).sort()));
 
-  drrn.storeAgain = (text) => {
-    const kept = JSON.parse(text);
-    [localStorage, sessionStorage].forEach((storage, place) => {
+  drrn.restoreStorage = (text) => {
+    const storages = JSON.parse(text);
+    [localStorage, sessionStorage].forEach((storage, index) => {
       storage.clear();
-      for (const [name, value] of kept[place]) storage.setItem(name, value);
+      for (const [name, value] of storages[index]) storage.setItem(name, value);
     });
   };
 
   /** The browser's storage if the story may use it, else null: entries of the engine do not matter. */
   drrn.storage = () => {
-    if (keeps === null) {
+    if (usesStorage === null) {
       const parts = document.querySelectorAll("tw-storydata script,#twine-user-script,tw-passagedata,[tiddler]");
-      keeps = Array.from(parts).some((part) => KEEPS.test(part.textContent));
+      usesStorage = Array.from(parts).some((part) => STORAGE_CODE.test(part.textContent));
     }
-    return keeps ? drrn.stored() : null;
+    return usesStorage ? drrn.storageText() : null;
   };
 
   function authorsCode() {
@@ -64,9 +64,9 @@
     return drrn.format.plain(value);
   }
 
-  function hashed(text) {
+  function hashOf(text) {
     let hash = 2166136261;
-    for (let place = 0; place < text.length; place += 1) hash = Math.imul(hash ^ text.charCodeAt(place), 16777619);
+    for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 16777619);
     return `${text.length} ${hash >>> 0}`;
   }
 
@@ -78,17 +78,17 @@
   /** All of this state as a short text. */
   drrn.beyond = () => {
     if (names === null) names = candidates();
-    const kept = {};
+    const values = {};
     for (const name of names) {
       if (!Object.prototype.hasOwnProperty.call(globalThis, name)) continue;
       const value = data(globalThis[name]);
-      if (value !== undefined) kept[name] = value;
+      if (value !== undefined) values[name] = value;
     }
-    if (isAudioLibrary(kept.Chapel)) delete kept.Chapel, delete kept.A;
+    if (isAudioLibrary(values.Chapel)) delete values.Chapel, delete values.A;
     const more = drrn.format.beyond();
     const storage = drrn.storage();
-    if (!Object.keys(kept).length && !more && storage === null) return "";
-    const text = JSON.stringify(storage === null ? [kept, more] : [kept, more, storage]);
-    return text.length > LONGEST ? hashed(text) : text;
+    if (!Object.keys(values).length && !more && storage === null) return "";
+    const text = JSON.stringify(storage === null ? [values, more] : [values, more, storage]);
+    return text.length > MAX_LENGTH ? hashOf(text) : text;
   };
 })(globalThis.__drrn);

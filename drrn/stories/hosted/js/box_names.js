@@ -6,24 +6,24 @@
     "aria-label", "title"];
   const SUGARCUBE = /^(?:textbox|textarea|numberbox)-+/; // prefixes of its macros before the variable's name
   const BOX_MACRO = /\(\s*((?:force[-_]?)?input(?:[-_]?box)?)\s*:([^()]*)/gi; // Harlowe's, with its arguments
-  const BOUND = /\b2?bind\s+[$_]([\p{L}\p{N}_]+(?:'s\s+[\p{L}\p{N}_]+)*)/iu;
-  const DISPLAYED = /\(\s*display\s*:\s*(["'])(.*?)\1\s*\)/gi;
-  const PROMPTED = /[$_]([\p{L}\p{N}_]+)\s+to\s+\(\s*prompt\s*:\s*(?:\[([^\]]*)\]|"([^"]*)"|'([^']*)')/giu;
-  const DEEPEST = 8; // nesting of passages that display passages
+  const BINDING = /\b2?bind\s+[$_]([\p{L}\p{N}_]+(?:'s\s+[\p{L}\p{N}_]+)*)/iu;
+  const DISPLAY_MACRO = /\(\s*display\s*:\s*(["'])(.*?)\1\s*\)/gi;
+  const PROMPT_MACRO = /[$_]([\p{L}\p{N}_]+)\s+to\s+\(\s*prompt\s*:\s*(?:\[([^\]]*)\]|"([^"]*)"|'([^']*)')/giu;
+  const MAX_DEPTH = 8; // nesting of passages that display passages
 
   const words = (text) => String(text || "").replace(/\s+/g, " ").trim();
   const plainMacro = (name) => String(name || "").toLowerCase().replace(/[-_]/g, "");
 
   function passageSource(name) {
     const all = Array.from(document.querySelectorAll("tw-passagedata"));
-    const found = all.find((passage) => passage.getAttribute("name") === name);
-    return found ? found.textContent.replace(/<!--[^]*?-->/g, "") : "";
+    const data = all.find((passage) => passage.getAttribute("name") === name);
+    return data ? data.textContent.replace(/<!--[^]*?-->/g, "") : "";
   }
 
   /** The source of a Harlowe passage, with displayed passages inserted. */
   function sourceOf(name, depth = 0) {
-    if (depth > DEEPEST) return "";
-    return passageSource(name).replace(DISPLAYED, (_all, _quote, other) => sourceOf(other, depth + 1));
+    if (depth > MAX_DEPTH) return "";
+    return passageSource(name).replace(DISPLAY_MACRO, (_all, _quote, other) => sourceOf(other, depth + 1));
   }
 
   /** The variable that a box of Harlowe is bound to; only the passage's source names it. */
@@ -31,29 +31,29 @@
     const around = box.closest("tw-expression[type=macro]");
     if (!around) return [];
     const kind = plainMacro(around.getAttribute("name"));
-    const written = Array.from(sourceOf(drrn.format.passage()).matchAll(BOX_MACRO));
-    const alike = written.filter((found) => plainMacro(found[1]) === kind);
-    const variables = alike.map((found) => (BOUND.exec(found[2]) || ["", ""])[1]);
+    const macros = Array.from(sourceOf(drrn.format.passage()).matchAll(BOX_MACRO));
+    const sameKind = macros.filter((match) => plainMacro(match[1]) === kind);
+    const variables = sameKind.map((match) => (BINDING.exec(match[2]) || ["", ""])[1]);
     const all = Array.from(document.querySelectorAll("tw-expression[type=macro]"));
-    const shown = all.filter((element) => plainMacro(element.getAttribute("name")) === kind);
-    if (shown.length === variables.length) return [variables[shown.indexOf(around)]];
+    const elements = all.filter((element) => plainMacro(element.getAttribute("name")) === kind);
+    if (elements.length === variables.length) return [variables[elements.indexOf(around)]];
     return new Set(variables).size === 1 ? [variables[0]] : []; // some boxes are hidden, so it is unclear which one this is
   }
 
   /** The variables that Harlowe's (prompt:) sets by this question in the current passage. */
-  drrn.promptedVariables = function promptedVariables(question) {
-    const asked = words(question);
-    const all = Array.from(sourceOf(drrn.format.passage()).matchAll(PROMPTED));
-    const same = all.filter((found) => words(found[2] ?? found[3] ?? found[4]) === asked);
-    return (same.length || all.length > 1 ? same : all).map((found) => found[1]); // a single question may contain markup
+  drrn.promptVariables = function promptVariables(question) {
+    const text = words(question);
+    const all = Array.from(sourceOf(drrn.format.passage()).matchAll(PROMPT_MACRO));
+    const same = all.filter((match) => words(match[2] ?? match[3] ?? match[4]) === text);
+    return (same.length || all.length > 1 ? same : all).map((match) => match[1]); // a single question may contain markup
   };
 
   function dialogNames(box) {
     const dialog = box.closest("tw-dialog");
     if (!dialog) return [];
     const links = dialog.querySelector("tw-dialog-links");
-    const said = words(dialog.textContent);
-    const question = links ? words(said.slice(0, said.length - words(links.textContent).length)) : said;
+    const text = words(dialog.textContent);
+    const question = links ? words(text.slice(0, text.length - words(links.textContent).length)) : text;
     return drrn.questionNames(question);
   }
 

@@ -2,7 +2,7 @@
 (function (drrn) {
   "use strict";
 
-  const MOST_OUTCOMES = 1000000; // of one listed draw
+  const MAX_OUTCOMES = 1000000; // of one listed draw
   const GOLDEN = 0x9e3779b9; // 2^32 divided by the golden ratio: its multiples are evenly spread
 
   const chance = {
@@ -12,27 +12,27 @@
     random,
     spread,
     key: () => key,
-    following: () => scrambled(key + GOLDEN), // the key of the next step, if none is given
+    following: () => hash32(key + GOLDEN), // the key of the next step, if none is given
   };
   let key = 0; // determines the chance of this step
-  let given = []; // preset outcomes of the first listed draws
+  let presets = []; // preset outcomes of the first listed draws
   let listing = false; // whether later draws have their first outcome, so that all can be enumerated
   let state = 0;
 
   /** A 32-bit hash of a number. */
-  function scrambled(number) {
-    let mixed = number | 0;
-    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return (mixed ^ (mixed >>> 15)) >>> 0;
+  function hash32(number) {
+    let hash = number | 0;
+    hash = Math.imul(hash ^ (hash >>> 16), 0x21f0aaad);
+    hash = Math.imul(hash ^ (hash >>> 15), 0x735a2d97);
+    return (hash ^ (hash >>> 15)) >>> 0;
   }
 
   /** Start the chance of a step. */
   function reseed(number, lots = [], first = false) {
     key = number >>> 0;
-    given = lots;
+    presets = lots;
     listing = first;
-    state = scrambled(key);
+    state = hash32(key);
     chance.draws = 0;
     chance.lots = [];
   }
@@ -40,7 +40,7 @@
   /** A 32-bit number: the next of a Weyl sequence, scrambled. */
   function next() {
     state = (state + 0x9e3779b9) | 0;
-    return scrambled(state);
+    return hash32(state);
   }
 
   /** A number from 0 up to, but not including, 1, with all 53 bits. */
@@ -50,23 +50,23 @@
   }
 
   /** One of `outcomes` equally likely numbers from 0; `draws_of` in hosted/stage.py computes the same numbers. */
-  function lot(outcomes) {
-    const place = chance.lots.length;
-    const byKey = () => Math.floor((scrambled(key + Math.imul(place + 1, GOLDEN)) * outcomes) / 4294967296);
-    const outcome = place < given.length ? given[place] : listing ? 0 : byKey();
+  function listedDraw(outcomes) {
+    const index = chance.lots.length;
+    const byKey = () => Math.floor((hash32(key + Math.imul(index + 1, GOLDEN)) * outcomes) / 4294967296);
+    const outcome = index < presets.length ? presets[index] : listing ? 0 : byKey();
     chance.lots.push([outcomes, outcome]);
     return outcome;
   }
 
   /** A number below `outcomes` that will be rounded down: a listed draw, if `outcomes` is a whole number. */
   function spread(outcomes) {
-    if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MOST_OUTCOMES) return random() * outcomes;
-    return outcomes === 1 ? 0.5 : lot(outcomes) + 0.5;
+    if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MAX_OUTCOMES) return random() * outcomes;
+    return outcomes === 1 ? 0.5 : listedDraw(outcomes) + 0.5;
   }
 
   function getRandomValues(numbers) {
     const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
-    for (let place = 0; place < bytes.length; place += 1) bytes[place] = Math.floor(random() * 256);
+    for (let index = 0; index < bytes.length; index += 1) bytes[index] = Math.floor(random() * 256);
     return numbers;
   }
 

@@ -9,7 +9,7 @@
   const RealDate = Date;
 
   let now = 0; // milliseconds since START
-  let kept = 0; // the time to rewind to
+  let savedTime = 0; // the time to rewind to
   let readings = 0;
   let serial = 0;
   let queue = []; // waiting timers, soonest first; timers of equal time in the order of creation
@@ -23,14 +23,14 @@
   }
 
   function enqueue(timer) {
-    let place = queue.length;
-    while (place > 0 && queue[place - 1].due > timer.due) place -= 1;
-    queue.splice(place, 0, timer);
+    let index = queue.length;
+    while (index > 0 && queue[index - 1].due > timer.due) index -= 1;
+    queue.splice(index, 0, timer);
   }
 
-  function set(action, due, interval, given) {
+  function set(action, due, interval, args) {
     serial += 1;
-    const timer = { id: serial, action, due, interval, given, live: true, fired: 0 };
+    const timer = { id: serial, action, due, interval, args };
     byId.set(timer.id, timer);
     enqueue(timer);
     return timer.id;
@@ -39,30 +39,27 @@
   function clear(id) {
     const timer = byId.get(Number(id));
     if (!timer) return;
-    timer.live = false;
     byId.delete(timer.id);
-    const place = queue.indexOf(timer);
-    if (place >= 0) queue.splice(place, 1);
+    const index = queue.indexOf(timer);
+    if (index >= 0) queue.splice(index, 1);
   }
 
-  function delayed(milliseconds) {
-    const wanted = Number(milliseconds);
-    return wanted > 0 && wanted < 2147483648 ? Math.floor(wanted) : 0;
+  function delayOf(milliseconds) {
+    const delay = Number(milliseconds);
+    return delay > 0 && delay < 2147483648 ? Math.floor(delay) : 0;
   }
 
   /** Run one timer as a browser does: an error is reported and stops nothing else. */
   function fire(timer) {
     now = Math.max(now, timer.due);
-    timer.fired += 1;
     if (timer.interval === null) {
-      timer.live = false;
       byId.delete(timer.id);
     } else {
       timer.due = now + timer.interval;
       enqueue(timer);
     }
     try {
-      if (typeof timer.action === "function") timer.action.apply(globalThis, timer.given);
+      if (typeof timer.action === "function") timer.action.apply(globalThis, timer.args);
       else (0, eval)(String(timer.action));
     } catch (error) {
       drrn.report(error);
@@ -88,10 +85,10 @@
     readings = 0;
   }
 
-  function FakeDate(...given) {
+  function FakeDate(...args) {
     if (!new.target) return new RealDate(START + read()).toString();
-    const made = given.length === 0 ? [START + read()] : given;
-    return Reflect.construct(RealDate, made, new.target);
+    const dateArgs = args.length === 0 ? [START + read()] : args;
+    return Reflect.construct(RealDate, dateArgs, new.target);
   }
   Object.setPrototypeOf(FakeDate, RealDate);
   FakeDate.prototype = RealDate.prototype;
@@ -101,8 +98,8 @@
   FakeDate.parse = RealDate.parse;
 
   function define(owner, name, value) {
-    const there = Object.getOwnPropertyDescriptor(owner, name);
-    if (there && !there.configurable) owner[name] = value;
+    const descriptor = Object.getOwnPropertyDescriptor(owner, name);
+    if (descriptor && !descriptor.configurable) owner[name] = value;
     else Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
   }
 
@@ -110,10 +107,10 @@
   if (!globalThis.performance) define(globalThis, "performance", {});
   define(globalThis.performance, "now", () => read());
   define(globalThis.performance, "timeOrigin", START);
-  define(globalThis, "setTimeout", (action, wait, ...given) => set(action, now + delayed(wait), null, given));
-  define(globalThis, "setInterval", (action, wait, ...given) => {
-    const interval = Math.max(4, delayed(wait));
-    return set(action, now + interval, interval, given);
+  define(globalThis, "setTimeout", (action, wait, ...args) => set(action, now + delayOf(wait), null, args));
+  define(globalThis, "setInterval", (action, wait, ...args) => {
+    const interval = Math.max(4, delayOf(wait));
+    return set(action, now + interval, interval, args);
   });
   define(globalThis, "requestAnimationFrame", (action) => {
     const due = now + FRAME - (now % FRAME);
@@ -129,11 +126,11 @@
     run,
     pass,
     /** Call a function after a number of milliseconds of fake time. */
-    later: (milliseconds, action) => set(action, now + delayed(milliseconds), null, []),
+    later: (milliseconds, action) => set(action, now + delayOf(milliseconds), null, []),
     /** Remember this time, and return to it later with no timer waiting. */
-    keep: () => { kept = now; },
+    save: () => { savedTime = now; },
     rewind: () => {
-      now = kept;
+      now = savedTime;
       readings = 0;
       queue = [];
       byId.clear();

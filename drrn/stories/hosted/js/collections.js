@@ -56,9 +56,9 @@
     });
   };
   drrn.byClass = function (root, names) {
-    const wanted = words(String(names));
+    const classes = words(String(names));
     return drrn.collection(root, (from) =>
-      wanted.length ? drrn.descendants(from).filter((element) => wanted.every((name) => element.hasClass(name))) : []
+      classes.length ? drrn.descendants(from).filter((element) => classes.every((name) => element.hasClass(name))) : []
     );
   };
 
@@ -97,19 +97,19 @@
     }
     add(...tokens) {
       const list = this.list();
-      const more = tokens.map(checked).filter((token) => !list.includes(token));
+      const more = tokens.map(checkToken).filter((token) => !list.includes(token));
       if (more.length) this.value = [...list, ...new Set(more)].join(" ");
     }
     remove(...tokens) {
-      const gone = tokens.map(checked);
+      const removals = tokens.map(checkToken);
       const list = this.list();
-      if (list.some((token) => gone.includes(token))) this.value = list.filter((token) => !gone.includes(token)).join(" ");
+      if (list.some((token) => removals.includes(token))) this.value = list.filter((token) => !removals.includes(token)).join(" ");
     }
     toggle(token, force) {
-      const wanted = force === undefined ? !this.contains(token) : !!force;
-      if (wanted) this.add(token);
+      const present = force === undefined ? !this.contains(token) : !!force;
+      if (present) this.add(token);
       else this.remove(token);
-      return wanted;
+      return present;
     }
     replace(token, other) {
       const list = this.list();
@@ -139,7 +139,7 @@
   }
   drrn.expose("DOMTokenList", DOMTokenList);
 
-  function checked(token) {
+  function checkToken(token) {
     const text = String(token);
     if (text === "") throw new DOMException("The token provided must not be empty.", "SyntaxError");
     if (/[ \t\n\f\r]/.test(text)) {
@@ -154,14 +154,14 @@
       this.name = this.nodeName = this.localName = name;
       this.specified = true;
       this.nodeType = 2;
-      this.kept = "";
+      this.ownValue = "";
     }
     get value() {
-      return this.ownerElement ? this.ownerElement.getAttribute(this.name) : this.kept;
+      return this.ownerElement ? this.ownerElement.getAttribute(this.name) : this.ownValue;
     }
     set value(text) {
       if (this.ownerElement) this.ownerElement.setAttribute(this.name, text);
-      else this.kept = String(text);
+      else this.ownValue = String(text);
     }
     get nodeValue() {
       return this.value;

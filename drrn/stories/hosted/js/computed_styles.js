@@ -21,7 +21,7 @@
     "box-sizing": "content-box", "background-color": "rgba(0, 0, 0, 0)", "background-image": "none", transform: "none", content: "normal",
     "max-width": "none", "max-height": "none", "min-width": "0px", "min-height": "0px", "text-decoration": "none",
   };
-  const inherited = {
+  const inheritedDefaults = {
     color: "rgb(0, 0, 0)", "font-size": "16px", "font-family": "serif", "font-weight": "400", "font-style": "normal", "line-height": "normal",
     "text-align": "start", "white-space": "normal", cursor: "auto", direction: "ltr", "list-style-type": "disc", "text-transform": "none",
     "letter-spacing": "normal", "pointer-events": "auto",
@@ -38,77 +38,77 @@
     return Object.hasOwn(others, name) ? others[name] : "inline";
   }
 
-  function computeShown(element) {
+  function computeVisibility(element) {
     const parent = element.parentNode;
-    const above = parent && parent.nodeType === 1 ? shown(parent) : null;
-    let display = drrn.cascaded(element, "display").toLowerCase() || defaultDisplay(element);
-    if (display === "inherit") display = above ? above.shownDisplay : "block";
+    const above = parent && parent.nodeType === 1 ? refresh(parent) : null;
+    let display = drrn.cascadedValue(element, "display").toLowerCase() || defaultDisplay(element);
+    if (display === "inherit") display = above ? above.cachedDisplay : "block";
     else if (display === "initial" || display === "unset") display = "inline";
     else if (display.startsWith("revert")) display = defaultDisplay(element);
-    let visibility = drrn.cascaded(element, "visibility").toLowerCase();
-    if (visibility === "" || visibility === "inherit" || visibility === "unset") visibility = above ? above.shownVisibility : "visible";
+    let visibility = drrn.cascadedValue(element, "visibility").toLowerCase();
+    if (visibility === "" || visibility === "inherit" || visibility === "unset") visibility = above ? above.cachedVisibility : "visible";
     else if (visibility === "initial" || visibility === "revert") visibility = "visible";
-    element.shownDisplay = display;
-    element.shownVisibility = visibility;
-    element.shownVersion = tree.version;
+    element.cachedDisplay = display;
+    element.cachedVisibility = visibility;
+    element.cachedVersion = tree.version;
   }
   /** Computes display and visibility once per version of the tree. */
-  function shown(element) {
-    if (element.shownVersion !== tree.version) computeShown(element);
+  function refresh(element) {
+    if (element.cachedVersion !== tree.version) computeVisibility(element);
     return element;
   }
 
   /** Whether an element has a box: it is in the document, and neither it nor an ancestor has display none. */
   drrn.rendered = function (element) {
     let node = element;
-    for (; node && node.nodeType === 1; node = node.parentNode) if (shown(node).shownDisplay === "none") return false;
+    for (; node && node.nodeType === 1; node = node.parentNode) if (refresh(node).cachedDisplay === "none") return false;
     return node !== null && node.nodeType === 9 && node === globalThis.document;
   };
 
   function times(element, shorthand, which) {
-    const text = drrn.cascaded(element, shorthand);
+    const text = drrn.cascadedValue(element, shorthand);
     if (!text) return "0s";
-    const found = text.split(",").map((part) => (part.match(/(?:^|\s)[\d.]+m?s\b/g) || [])[which]?.trim() ?? "0s");
-    return found.map((time) => (time.endsWith("ms") ? parseFloat(time) / 1000 + "s" : time)).join(", ");
+    const list = text.split(",").map((part) => (part.match(/(?:^|\s)[\d.]+m?s\b/g) || [])[which]?.trim() ?? "0s");
+    return list.map((time) => (time.endsWith("ms") ? parseFloat(time) / 1000 + "s" : time)).join(", ");
   }
 
-  function computed(element, property) {
+  function computedValue(element, property) {
     if (!element.isConnected) return "";
-    if (property === "display") return shown(element).shownDisplay;
-    if (property === "visibility") return shown(element).shownVisibility;
-    const own = drrn.cascaded(element, property);
-    if (own === "inherit" || (own === "" && (property in inherited || property.startsWith("--")))) {
+    if (property === "display") return refresh(element).cachedDisplay;
+    if (property === "visibility") return refresh(element).cachedVisibility;
+    const own = drrn.cascadedValue(element, property);
+    if (own === "inherit" || (own === "" && (property in inheritedDefaults || property.startsWith("--")))) {
       const parent = element.parentNode;
-      return parent && parent.nodeType === 1 ? computed(parent, property) : (inherited[property] ?? "");
+      return parent && parent.nodeType === 1 ? computedValue(parent, property) : (inheritedDefaults[property] ?? "");
     }
     if (own !== "") return /-(?:duration|delay)$/.test(property) && /^[\d.]+ms$/.test(own) ? parseFloat(own) / 1000 + "s" : own;
-    const timed = /^(animation|transition)-(duration|delay)$/.exec(property);
-    if (timed) return times(element, timed[1], timed[2] === "duration" ? 0 : 1);
-    if (property === "animation-name") return (drrn.cascaded(element, "animation").match(/(?:^|\s)(?!(?:ease|linear|infinite|both|forwards|backwards|alternate|normal|running|paused|none|steps|cubic)\b)[a-z_-][\w-]*/i) || ["none"])[0].trim();
+    const match = /^(animation|transition)-(duration|delay)$/.exec(property);
+    if (match) return times(element, match[1], match[2] === "duration" ? 0 : 1);
+    if (property === "animation-name") return (drrn.cascadedValue(element, "animation").match(/(?:^|\s)(?!(?:ease|linear|infinite|both|forwards|backwards|alternate|normal|running|paused|none|steps|cubic)\b)[a-z_-][\w-]*/i) || ["none"])[0].trim();
     if (property === "width") return drrn.rendered(element) ? element.offsetWidth + "px" : "auto";
     if (property === "height") return drrn.rendered(element) ? element.offsetHeight + "px" : "auto";
     if (/^(?:margin|padding|border)-(?:top|right|bottom|left)(?:-width)?$/.test(property)) return "0px";
     return defaults[property] ?? "";
   }
 
-  const of = Symbol("element");
+  const owner = Symbol("element");
   class ComputedStyle extends CSSStyleDeclaration {
     constructor(element) {
       super(null);
-      this[of] = element;
+      this[owner] = element;
     }
     getPropertyValue(property) {
-      return computed(this[of], property);
+      return computedValue(this[owner], property);
     }
     setProperty() {
       throw new DOMException("These styles are computed, and therefore read-only.", "NoModificationAllowedError");
     }
     // Fast path for the two that are read most often.
     get display() {
-      return this[of].isConnected ? shown(this[of]).shownDisplay : "";
+      return this[owner].isConnected ? refresh(this[owner]).cachedDisplay : "";
     }
     get visibility() {
-      return this[of].isConnected ? shown(this[of]).shownVisibility : "";
+      return this[owner].isConnected ? refresh(this[owner]).cachedVisibility : "";
     }
   }
 

@@ -12,11 +12,11 @@
 
   /** The answer to the first of these names that has one, else the suggestion, else the default name. */
   drrn.answer = function answer(names, suggestion) {
-    const known = Object.keys(drrn.answers);
-    for (const spelled of [bare, small, letters]) {
-      for (const name of names.map(spelled).filter(Boolean)) {
-        const found = known.find((key) => spelled(key) === name);
-        if (found !== undefined) return drrn.answers[found];
+    const keys = Object.keys(drrn.answers);
+    for (const normalise of [bare, small, letters]) {
+      for (const name of names.map(normalise).filter(Boolean)) {
+        const match = keys.find((key) => normalise(key) === name);
+        if (match !== undefined) return drrn.answers[match];
       }
     }
     return suggestion ? String(suggestion) : DEFAULT_ANSWER;
@@ -24,20 +24,20 @@
 
   /** The names by which [inputs] may answer a question: its variable, its words, or a name in it. */
   drrn.questionNames = function questionNames(question) {
-    const asked = String(question).toLowerCase();
-    const known = Object.keys(drrn.answers);
-    const named = known.filter((name) => new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(asked));
-    return [...drrn.promptedVariables(question), question, ...named, "prompt"];
+    const text = String(question).toLowerCase();
+    const keys = Object.keys(drrn.answers);
+    const mentions = keys.filter((name) => new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(text));
+    return [...drrn.promptVariables(question), question, ...mentions, "prompt"];
   };
 
-  function asked(question, suggestion) {
+  function answerTo(question, suggestion) {
     return drrn.answer(drrn.questionNames(question), suggestion);
   }
 
   const dialogs = {
     alert: () => undefined,
     confirm: () => true,
-    prompt: (question, suggestion) => asked(question === undefined ? "" : question, suggestion),
+    prompt: (question, suggestion) => answerTo(question === undefined ? "" : question, suggestion),
     print: () => undefined,
     open: () => null,
     close: () => undefined,

@@ -72,7 +72,7 @@
       this.cookieJar = rest.join("; ");
     }
     get activeElement() {
-      return drrn.focused();
+      return drrn.activeElement();
     }
     get location() {
       return globalThis.location;
@@ -112,12 +112,12 @@
     }
     getElementById(id) {
       const name = String(id);
-      const known = this.idCache.get(name);
-      if (known && known.attributeMap.get("id") === name && known.getRootNode() === this) return known;
-      const found = name === "" ? null : walk(this, (element) => element.attributeMap.get("id") === name);
-      if (found) this.idCache.set(name, found);
+      const cached = this.idCache.get(name);
+      if (cached && cached.attributeMap.get("id") === name && cached.getRootNode() === this) return cached;
+      const match = name === "" ? null : walk(this, (element) => element.attributeMap.get("id") === name);
+      if (match) this.idCache.set(name, match);
       else this.idCache.delete(name);
-      return found;
+      return match;
     }
     getElementsByName(name) {
       return drrn.collection(this, (from) => drrn.descendants(from).filter((element) => element.attributeMap.get("name") === String(name)));
@@ -140,9 +140,9 @@
         element.ownerDocument = this;
         return element;
       }
-      const made = drrn.elementClasses.get(name) ?? (name.includes("-") ? HTMLElement : known.has(name) ? HTMLElement : HTMLUnknownElement);
-      const element = new made(this, name);
-      if (name === "style") drrn.keepSheet(element);
+      const Class = drrn.elementClasses.get(name) ?? (name.includes("-") ? HTMLElement : knownTags.has(name) ? HTMLElement : HTMLUnknownElement);
+      const element = new Class(this, name);
+      if (name === "style") drrn.registerSheet(element);
       return element;
     }
     createElement(name) {
@@ -151,7 +151,7 @@
       const element = this.elementNamed(text.toLowerCase(), HTML);
       if (element.localName === "script") {
         element.mayRun = true;
-        drrn.hooks.wanted = true;
+        drrn.hooks.enabled = true;
       }
       return element;
     }
@@ -171,8 +171,8 @@
       return new Attr(null, String(name).toLowerCase());
     }
     createEvent(kind) {
-      const made = globalThis[{ HTMLEvents: "Event", Events: "Event", MouseEvents: "MouseEvent", UIEvents: "UIEvent" }[kind] ?? kind] ?? Event;
-      return new made("");
+      const Class = globalThis[{ HTMLEvents: "Event", Events: "Event", MouseEvents: "MouseEvent", UIEvents: "UIEvent" }[kind] ?? kind] ?? Event;
+      return new Class("");
     }
     createRange() {
       return new Range(this);
@@ -236,7 +236,7 @@
   class HTMLDocument extends Document {}
   drrn.expose("HTMLDocument", HTMLDocument);
 
-  const known = new Set(
+  const knownTags = new Set(
     ("abbr acronym address article aside b basefont bdi bdo big center cite code dd dfn dt em figcaption figure footer header hgroup i kbd " +
       "main mark nav nobr noembed noframes noscript plaintext rb rp rt rtc ruby s samp search section small strike strong sub summary sup " +
       "tt u var wbr").split(" "));
@@ -259,13 +259,13 @@
 
   const implementation = {
     createHTMLDocument(title) {
-      const made = new HTMLDocument();
-      made.appendChild(new DocumentType(made, "html"));
-      const html = made.appendChild(made.createElement("html"));
-      html.appendChild(made.createElement("head"));
-      html.appendChild(made.createElement("body"));
-      if (title !== undefined) made.title = title;
-      return made;
+      const newDocument = new HTMLDocument();
+      newDocument.appendChild(new DocumentType(newDocument, "html"));
+      const html = newDocument.appendChild(newDocument.createElement("html"));
+      html.appendChild(newDocument.createElement("head"));
+      html.appendChild(newDocument.createElement("body"));
+      if (title !== undefined) newDocument.title = title;
+      return newDocument;
     },
     createDocument: () => new Document(),
     createDocumentType: (name) => new DocumentType(globalThis.document, name),
@@ -274,11 +274,11 @@
 
   class DOMParser {
     parseFromString(markup) {
-      const made = new HTMLDocument();
-      const parser = drrn.documentParser(made, String(markup));
+      const newDocument = new HTMLDocument();
+      const parser = drrn.documentParser(newDocument, String(markup));
       while (parser.next());
-      made.readyState = "complete";
-      return made;
+      newDocument.readyState = "complete";
+      return newDocument;
     }
   }
   drrn.expose("DOMParser", DOMParser);
@@ -287,16 +287,16 @@
   drrn.customClasses = new Map();
   const waiting = new Map();
   drrn.expose("customElements", {
-    define(name, made) {
+    define(name, Class) {
       if (drrn.customNames.has(name)) throw new DOMException(`the name "${name}" has already been used with this registry`, "NotSupportedError");
-      drrn.customNames.set(name, made);
-      drrn.customClasses.set(made, name);
-      drrn.hooks.wanted = true;
+      drrn.customNames.set(name, Class);
+      drrn.customClasses.set(Class, name);
+      drrn.hooks.enabled = true;
       for (const element of globalThis.document.querySelectorAll(name)) {
-        drrn.upgrade(element, made);
+        drrn.upgrade(element, Class);
         connect(element);
       }
-      waiting.get(name)?.forEach((resolve) => resolve(made));
+      waiting.get(name)?.forEach((resolve) => resolve(Class));
     },
     get: (name) => drrn.customNames.get(name),
     whenDefined(name) {
@@ -318,10 +318,9 @@
   function connect(element) {
     if (element.connectedCallback) safely(() => element.connectedCallback());
   }
-  const runs = (script) => /^(?:|text\/javascript|application\/javascript|application\/x-javascript|text\/ecmascript|module)$/i.test(script.getAttribute("type")?.trim() ?? "");
-  drrn.isJavaScript = runs;
+  drrn.isJavaScript = (script) => /^(?:|text\/javascript|application\/javascript|application\/x-javascript|text\/ecmascript|module)$/i.test(script.getAttribute("type")?.trim() ?? "");
 
-  drrn.hooks.inserted = function (root) {
+  drrn.hooks.onInsert = function (root) {
     if (root.nodeType !== 1 || root.getRootNode() !== globalThis.document) return;
     for (const element of [root, ...drrn.descendants(root)]) {
       const custom = drrn.customNames.get(element.localName);
@@ -331,7 +330,7 @@
       } else if (element.mayRun) {
         element.mayRun = false;
         if (element.hasAttribute("src")) drrn.clock.later(0, () => element.dispatchEvent(new Event("error")));
-        else if (runs(element)) runInserted(element);
+        else if (drrn.isJavaScript(element)) runInserted(element);
       }
     }
   };
@@ -341,7 +340,7 @@
     drrn.runScript(script.textContent);
     globalThis.document.currentScript = before;
   }
-  drrn.hooks.removed = function (root) {
+  drrn.hooks.onRemove = function (root) {
     if (root.nodeType !== 1 || !drrn.customNames.size) return;
     for (const element of [root, ...drrn.descendants(root)]) if (element.disconnectedCallback) safely(() => element.disconnectedCallback());
   };

@@ -5,18 +5,18 @@
   const SETTLING = { span: 10000, firings: 400, rounds: 2 }; // fake milliseconds and timers until a page is settled
   const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, if nothing can be pressed yet
   const THINKING = 1000; // fake milliseconds between two clicks
-  const MOST_ERRORS = 20;
-  const LONGEST_MESSAGE = 500; // characters of an error
-  const LONGEST_PAGE = 2 ** 24; // characters of a page with its variables; larger pages are refused
+  const MAX_ERRORS = 20;
+  const MAX_MESSAGE = 500; // characters of an error
+  const MAX_PAGE = 2 ** 24; // characters of a page with its variables; larger pages are refused
 
   let errors = [];
-  let shown = { pieces: [], actions: [], boxes: [] };
+  let view = { pieces: [], actions: [], boxes: [] };
 
   /** Describe a thrown value, which can be anything; reading its properties may throw again. */
-  function worded(error) {
+  function describe(error) {
     try {
       const words = error && error.message !== undefined ? `${error.name || "Error"}: ${error.message}` : String(error);
-      return words.slice(0, LONGEST_MESSAGE);
+      return words.slice(0, MAX_MESSAGE);
     } catch {
       return "Error: something without words was thrown";
     }
@@ -25,8 +25,8 @@
   /** Record an error of the story with its passage. */
   function note(error) {
     const passage = drrn.format ? drrn.format.passage() : "";
-    const line = `${passage}: ${worded(error)}`;
-    if (errors.length < MOST_ERRORS && !errors.includes(line)) errors.push(line);
+    const line = `${passage}: ${describe(error)}`;
+    if (errors.length < MAX_ERRORS && !errors.includes(line)) errors.push(line);
   }
 
   drrn.report = drrn.report || ((error) => globalThis.reportError(error)); // the story may listen for errors
@@ -42,13 +42,13 @@
     drrn.chance.reseed(key, lots, listing);
   };
 
-  function look() {
-    shown = drrn.read(drrn.format.roots());
-    return shown;
+  function readView() {
+    view = drrn.read(drrn.format.roots());
+    return view;
   }
 
   /** Run timers; first end what a real browser animates by its own clock (`drrn.still`, if defined). */
-  async function rested(patience) {
+  async function runTimers(patience) {
     if (drrn.still) await drrn.still();
     const done = await drrn.clock.run(patience.span, patience.firings);
     if (drrn.still && (await drrn.still())) await drrn.clock.run(0, patience.firings);
@@ -58,17 +58,17 @@
   /** Run timers until the page is settled, text boxes are filled and, if possible, something can be pressed. */
   async function settle() {
     for (let round = 0; round < SETTLING.rounds; round += 1) {
-      const still = await rested(SETTLING);
-      let filled = 0;
-      for (const box of look().boxes) filled += drrn.fill(box) ? 1 : 0;
-      if (filled) await rested(SETTLING);
-      if (filled) look();
+      const still = await runTimers(SETTLING);
+      let count = 0;
+      for (const box of readView().boxes) count += drrn.fill(box) ? 1 : 0;
+      if (count) await runTimers(SETTLING);
+      if (count) readView();
       if (still) break;
     }
     for (let round = 0; round < WAITING.rounds; round += 1) {
-      if (drrn.restarted || shown.actions.length || !drrn.clock.waiting()) break;
-      await rested(WAITING);
-      look();
+      if (drrn.restarted || view.actions.length || !drrn.clock.waiting()) break;
+      await runTimers(WAITING);
+      readView();
     }
   }
 
@@ -76,7 +76,7 @@
   drrn.page = function page() {
     return JSON.stringify({
       passage: drrn.format.passage(),
-      pieces: shown.pieces,
+      pieces: view.pieces,
       variables: drrn.format.variables(),
       errors,
       beyond: drrn.beyond(),
@@ -88,45 +88,45 @@
     });
   };
 
-  async function settled(action) {
+  async function settleAfter(action) {
     drrn.result = null;
     try {
       action();
       await settle();
-      keepVisit();
+      recordVisit();
       const page = drrn.page();
-      if (page.length > LONGEST_PAGE) throw new RangeError("the page and the story's variables are larger than 16 MB");
+      if (page.length > MAX_PAGE) throw new RangeError("the page and the story's variables are larger than 16 MB");
       drrn.result = page;
     } catch (error) {
-      drrn.result = JSON.stringify({ failed: worded(error) });
+      drrn.result = JSON.stringify({ failed: describe(error) });
     }
     return drrn.result;
   }
 
   /** Called after the story's scripts: read the first page. */
-  drrn.open = () => settled(() => { visit = null; });
+  drrn.open = () => settleAfter(() => { visit = null; });
 
   /** Press the action at an index, with the chance of a key, and read the next page. */
-  drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settled(() => {
-    const action = shown.actions[index];
+  drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settleAfter(() => {
+    const action = view.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
     errors = [];
-    pressed = index;
+    pressedIndex = index;
     drrn.chance.reseed(key, lots, listing);
     drrn.format.reseed();
     drrn.clock.pass(THINKING);
     drrn.use(action);
   });
 
-  let pressed = 0;
+  let pressedIndex = 0;
   let visit = null; // the move to this passage, and the clicks in it since, each with its chance
 
   /** Record how to return to this page: the draws, and whether the last click entered another passage. */
-  function keepVisit() {
+  function recordVisit() {
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
     if (visit === null || moment !== visit.moment) visit = { moment, chance, storage: drrn.storage(), clicks: [] };
-    else visit.clicks.push({ index: pressed, chance });
+    else visit.clicks.push({ index: pressedIndex, chance });
   }
 
   /** The state as text: the engine's state when this passage was entered, and the clicks since; null if it has none. */
@@ -139,13 +139,13 @@
   drrn.restore = async (saved) => {
     const { state, chance, storage, clicks } = JSON.parse(saved);
     errors = [];
-    await settled(() => {
+    await settleAfter(() => {
       visit = null;
       drrn.restarted = false;
       drrn.chance.reseed(chance.key, chance.lots, chance.listing);
       drrn.format.reseed();
       // As it was after the passage was displayed: if displaying it changes more, the page differs from the saved one.
-      if (storage) drrn.storeAgain(storage);
+      if (storage) drrn.restoreStorage(storage);
       if (!drrn.format.restore(state)) throw new Error("the engine does not accept its saved state");
     });
     for (const click of clicks) {

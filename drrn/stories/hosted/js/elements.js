@@ -14,9 +14,9 @@
       this.classWords = null;
       this.styleDeclaration = null;
       this.computedStyle = null;
-      this.shownVersion = -1; // tree version of the cached display and visibility
-      this.shownDisplay = "";
-      this.shownVisibility = "";
+      this.cachedVersion = -1; // tree version of the cached display and visibility
+      this.cachedDisplay = "";
+      this.cachedVisibility = "";
       this.upperName = namespace === HTML ? localName.toUpperCase() : localName;
     }
     get nodeType() {
@@ -79,14 +79,14 @@
       if (this.attributeMap === none) this.attributeMap = new Map();
       const old = this.attributeMap.get(key);
       this.attributeMap.set(key, value);
-      this.changed(key, old ?? null, value);
+      this.applyAttribute(key, old ?? null, value);
     }
     removeAttribute(name) {
       const key = this.attributeName(name);
       const old = this.attributeMap.get(key);
       if (old === undefined) return;
       this.attributeMap.delete(key);
-      this.changed(key, old, null);
+      this.applyAttribute(key, old, null);
     }
     hasAttribute(name) {
       return this.attributeMap.has(this.attributeName(name));
@@ -95,10 +95,10 @@
       return this.attributeMap.size > 0;
     }
     toggleAttribute(name, force) {
-      const wanted = force === undefined ? !this.hasAttribute(name) : !!force;
-      if (!wanted) this.removeAttribute(name);
+      const present = force === undefined ? !this.hasAttribute(name) : !!force;
+      if (!present) this.removeAttribute(name);
       else if (!this.hasAttribute(name)) this.setAttribute(name, "");
-      return wanted;
+      return present;
     }
     getAttributeNames() {
       return [...this.attributeMap.keys()];
@@ -128,7 +128,7 @@
       return this.hasAttribute(name);
     }
     /** Effects of an attribute: classes, inline style, handlers, custom elements, observers. */
-    changed(key, old, value) {
+    applyAttribute(key, old, value) {
       tree.version++;
       if (key === "class") this.classWords = null;
       else if (key === "style") {
@@ -138,7 +138,7 @@
         this.handlerMap[key.slice(2)] = value;
       }
       if (this.attributeChangedCallback && drrn.observes(this, key)) this.attributeChangedCallback(key, old, value, null);
-      if (drrn.hooks.observed) drrn.hooks.attribute(this, key, old);
+      if (drrn.hooks.hasObservers) drrn.hooks.attribute(this, key, old);
     }
 
     get innerHTML() {
@@ -166,9 +166,9 @@
       this.innerHTML = markup;
     }
     insertAdjacentHTML(where, markup) {
-      const place = String(where).toLowerCase();
-      const around = place === "beforebegin" || place === "afterend";
-      this.insertAdjacent(place, drrn.parseFragment(String(markup), around ? this.parentNode : this));
+      const position = String(where).toLowerCase();
+      const around = position === "beforebegin" || position === "afterend";
+      this.insertAdjacent(position, drrn.parseFragment(String(markup), around ? this.parentNode : this));
     }
     insertAdjacentElement(where, element) {
       return this.insertAdjacent(String(where).toLowerCase(), element);
@@ -176,12 +176,12 @@
     insertAdjacentText(where, text) {
       this.insertAdjacent(String(where).toLowerCase(), this.ownerDocument.createTextNode(text));
     }
-    insertAdjacent(place, node) {
-      if (place === "beforebegin") return this.parentNode ? drrn.insert(this.parentNode, node, this) : null;
-      if (place === "afterbegin") return drrn.insert(this, node, this.firstChild);
-      if (place === "beforeend") return drrn.insert(this, node, null);
-      if (place === "afterend") return this.parentNode ? drrn.insert(this.parentNode, node, this.nextSibling) : null;
-      throw new DOMException(`The value provided ('${place}') is not one of 'beforeBegin', 'afterBegin', 'beforeEnd', or 'afterEnd'.`, "SyntaxError");
+    insertAdjacent(position, node) {
+      if (position === "beforebegin") return this.parentNode ? drrn.insert(this.parentNode, node, this) : null;
+      if (position === "afterbegin") return drrn.insert(this, node, this.firstChild);
+      if (position === "beforeend") return drrn.insert(this, node, null);
+      if (position === "afterend") return this.parentNode ? drrn.insert(this.parentNode, node, this.nextSibling) : null;
+      throw new DOMException(`The value provided ('${position}') is not one of 'beforeBegin', 'afterBegin', 'beforeEnd', or 'afterEnd'.`, "SyntaxError");
     }
     matches(selector) {
       return drrn.compileSelector(String(selector)).matches(this, this);
@@ -190,8 +190,8 @@
       return this.matches(selector);
     }
     closest(selector) {
-      const compiled = drrn.compileSelector(String(selector));
-      for (let node = this; node && node.nodeType === 1; node = node.parentNode) if (compiled.matches(node, this)) return node;
+      const matcher = drrn.compileSelector(String(selector));
+      for (let node = this; node && node.nodeType === 1; node = node.parentNode) if (matcher.matches(node, this)) return node;
       return null;
     }
     getElementsByTagName(name) {
@@ -209,7 +209,7 @@
         if (drrn.customNames.has(this.localName)) for (const [key, value] of this.attributeMap) copy.putAttribute(key, value);
         else {
           copy.attributeMap = new Map(this.attributeMap);
-          if (this.handlerMap) for (const [key, value] of this.attributeMap) if (key.startsWith("on")) copy.changed(key, null, value);
+          if (this.handlerMap) for (const [key, value] of this.attributeMap) if (key.startsWith("on")) copy.applyAttribute(key, null, value);
         }
       }
       return copy;
@@ -219,8 +219,8 @@
       return drrn.rendered(this);
     }
     getBoundingClientRect() {
-      const shown = this.rendered;
-      return new DOMRect(0, 0, shown ? this.offsetWidth : 0, shown ? this.offsetHeight : 0);
+      const isRendered = this.rendered;
+      return new DOMRect(0, 0, isRendered ? this.offsetWidth : 0, isRendered ? this.offsetHeight : 0);
     }
     getClientRects() {
       return this.rendered ? [this.getBoundingClientRect()] : [];

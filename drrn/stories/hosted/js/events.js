@@ -18,7 +18,7 @@
       this.defaultPrevented = false;
       this.isTrusted = false;
       this.timeStamp = timeStamp();
-      this.stopped = 0; // 1: no further targets; 2: no further listeners either
+      this.stopLevel = 0; // 1: no further targets; 2: no further listeners either
       this.passive = false;
       this.path = null;
     }
@@ -26,10 +26,10 @@
       if (this.cancelable && !this.passive) this.defaultPrevented = true;
     }
     stopPropagation() {
-      this.stopped = Math.max(this.stopped, 1);
+      this.stopLevel = Math.max(this.stopLevel, 1);
     }
     stopImmediatePropagation() {
-      this.stopped = 2;
+      this.stopLevel = 2;
     }
     composedPath() {
       return this.path ? this.path.slice() : [];
@@ -46,7 +46,7 @@
       if (!value) this.preventDefault();
     }
     get cancelBubble() {
-      return this.stopped > 0;
+      return this.stopLevel > 0;
     }
     set cancelBubble(value) {
       if (value) this.stopPropagation();
@@ -57,7 +57,7 @@
 
   /** An Event class whose additional fields, with defaults, come from its init dictionary. */
   function eventClass(name, parent, fields) {
-    const made = {
+    const Class = {
       [name]: class extends parent {
         constructor(type, init) {
           super(type, init);
@@ -65,8 +65,8 @@
         }
       },
     }[name];
-    drrn.expose(name, made);
-    return made;
+    drrn.expose(name, Class);
+    return Class;
   }
 
   drrn.expose("Event", Event);
@@ -77,9 +77,9 @@
   };
   const UIEvent = eventClass("UIEvent", Event, { view: null, detail: 0, which: 0 });
   const modifiers = { ctrlKey: false, shiftKey: false, altKey: false, metaKey: false };
-  const places = { screenX: 0, screenY: 0, clientX: 0, clientY: 0, pageX: 0, pageY: 0, offsetX: 0, offsetY: 0 };
+  const coordinates = { screenX: 0, screenY: 0, clientX: 0, clientY: 0, pageX: 0, pageY: 0, offsetX: 0, offsetY: 0 };
   const MouseEvent = eventClass("MouseEvent", UIEvent, {
-    ...places, ...modifiers, x: 0, y: 0, button: 0, buttons: 0, relatedTarget: null, movementX: 0, movementY: 0,
+    ...coordinates, ...modifiers, x: 0, y: 0, button: 0, buttons: 0, relatedTarget: null, movementX: 0, movementY: 0,
   });
   MouseEvent.prototype.initMouseEvent = function (type, bubbles, cancelable) {
     this.initEvent(type, bubbles, cancelable);
@@ -119,7 +119,7 @@
       let list = self.listenerMap.get(type);
       if (!list) self.listenerMap.set((type = String(type)), (list = []));
       const capture = !!settings.capture;
-      for (const known of list) if (known.callback === callback && known.capture === capture) return;
+      for (const listener of list) if (listener.callback === callback && listener.capture === capture) return;
       list.push({ callback, capture, once: !!settings.once, passive: !!settings.passive, removed: false });
       if (settings.signal) {
         settings.signal.addEventListener("abort", () => self.removeEventListener(type, callback, capture));
@@ -130,7 +130,7 @@
       const list = self.listenerMap && self.listenerMap.get(String(type));
       if (!list) return;
       const capture = typeof options === "object" && options ? !!options.capture : !!options;
-      const index = list.findIndex((known) => known.callback === callback && known.capture === capture);
+      const index = list.findIndex((listener) => listener.callback === callback && listener.capture === capture);
       if (index >= 0) list.splice(index, 1)[0].removed = true;
     }
     dispatchEvent(event) {
@@ -140,7 +140,7 @@
   drrn.expose("EventTarget", EventTarget);
 
   /** Convert any value to text, even one whose conversion throws. */
-  drrn.worded = function (value) {
+  drrn.describe = function (value) {
     try {
       return String(value);
     } catch {
@@ -151,7 +151,7 @@
   /** Report an uncaught error to window's "error" listeners, as in a browser; it stops nothing else. */
   drrn.report = drrn.uncaught = function (error) {
     try {
-      const message = "Uncaught " + (error instanceof Error ? `${error.name}: ${error.message}` : drrn.worded(error));
+      const message = "Uncaught " + (error instanceof Error ? `${error.name}: ${error.message}` : drrn.describe(error));
       const event = new ErrorEvent("error", { message, error, cancelable: true });
       const handler = globalThis.handlerMap && globalThis.handlerMap.error;
       if (handler) handler.call(globalThis, message, "", 0, 0, error);
@@ -179,7 +179,7 @@
     const list = node.listenerMap && node.listenerMap.get(event.type);
     if (!list || !list.length) return;
     for (const listener of list.slice()) {
-      if (event.stopped === 2) return;
+      if (event.stopLevel === 2) return;
       if (listener.removed || (phase === 1 && !listener.capture) || (phase === 3 && listener.capture)) continue;
       if (listener.once) node.removeEventListener(event.type, listener.callback, listener.capture);
       event.passive = listener.passive;
@@ -205,13 +205,13 @@
   function dispatch(target, event, withoutHandler = false) {
     const path = (event.path = pathOf(target, event));
     event.target = event.srcElement = target;
-    event.stopped = 0;
+    event.stopLevel = 0;
     const before = globalThis.event;
     globalThis.event = event;
-    for (let i = path.length - 1; i > 0 && !event.stopped; i--) {
+    for (let i = path.length - 1; i > 0 && !event.stopLevel; i--) {
       if (path[i].listenerMap) callListeners(path[i], event, 1, withoutHandler);
     }
-    for (let i = 0; i < path.length && !event.stopped; i++) {
+    for (let i = 0; i < path.length && !event.stopLevel; i++) {
       if (i > 0 && !event.bubbles) break;
       callListeners(path[i], event, i === 0 ? 2 : 3, withoutHandler);
     }

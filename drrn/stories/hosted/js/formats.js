@@ -2,8 +2,8 @@
 (function (drrn) {
   "use strict";
 
-  const DEEPEST = 8; // nesting of values
-  const MOST_MEMBERS = 2 ** 20; // of a list; of a longer list only the length is read
+  const MAX_DEPTH = 8; // nesting of values
+  const MAX_MEMBERS = 2 ** 20; // of a list; of a longer list only the length is read
   const FURNITURE = new Set(["ui-bar", "ui-bar-toggle", "ui-overlay", "ui-dialog", "init-screen", "init-no-js",
     "init-lacking", "init-loading", "store-area", "storeArea", "sidebar", "snapbackMenu", "shareMenu", "copyright",
     "floater", "noscript", "backdrop", "page-toolbar", "ui-bar-history"]);
@@ -23,8 +23,8 @@
   function plain(value, depth) {
     if (value === null || typeof value === "string" || typeof value === "boolean") return value;
     if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
-    if (typeof value !== "object" || depth > DEEPEST) return undefined;
-    if (value.length > MOST_MEMBERS) return `${value.length} members`;
+    if (typeof value !== "object" || depth > MAX_DEPTH) return undefined;
+    if (value.length > MAX_MEMBERS) return `${value.length} members`;
     if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1) ?? null);
     if (value instanceof Set) return Array.from(value, (item) => plain(item, depth + 1) ?? null);
     if (value instanceof Date) return value.getTime();
@@ -36,14 +36,14 @@
   function members(entries, depth) {
     const result = {};
     for (const [name, item] of entries) {
-      const kept = String(name).startsWith("TwineScript_") ? undefined : plain(item, depth + 1);
-      if (kept !== undefined) result[name] = kept;
+      const data = String(name).startsWith("TwineScript_") ? undefined : plain(item, depth + 1);
+      if (data !== undefined) result[name] = data;
     }
     return result;
   }
 
   /** Names and values, including the prototypes': Harlowe up to 2 stores values of earlier passages there. */
-  function inherited(object) {
+  function allEntries(object) {
     const entries = [];
     for (const name in object) entries.push([name, object[name]]);
     return entries;
@@ -54,8 +54,8 @@
     return () => {
       const dialog = find("dialog[open]");
       for (const selector of dialog ? [] : selectors) {
-        const found = find(selector);
-        if (found) return [found];
+        const element = find(selector);
+        if (element) return [element];
       }
       return [dialog || document.body];
     };
@@ -109,29 +109,29 @@
   };
 
   /** Convert state to text and back, including NaN, infinity and undefined, which JSON lacks. */
-  const UNSAID = "drrn unsaid";
-  const UNSAID_VALUES = { NaN, Infinity, "-Infinity": -Infinity };
-  const unsaid = (value) => value === undefined || (typeof value === "number" && !Number.isFinite(value));
-  const asText = (state) => JSON.stringify(state, (_, value) => (unsaid(value) ? { [UNSAID]: String(value) } : value));
-  const fromText = (text) => said(JSON.parse(text));
+  const NOT_JSON = "drrn unsaid";
+  const NOT_JSON_VALUES = { NaN, Infinity, "-Infinity": -Infinity };
+  const isNotJson = (value) => value === undefined || (typeof value === "number" && !Number.isFinite(value));
+  const asText = (state) => JSON.stringify(state, (_, value) => (isNotJson(value) ? { [NOT_JSON]: String(value) } : value));
+  const fromText = (text) => revive(JSON.parse(text));
 
-  function said(value) {
+  function revive(value) {
     if (value === null || typeof value !== "object") return value;
-    if (Object.prototype.hasOwnProperty.call(value, UNSAID)) return UNSAID_VALUES[value[UNSAID]];
+    if (Object.prototype.hasOwnProperty.call(value, NOT_JSON)) return NOT_JSON_VALUES[value[NOT_JSON]];
     if (Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype) {
-      for (const name of Object.keys(value)) value[name] = said(value[name]);
+      for (const name of Object.keys(value)) value[name] = revive(value[name]);
     }
     return value;
   }
 
-  const OURS = "drrn "; // prefix of seeds that the driver set, not the story
+  const SEED_PREFIX = "drrn "; // prefix of seeds that the driver set, not the story
 
-  let handed = null; // the parts of Harlowe, which the prepared source passes on before the first passage
+  let harloweParts = null; // the parts of Harlowe, which the prepared source passes on before the first passage
   Object.defineProperty(drrn, "harlowe", {
-    get: () => handed,
+    get: () => harloweParts,
     set: (parts) => {
-      const first = !handed;
-      handed = parts;
+      const first = !harloweParts;
+      harloweParts = parts;
       if (first) reseed(true);
       if (first) drrn.chance.draws = 0; // draws of the engine itself
     },
@@ -139,9 +139,9 @@
 
   /** Harlowe from 3.3 on has its own generator: seed it from ours, unless the story has set a seed. */
   function reseed(first) {
-    const state = handed && handed.State;
+    const state = harloweParts && harloweParts.State;
     if (!state || typeof state.setSeed !== "function") return;
-    if (first || String(state.seed).startsWith(OURS)) state.setSeed(`${OURS}${drrn.chance.key()}`);
+    if (first || String(state.seed).startsWith(SEED_PREFIX)) state.setSeed(`${SEED_PREFIX}${drrn.chance.key()}`);
   }
 
   const sugarcube = {
@@ -163,8 +163,8 @@
     fresh: () => globalThis.SugarCube.State.length === 1,
     beyond: () => {
       const { setup, settings, State } = globalThis.SugarCube;
-      const kept = [setup, settings, State.temporary].map((part) => plain(part, 0) || {});
-      return kept.some((part) => Object.keys(part).length) ? kept : null;
+      const parts = [setup, settings, State.temporary].map((part) => plain(part, 0) || {});
+      return parts.some((part) => Object.keys(part).length) ? parts : null;
     },
     save: () => attempt(() => asText(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
@@ -176,24 +176,24 @@
     },
   };
 
-  let watched = false;
-  let entered = null; // Chapbook's state when the current passage was entered, before its variables are set
+  let isWatching = false;
+  let entryState = null; // Chapbook's state when the current passage was entered, before its variables are set
 
   function watch(engine) {
-    if (watched) return;
-    watched = true;
+    if (isWatching) return;
+    isWatching = true;
     engine.event.on("state-change", ({ name }) => {
-      if (name === "trail") entered = asText(engine.state.saveToObject());
+      if (name === "trail") entryState = asText(engine.state.saveToObject());
     });
   }
 
   /** Snowman's state before each move; the move is repeated to return. */
   function watchShow(story) {
-    if (watched) return;
-    watched = true;
+    if (isWatching) return;
+    isWatching = true;
     const { show } = story;
     story.show = function showAndKeep(target, ...rest) {
-      entered = asText({ target, state: story.state, history: story.history });
+      entryState = asText({ target, state: story.state, history: story.history });
       return show.call(story, target, ...rest);
     };
   }
@@ -213,7 +213,7 @@
       attempt(() => watch(globalThis.engine), null);
       return attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage();
     },
-    save: () => entered,
+    save: () => entryState,
     restore: (saved) => {
       const { state } = globalThis.engine;
       const values = fromText(saved);
@@ -234,7 +234,7 @@
       attempt(() => watchShow(globalThis.story), null);
       return unknown.moment();
     },
-    save: () => entered,
+    save: () => entryState,
     restore: (saved) => {
       const { story } = globalThis;
       const { target, state, history } = fromText(saved);
@@ -276,12 +276,12 @@
     },
   };
 
-  function detected() {
+  function detectFormat() {
     if (globalThis.SugarCube) return sugarcube;
     const data = find("tw-storydata");
-    const named = ((data && data.getAttribute("format")) || "").toLowerCase();
-    const known = [harlowe, sugarcube, chapbook, snowman].find((format) => named.startsWith(format.name.toLowerCase()));
-    if (known) return known;
+    const formatName = ((data && data.getAttribute("format")) || "").toLowerCase();
+    const match = [harlowe, sugarcube, chapbook, snowman].find((format) => formatName.startsWith(format.name.toLowerCase()));
+    if (match) return match;
     if (drrn.harlowe || find("tw-story tw-link")) return harlowe;
     if (find("[data-cb-go],#page article") || globalThis.engine?.state) return chapbook;
     if (globalThis.tale && globalThis.state?.history) return twine1;
@@ -290,8 +290,8 @@
 
   let adapter = null;
   const current = () => {
-    if (adapter === null && document.readyState === "complete") adapter = detected();
-    return adapter || detected();
+    if (adapter === null && document.readyState === "complete") adapter = detectFormat();
+    return adapter || detectFormat();
   };
 
   function version() {
@@ -310,7 +310,7 @@
     about: () => ({ name: current().name, version: version() }),
     roots: () => current().roots(),
     passage: () => String(current().passage()),
-    variables: () => members(inherited(current().variables() || {}), 0),
+    variables: () => members(allEntries(current().variables() || {}), 0),
     reseed: () => reseed(false),
     history: () => Array.from(current().history(), String),
     moment: () => attempt(() => current().moment(), null),

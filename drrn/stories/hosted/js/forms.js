@@ -9,8 +9,8 @@
 
   const common = {
     get form() {
-      const named = this.getAttribute("form");
-      return named ? this.ownerDocument.getElementById(named) : this.closest("form");
+      const id = this.getAttribute("form");
+      return id ? this.ownerDocument.getElementById(id) : this.closest("form");
     },
     get labels() {
       return drrn.nodeList([...this.ownerDocument.querySelectorAll("label")].filter((label) => label.control === this));
@@ -54,15 +54,15 @@
       this.setAttribute("type", value);
     },
     get value() {
-      if (this.typed !== undefined && this.typed !== null) return this.typed;
+      if (this.valueState !== undefined && this.valueState !== null) return this.valueState;
       const value = this.attributeMap.get("value");
       if (value !== undefined) return this.type === "number" && isNaN(Number(value)) ? "" : value;
       return this.type === "checkbox" || this.type === "radio" ? "on" : this.type === "range" ? "50" : this.type === "color" ? "#000000" : "";
     },
     set value(value) {
-      const given = value === null ? "" : String(value);
-      if (/^(?:checkbox|radio|hidden|submit|button|reset|image)$/.test(this.type)) return this.setAttribute("value", given);
-      this.typed = this.type === "number" && (given.trim() === "" || isNaN(Number(given))) ? "" : given;
+      const string = value === null ? "" : String(value);
+      if (/^(?:checkbox|radio|hidden|submit|button|reset|image)$/.test(this.type)) return this.setAttribute("value", string);
+      this.valueState = this.type === "number" && (string.trim() === "" || isNaN(Number(string))) ? "" : string;
       touch();
     },
     get valueAsNumber() {
@@ -72,10 +72,10 @@
       this.value = value;
     },
     get checked() {
-      return this.ticked ?? this.attributeMap.has("checked");
+      return this.checkedState ?? this.attributeMap.has("checked");
     },
     set checked(value) {
-      this.ticked = !!value;
+      this.checkedState = !!value;
       if (value && this.type === "radio") untickOthers(this);
       touch();
     },
@@ -93,8 +93,8 @@
     },
     cloneNode(deep) {
       const copy = Node.prototype.cloneNode.call(this, deep);
-      if (this.ticked !== undefined) copy.ticked = this.ticked;
-      if (this.typed !== undefined) copy.typed = this.typed;
+      if (this.checkedState !== undefined) copy.checkedState = this.checkedState;
+      if (this.valueState !== undefined) copy.valueState = this.valueState;
       return copy;
     },
   });
@@ -107,7 +107,7 @@
     const name = radio.getAttribute("name");
     if (!name) return;
     for (const other of radio.getRootNode().querySelectorAll("input")) {
-      if (other !== radio && other.type === "radio" && other.getAttribute("name") === name && other.form === radio.form) other.ticked = false;
+      if (other !== radio && other.type === "radio" && other.getAttribute("name") === name && other.form === radio.form) other.checkedState = false;
     }
   }
 
@@ -116,10 +116,10 @@
       return "textarea";
     },
     get value() {
-      return this.typed ?? this.textContent;
+      return this.valueState ?? this.textContent;
     },
     set value(value) {
-      this.typed = value === null ? "" : String(value);
+      this.valueState = value === null ? "" : String(value);
       touch();
     },
     get defaultValue() {
@@ -158,13 +158,13 @@
     },
     get selected() {
       const select = this.closest("select");
-      if (!select || select.multiple) return this.chosen ?? this.attributeMap.has("selected");
+      if (!select || select.multiple) return this.selectedState ?? this.attributeMap.has("selected");
       return select.selectedOption() === this;
     },
     set selected(value) {
       const select = this.closest("select");
-      if (value && select && !select.multiple) for (const other of select.optionList()) other.chosen = false;
-      this.chosen = !!value;
+      if (value && select && !select.multiple) for (const other of select.optionList()) other.selectedState = false;
+      this.selectedState = !!value;
       touch();
     },
     get index() {
@@ -176,12 +176,12 @@
   });
   drrn.mirror(option.prototype, "disabled defaultSelected=selected", "flag");
   drrn.expose("Option", function Option(label = "", value, defaultSelected, selected) {
-    const made = globalThis.document.createElement("option");
-    made.text = label;
-    if (value !== undefined) made.value = value;
-    if (defaultSelected) made.setAttribute("selected", "");
-    if (selected) made.selected = true;
-    return made;
+    const element = globalThis.document.createElement("option");
+    element.text = label;
+    if (value !== undefined) element.value = value;
+    if (defaultSelected) element.setAttribute("selected", "");
+    if (selected) element.selected = true;
+    return element;
   });
   make("HTMLOptGroupElement", "optgroup");
   drrn.mirror(HTMLOptGroupElement.prototype, "label");
@@ -196,16 +196,16 @@
     },
     /** The selected option: by script, else by attribute, else the first that is not disabled. */
     selectedOption() {
-      if (this.noneChosen) return null;
+      if (this.noSelection) return null;
       const options = this.optionList();
-      const chosen = options.findLast((each) => each.chosen) ?? options.findLast((each) => each.chosen === undefined && each.attributeMap.has("selected"));
+      const chosen = options.findLast((each) => each.selectedState) ?? options.findLast((each) => each.selectedState === undefined && each.attributeMap.has("selected"));
       return chosen ?? options.find((each) => !drrn.disabled(each)) ?? null;
     },
     get options() {
-      const found = drrn.collection(this, (from) => from.optionList());
-      Object.defineProperty(found, "add", { value: (item, before) => this.add(item, before) });
-      Object.defineProperty(found, "selectedIndex", { get: () => this.selectedIndex, set: (index) => (this.selectedIndex = index) });
-      return found;
+      const collection = drrn.collection(this, (from) => from.optionList());
+      Object.defineProperty(collection, "add", { value: (item, before) => this.add(item, before) });
+      Object.defineProperty(collection, "selectedIndex", { get: () => this.selectedIndex, set: (index) => (this.selectedIndex = index) });
+      return collection;
     },
     get selectedOptions() {
       return drrn.collection(this, (from) => from.optionList().filter((each) => each.selected));
@@ -218,8 +218,8 @@
     },
     set selectedIndex(index) {
       const options = this.optionList();
-      options.forEach((each, place) => (each.chosen = place === Number(index)));
-      this.noneChosen = !options[index];
+      options.forEach((each, position) => (each.selectedState = position === Number(index)));
+      this.noSelection = !options[index];
       touch();
     },
     get value() {
@@ -272,6 +272,6 @@
     },
   });
   drrn.mirror(HTMLLabelElement.prototype, "htmlFor=for");
-  for (const made of [input, area, select, button, HTMLFieldSetElement]) drrn.mix(made.prototype, common);
-  for (const made of [input, area]) drrn.mix(made.prototype, text);
+  for (const Class of [input, area, select, button, HTMLFieldSetElement]) drrn.mix(Class.prototype, common);
+  for (const Class of [input, area]) drrn.mix(Class.prototype, text);
 })(globalThis.__drrn);

@@ -29,9 +29,9 @@
       return this.innerText;
     }
     get dataset() {
-      const made = drrn.dataset(this);
-      Object.defineProperty(this, "dataset", { value: made, configurable: true });
-      return made;
+      const data = drrn.dataset(this);
+      Object.defineProperty(this, "dataset", { value: data, configurable: true });
+      return data;
     }
     get tabIndex() {
       const text = this.getAttribute("tabindex");
@@ -112,11 +112,11 @@
   const classes = (drrn.elementClasses = new Map()); // tag → class
   /** Creates a class for some tags, with more members, and exposes it on the window. */
   drrn.elementClass = function (name, tags, members = {}, parent = HTMLElement) {
-    const made = { [name]: class extends parent {} }[name];
-    drrn.mix(made.prototype, members);
-    drrn.expose(name, made);
-    for (const tag of tags.split(" ")) if (tag) classes.set(tag, made);
-    return made;
+    const Class = { [name]: class extends parent {} }[name];
+    drrn.mix(Class.prototype, members);
+    drrn.expose(name, Class);
+    for (const tag of tags.split(" ")) if (tag) classes.set(tag, Class);
+    return Class;
   };
   const make = drrn.elementClass;
   const plain = {
@@ -276,12 +276,12 @@
   make("SVGSVGElement", "", {}, svg);
 
   /** Runs a custom element's constructor on an element that existed before its class. */
-  drrn.upgrade = function (element, made) {
-    if (element instanceof made) return;
-    Object.setPrototypeOf(element, made.prototype);
+  drrn.upgrade = function (element, Class) {
+    if (element instanceof Class) return;
+    Object.setPrototypeOf(element, Class.prototype);
     upgrading = element;
     try {
-      new made();
+      new Class();
     } catch (error) {
       drrn.report(error);
     }
@@ -290,9 +290,9 @@
       for (const [key, value] of element.attributeMap) if (drrn.observes(element, key)) element.attributeChangedCallback(key, null, value, null);
     }
   };
-  const observed = new Map();
+  const observedAttributes = new Map();
   drrn.observes = (element, key) => {
-    if (!observed.has(element.constructor)) observed.set(element.constructor, new Set(element.constructor.observedAttributes ?? []));
-    return observed.get(element.constructor).has(key);
+    if (!observedAttributes.has(element.constructor)) observedAttributes.set(element.constructor, new Set(element.constructor.observedAttributes ?? []));
+    return observedAttributes.get(element.constructor).has(key);
   };
 })(globalThis.__drrn);

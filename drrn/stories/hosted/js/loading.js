@@ -17,14 +17,14 @@
       const code = script.textContent;
       if (script.hasAttribute("src") || code.trim() === "" || !drrn.isJavaScript(script)) continue;
       if (script.getAttribute("type") === "module") modules.push(script);
-      else return begun(script, code);
+      else return startScript(script, code);
     }
     if (parser) document.readyState = "interactive";
     parser = document.parser = null;
     const script = modules.shift();
-    return script ? begun(null, `(function () { "use strict"; ${script.textContent}\n})();`) : null;
+    return script ? startScript(null, `(function () { "use strict"; ${script.textContent}\n})();`) : null;
   };
-  function begun(script, code) {
+  function startScript(script, code) {
     globalThis.document.currentScript = script;
     return code;
   }

@@ -203,12 +203,12 @@
     if (!parent) return;
     const previous = node.previousSibling;
     const next = node.nextSibling;
-    const told = drrn.hooks.wanted && parent.isConnected;
+    const notifies = drrn.hooks.enabled && parent.isConnected;
     unlink(node);
     tree.version++;
     drrn.hooks.rangesAfterRemoval?.(node, parent);
-    if (told) drrn.hooks.removed(node);
-    if (drrn.hooks.observed) drrn.hooks.childList(parent, [], [node], previous, next);
+    if (notifies) drrn.hooks.onRemove(node);
+    if (drrn.hooks.hasObservers) drrn.hooks.childList(parent, [], [node], previous, next);
   }
   drrn.detach = detach;
 
@@ -218,14 +218,14 @@
     for (let child = node.firstChild; child; child = child.nextSibling) adopt(child, document);
   }
 
-  function place(parent, node, before) {
+  function insertOne(parent, node, before) {
     if (node.parentNode) detach(node);
     adopt(node, parent.nodeType === 9 ? parent : parent.ownerDocument);
     const previous = before ? before.previousSibling : parent.lastChild;
     link(parent, node, before);
     tree.version++;
-    if (drrn.hooks.observed) drrn.hooks.childList(parent, [node], [], previous, before);
-    if (drrn.hooks.wanted && parent.isConnected) drrn.hooks.inserted(node);
+    if (drrn.hooks.hasObservers) drrn.hooks.childList(parent, [node], [], previous, before);
+    if (drrn.hooks.enabled && parent.isConnected) drrn.hooks.onInsert(node);
   }
 
   function insert(parent, node, before) {
@@ -241,10 +241,10 @@
     }
     if (node.nodeType === 11) {
       const children = node.childNodes.slice();
-      for (let place = children.length - 1; place >= 0; place--) unlink(children[place]); // from the end, so that no list is shifted
-      for (const child of children) place(parent, child, before);
+      for (let index = children.length - 1; index >= 0; index--) unlink(children[index]); // from the end, so that no list is shifted
+      for (const child of children) insertOne(parent, child, before);
     } else if (node !== before) {
-      place(parent, node, before);
+      insertOne(parent, node, before);
     }
     return node;
   }
@@ -258,5 +258,5 @@
   drrn.replaceChildren = replaceChildren;
 
   /** Hooks of the tree for scripts, custom elements and observers; all are rare, so a flag guards each. */
-  drrn.hooks = { wanted: false, observed: false, inserted() {}, removed() {}, childList() {} };
+  drrn.hooks = { enabled: false, hasObservers: false, onInsert() {}, onRemove() {}, childList() {} };
 })(globalThis.__drrn);

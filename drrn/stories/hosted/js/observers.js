@@ -148,19 +148,19 @@
   drrn.expose("TreeWalker", drrn.TreeWalker);
   drrn.expose("NodeFilter", { SHOW_ALL: 0xffffffff, SHOW_ELEMENT: 1, SHOW_TEXT: 4, SHOW_COMMENT: 128, FILTER_ACCEPT: 1, FILTER_REJECT: 2, FILTER_SKIP: 3 });
 
-  const watches = []; // {observer, target, options}
+  const registrations = []; // {observer, target, options}
   class MutationObserver {
     constructor(callback) {
       this.callback = callback;
       this.records = [];
     }
     observe(target, options) {
-      watches.push({ observer: this, target, options: { ...options } });
-      drrn.hooks.observed = true;
+      registrations.push({ observer: this, target, options: { ...options } });
+      drrn.hooks.hasObservers = true;
     }
     disconnect() {
-      for (let i = watches.length - 1; i >= 0; i--) if (watches[i].observer === this) watches.splice(i, 1);
-      drrn.hooks.observed = watches.length > 0;
+      for (let i = registrations.length - 1; i >= 0; i--) if (registrations[i].observer === this) registrations.splice(i, 1);
+      drrn.hooks.hasObservers = registrations.length > 0;
       this.records = [];
     }
     takeRecords() {
@@ -169,13 +169,13 @@
   }
   drrn.expose("MutationObserver", MutationObserver);
 
-  function tell(kind, target, record) {
-    const told = new Set();
-    for (const { observer, target: watched, options } of watches) {
-      const wanted = options[kind] || (kind === "attributes" && (options.attributeFilter || options.attributeOldValue));
-      if (!wanted || told.has(observer) || !(watched === target || (options.subtree && watched.contains(target)))) continue;
+  function notify(kind, target, record) {
+    const notified = new Set();
+    for (const { observer, target: root, options } of registrations) {
+      const applies = options[kind] || (kind === "attributes" && (options.attributeFilter || options.attributeOldValue));
+      if (!applies || notified.has(observer) || !(root === target || (options.subtree && root.contains(target)))) continue;
       if (kind === "attributes" && options.attributeFilter && !options.attributeFilter.includes(record.attributeName)) continue;
-      told.add(observer);
+      notified.add(observer);
       if (!observer.records.length) Promise.resolve().then(() => deliver(observer));
       observer.records.push({ type: kind, target, addedNodes: [], removedNodes: [], previousSibling: null, nextSibling: null, attributeName: null, oldValue: null, ...record });
     }
@@ -190,9 +190,9 @@
     }
   }
   drrn.hooks.childList = (parent, addedNodes, removedNodes, previousSibling, nextSibling) =>
-    tell("childList", parent, { addedNodes: drrn.nodeList(addedNodes), removedNodes: drrn.nodeList(removedNodes), previousSibling, nextSibling });
-  drrn.hooks.attribute = (element, attributeName, oldValue) => tell("attributes", element, { attributeName, oldValue });
-  drrn.hooks.characterData = (node, oldValue) => tell("characterData", node, { oldValue });
+    notify("childList", parent, { addedNodes: drrn.nodeList(addedNodes), removedNodes: drrn.nodeList(removedNodes), previousSibling, nextSibling });
+  drrn.hooks.attribute = (element, attributeName, oldValue) => notify("attributes", element, { attributeName, oldValue });
+  drrn.hooks.characterData = (node, oldValue) => notify("characterData", node, { oldValue });
 
   /** Layout observers; there is no layout, so each element is reported once, as fully visible. */
   for (const name of ["IntersectionObserver", "ResizeObserver", "PerformanceObserver"]) {

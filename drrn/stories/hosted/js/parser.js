@@ -20,7 +20,7 @@
   scopes.button = new Set([...scopes.plain, "button"]);
   scopes.list = new Set([...scopes.plain, "ol", "ul"]);
   scopes.table = set("html table template");
-  const implied = set("dd dt li optgroup option p rb rp rt rtc");
+  const impliedEndTags = set("dd dt li optgroup option p rb rp rt rtc");
   const inHead = set("base basefont bgsound link meta noframes noscript script style template title");
   const tableParts = set("caption colgroup col tbody tfoot thead tr td th");
   const tableRoots = set("table tbody tfoot thead tr");
@@ -33,8 +33,8 @@
       this.stack = [];
       this.active = []; // open formatting elements, null for a marker
       this.phase = context ? "body" : "head";
-      this.headBegun = false;
-      this.headDone = false;
+      this.headStarted = false;
+      this.headEnded = false;
       this.form = null;
       this.script = null; // a complete script of the document, which must run before the rest is parsed
     }
@@ -58,7 +58,7 @@
       while (this.stack.length > 1) if (matches(this.stack.pop().localName)) return;
     }
     impliedEnds(except) {
-      while (implied.has(this.current.localName) && this.current.localName !== except) this.stack.pop();
+      while (impliedEndTags.has(this.current.localName) && this.current.localName !== except) this.stack.pop();
     }
     closeParagraph() {
       if (!this.inScope("p", scopes.button)) return;
@@ -67,7 +67,7 @@
     }
 
     /** Where the next node is inserted: in the current element, or before a table that cannot contain it. */
-    place(foster) {
+    insertionPoint(foster) {
       const current = this.current;
       if (foster && tableRoots.has(this.currentName) && this.stack.length > 1) {
         for (let i = this.stack.length - 1; i > 0; i--) {
@@ -79,7 +79,7 @@
       return [current.localName === "template" && current.content ? current.content : current, null];
     }
     put(node, foster) {
-      const [parent, before] = this.place(foster);
+      const [parent, before] = this.insertionPoint(foster);
       if (this.context) drrn.link(parent, node, before);
       else drrn.insert(parent, node, before);
     }
@@ -87,7 +87,7 @@
       const element = this.document.elementNamed(name, namespace, !this.context);
       if (attributes.size) {
         element.attributeMap = new Map(attributes);
-        for (const [key, value] of attributes) if (key.charCodeAt(0) === 111 || element.attributeChangedCallback) element.changed(key, null, value);
+        for (const [key, value] of attributes) if (key.charCodeAt(0) === 111 || element.attributeChangedCallback) element.applyAttribute(key, null, value);
       }
       return element;
     }
@@ -98,7 +98,7 @@
       return element;
     }
     insertText(text, foster) {
-      const [parent, before] = this.place(foster);
+      const [parent, before] = this.insertionPoint(foster);
       const previous = before ? before.previousSibling : parent.lastChild;
       if (previous && previous.nodeType === 3) previous.data += text;
       else this.put(new Text(text, this.document), foster);
@@ -123,15 +123,15 @@
     }
     comment(data) {
       const node = new Comment(data, this.document);
-      if (!this.context && !this.headBegun && this.phase === "head") drrn.insert(this.document, node, this.document.documentElement);
-      else if (this.phase === "body" || this.headDone === false) this.put(node, false);
+      if (!this.context && !this.headStarted && this.phase === "head") drrn.insert(this.document, node, this.document.documentElement);
+      else if (this.phase === "body" || this.headEnded === false) this.put(node, false);
       else drrn.insert(this.document.documentElement, node, null);
     }
     characters(text) {
       if (this.context === null && this.phase === "head" && !this.openTemplate()) {
         const rest = text.replace(/^[ \t\n\f\r]+/, "");
-        if (rest === "") return void (this.headDone || !this.headBegun || this.insertText(text, false));
-        if (rest !== text && this.headBegun && !this.headDone) this.insertText(text.slice(0, text.length - rest.length), false);
+        if (rest === "") return void (this.headEnded || !this.headStarted || this.insertText(text, false));
+        if (rest !== text && this.headStarted && !this.headEnded) this.insertText(text.slice(0, text.length - rest.length), false);
         this.toBody();
         text = rest;
       }
@@ -153,7 +153,7 @@
       if (name === "html") return this.merge(this.document.documentElement, attributes);
       if (this.phase === "head" && !this.openTemplate()) {
         if (name === "head") {
-          this.headBegun = true;
+          this.headStarted = true;
           return this.merge(this.document.head, attributes);
         }
         if (name === "body") return this.toBody(attributes);
@@ -168,7 +168,7 @@
       for (const [key, value] of attributes) if (!element.hasAttribute(key)) element.setAttribute(key, value);
     }
     headTag(name, attributes, tokens, foster = false) {
-      this.headBegun = true;
+      this.headStarted = true;
       const element = this.open(name, attributes, { foster });
       if (voids.has(name)) this.stack.pop();
       else if (name !== "template") this.raw(element, name, tokens);
@@ -187,7 +187,7 @@
 
     endTag(name) {
       if (this.phase === "head") {
-        if (name === "head") return void ((this.headDone = true), (this.stack.length = 2));
+        if (name === "head") return void ((this.headEnded = true), (this.stack.length = 2));
         if (this.openTemplate()) return drrn.endInBody(this, name);
         if (name !== "body" && name !== "html" && name !== "br") return;
         this.toBody();
@@ -217,7 +217,7 @@
   }
   drrn.Builder = Builder;
 
-  Object.assign(drrn, { tagSets: { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead, implied } });
+  Object.assign(drrn, { tagSets: { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead, implied: impliedEndTags } });
 
   drrn.parseFragment = function (markup, context) {
     const document = context.ownerDocument || context;
@@ -232,7 +232,7 @@
     const root = document.elementNamed("html", HTML, false);
     builder.stack.push(root);
     const tokens = new drrn.Tokeniser(markup, builder);
-    while (!tokens.ended) tokens.step();
+    while (!tokens.atEnd) tokens.step();
     while (root.firstChild) {
       const child = root.firstChild;
       root.firstChild = child.nextSibling;
@@ -254,7 +254,7 @@
       tokens,
       next() {
         builder.script = null;
-        while (!tokens.ended) {
+        while (!tokens.atEnd) {
           tokens.step();
           if (builder.script) return builder.script;
         }

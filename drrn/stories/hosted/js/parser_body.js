@@ -177,38 +177,38 @@
     const { stack, active } = builder;
     if (builder.current.localName === name && !active.includes(builder.current)) return void stack.pop();
     for (let round = 0; round < 8; round++) {
-      const formatted = lastActive(builder, name);
-      if (!formatted) return anyOther(builder, name);
-      const index = stack.indexOf(formatted);
-      if (index < 0) return remove(active, formatted);
+      const formatting = lastActive(builder, name);
+      if (!formatting) return anyOther(builder, name);
+      const index = stack.indexOf(formatting);
+      if (index < 0) return remove(active, formatting);
       if (!builder.inScope(name)) return;
       let furthest = index + 1;
       while (furthest < stack.length && !drrn.special.has(stack[furthest].localName)) furthest++;
       if (furthest === stack.length) {
         stack.length = index;
-        return remove(active, formatted);
+        return remove(active, formatting);
       }
-      adoptOnce(builder, formatted, index, furthest);
+      adoptOnce(builder, formatting, index, furthest);
     }
   };
 
-  function adoptOnce(builder, formatted, index, furthest) {
+  function adoptOnce(builder, formatting, index, furthest) {
     const { stack, active } = builder;
     const block = stack[furthest];
     const ancestor = stack[index - 1];
-    let bookmark = active.indexOf(formatted);
+    let bookmark = active.indexOf(formatting);
     let last = block;
     for (let i = furthest - 1, count = 1; i > index; i--, count++) {
       const node = stack[i];
-      const place = active.indexOf(node);
-      if (place < 0 || count > 3) {
-        if (place >= 0) active.splice(place, 1);
+      const position = active.indexOf(node);
+      if (position < 0 || count > 3) {
+        if (position >= 0) active.splice(position, 1);
         stack.splice(i, 1);
         continue;
       }
       const copy = builder.create(node.localName, node.attributeMap);
-      active[place] = stack[i] = copy;
-      if (last === block) bookmark = place + 1;
+      active[position] = stack[i] = copy;
+      if (last === block) bookmark = position + 1;
       drrn.insert(copy, last, null);
       last = copy;
     }
@@ -216,13 +216,13 @@
       const table = ancestor.closest("table");
       drrn.insert(table.parentNode, last, table);
     } else drrn.insert(ancestor.content || ancestor, last, null);
-    const copy = builder.create(formatted.localName, formatted.attributeMap);
+    const copy = builder.create(formatting.localName, formatting.attributeMap);
     while (block.firstChild) drrn.insert(copy, block.firstChild, null);
     drrn.insert(block, copy, null);
-    const old = active.indexOf(formatted);
+    const old = active.indexOf(formatting);
     active.splice(bookmark, 0, copy);
     active.splice(old < bookmark ? old : old + 1, 1);
-    remove(stack, formatted);
+    remove(stack, formatting);
     stack.splice(stack.indexOf(block) + 1, 0, copy);
   }
 })(globalThis.__drrn);

@@ -74,30 +74,30 @@
   /** Tests an+b against an index that starts at one. */
   function nth(formula) {
     const text = formula.toLowerCase().replace(/\s+/g, "");
-    if (text === "odd") return (place) => place % 2 === 1;
-    if (text === "even") return (place) => place % 2 === 0;
+    if (text === "odd") return (index) => index % 2 === 1;
+    if (text === "even") return (index) => index % 2 === 0;
     const match = /^([+-]?\d*)n([+-]\d+)?$/.exec(text);
-    if (!match) return /^[+-]?\d+$/.test(text) ? (place) => place === Number(text) : null;
+    if (!match) return /^[+-]?\d+$/.test(text) ? (index) => index === Number(text) : null;
     const step = match[1] === "" || match[1] === "+" ? 1 : match[1] === "-" ? -1 : Number(match[1]);
     const offset = Number(match[2] || 0);
-    return (place) => (step === 0 ? place === offset : (place - offset) % step === 0 && (place - offset) / step >= 0);
+    return (index) => (step === 0 ? index === offset : (index - offset) % step === 0 && (index - offset) / step >= 0);
   }
 
-  function place(element, direction, counts) {
+  function siblingIndex(element, direction, counts) {
     let count = 1;
     for (let node = element[direction]; node; node = node[direction]) if (node.nodeType === 1 && counts(node, element)) count++;
     return count;
   }
 
   function nthClass(argument, direction, sameType) {
-    const [formula, of] = argument.split(/\s+of\s+/);
+    const [formula, filterText] = argument.split(/\s+of\s+/);
     const test = nth(formula);
     if (!test) return null;
-    const filter = of ? drrn.readSelector(of).matches : null;
+    const filter = filterText ? drrn.readSelector(filterText).matches : null;
     let counts = () => true;
     if (sameType) counts = (node, element) => node.localName === element.localName;
     else if (filter) counts = (node) => filter(node, node);
-    return (element) => (!filter || filter(element, element)) && test(place(element, direction, counts));
+    return (element) => (!filter || filter(element, element)) && test(siblingIndex(element, direction, counts));
   }
 
   function hasClass(argument) {
@@ -111,20 +111,20 @@
 
   /** A pseudo-class as {test, specificity}, or null if it is unknown: jQuery then uses its own matcher. */
   drrn.pseudoClass = function (name, argument) {
-    const found = (test, specificity = 100) => (test ? { test, specificity } : null);
-    if (argument === null) return Object.hasOwn(simple, name) ? found(simple[name]) : null;
+    const result = (test, specificity = 100) => (test ? { test, specificity } : null);
+    if (argument === null) return Object.hasOwn(simple, name) ? result(simple[name]) : null;
     if (name === "not" || name === "is" || name === "where" || name === "matches" || name === "-webkit-any") {
       const inner = drrn.readSelector(argument);
       const test = name === "not" ? (element, scope) => !inner.matches(element, scope) : inner.matches;
-      return found(test, name === "where" ? 0 : inner.specificity);
+      return result(test, name === "where" ? 0 : inner.specificity);
     }
-    if (name === "has") return found(hasClass(argument), drrn.readSelector(argument, true).specificity);
-    if (name === "nth-child") return found(nthClass(argument, "previousSibling", false));
-    if (name === "nth-last-child") return found(nthClass(argument, "nextSibling", false));
-    if (name === "nth-of-type") return found(nthClass(argument, "previousSibling", true));
-    if (name === "nth-last-of-type") return found(nthClass(argument, "nextSibling", true));
-    if (name === "lang") return found((element) => element.closest("[lang]")?.getAttribute("lang").startsWith(argument) ?? false);
-    if (name === "dir") return found(() => argument === "ltr");
+    if (name === "has") return result(hasClass(argument), drrn.readSelector(argument, true).specificity);
+    if (name === "nth-child") return result(nthClass(argument, "previousSibling", false));
+    if (name === "nth-last-child") return result(nthClass(argument, "nextSibling", false));
+    if (name === "nth-of-type") return result(nthClass(argument, "previousSibling", true));
+    if (name === "nth-last-of-type") return result(nthClass(argument, "nextSibling", true));
+    if (name === "lang") return result((element) => element.closest("[lang]")?.getAttribute("lang").startsWith(argument) ?? false);
+    if (name === "dir") return result(() => argument === "ltr");
     return null;
   };
 })(globalThis.__drrn);

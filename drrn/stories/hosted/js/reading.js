@@ -6,7 +6,7 @@
     "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button",
     "theme-switcher", "restart-link", "warning-list", "error-handler", "page-skip-indicator", "svg", "canvas", "iframe", "datalist"]);
   const PARAGRAPHS = new Set(["p", "blockquote", "dl", "pre", "hr", "table", "figure"]); // a blank line around them
-  const GO_ON = "Continue"; // label of pressing anywhere on a page
+  const CONTINUE = "Continue"; // label of pressing anywhere on a page
   const ICONS = /[\uE000-\uF8FF]/g; // characters of icon fonts
   // A zero-width non-joiner: Twine 1 writes it where <<nobr>> removes a line break.
   const INVISIBLE = /(?<![\u0600-\u0DFF])\u200C|\u200C(?![\u0600-\u0DFF])/g;
@@ -19,7 +19,7 @@
       this.pieces = [];
       this.actions = [];
       this.boxes = [];
-      this.taken = new Set(); // texts that are labels of actions
+      this.labelNodes = new Set(); // texts that are labels of actions
       this.breaks = 0; // pending line breaks
       this.space = false; // a pending blank
       this.fresh = true; // at the start of a line
@@ -34,14 +34,14 @@
     }
 
     text(words) {
-      const said = words.replace(ICONS, "").replace(INVISIBLE, "").replace(/[ \t\n\r\f]+/g, " ");
-      if (said === "") return;
-      if (said[0] === " ") this.blank();
-      const core = said.replace(/^ | $/g, "");
+      const text = words.replace(ICONS, "").replace(INVISIBLE, "").replace(/[ \t\n\r\f]+/g, " ");
+      if (text === "") return;
+      if (text[0] === " ") this.blank();
+      const core = text.replace(/^ | $/g, "");
       if (core === "") return;
       this.before();
       this.pieces.push(core);
-      if (said[said.length - 1] === " ") this.blank();
+      if (text[text.length - 1] === " ") this.blank();
     }
 
     blank() {
@@ -83,11 +83,11 @@
     const style = styleOf(element);
     walkChildren(element, writer, style.display, style.visibility === "visible" || !style.visibility, true);
     const words = writer.pieces.map((piece) => (typeof piece === "string" ? piece : piece.label)).join("");
-    return words.replace(/\s+/g, " ").trim() || named(element);
+    return words.replace(/\s+/g, " ").trim() || nameOf(element);
   }
 
   /** The label of an element without text: an attribute, else its picture's file or its id. */
-  function named(element) {
+  function nameOf(element) {
     for (const name of ["alt", "aria-label", "title", "value"]) {
       const words = element.getAttribute(name);
       if (words && words.trim()) return words.trim();
@@ -109,21 +109,21 @@
   function labelOf(check, writer) {
     const label = labelFor(check);
     if (label) return wordsOf(label);
-    const beside = check.nextSibling;
-    const words = beside && beside.nodeType === 3 ? beside.data.replace(/\s+/g, " ").trim() : "";
-    if (words) writer.taken.add(beside);
-    return words || named(check) || check.getAttribute("name") || "tick";
+    const sibling = check.nextSibling;
+    const words = sibling && sibling.nodeType === 3 ? sibling.data.replace(/\s+/g, " ").trim() : "";
+    if (words) writer.labelNodes.add(sibling);
+    return words || nameOf(check) || check.getAttribute("name") || "tick";
   }
 
-  function marked(check, words) {
+  function checkLabel(check, words) {
     return check.getAttribute("type") === "radio" ? words : `[${check.checked ? "x" : " "}] ${words}`;
   }
 
   function offerOptions(select, writer) {
-    Array.from(select.options).forEach((option, place) => {
+    Array.from(select.options).forEach((option, index) => {
       const words = (option.textContent || "").replace(/\s+/g, " ").trim() || option.value;
-      if (place > 0) writer.line(1);
-      if (place === select.selectedIndex) writer.text(words);
+      if (index > 0) writer.line(1);
+      if (index === select.selectedIndex) writer.text(words);
       else if (!option.disabled) writer.link({ element: select, kind: "select", option }, words, "");
     });
     writer.blank();
@@ -136,9 +136,9 @@
     else if (kind === "anywhere") return false; // the whole page is pressed, so its text stays text
     else if (kind === "label") {
       const check = element.querySelector("input[type=checkbox],input[type=radio]");
-      if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, marked(check, wordsOf(element)), "");
+      if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, checkLabel(check, wordsOf(element)), "");
       else return false;
-    } else if (kind === "check") writer.link({ element, kind }, marked(element, labelOf(element, writer)), "");
+    } else if (kind === "check") writer.link({ element, kind }, checkLabel(element, labelOf(element, writer)), "");
     else {
       const label = wordsOf(element);
       const target = drrn.targetOf(element);
@@ -177,7 +177,7 @@
       if (!kind || !offer(element, kind, writer)) walkChildren(element, writer, style.display, visible, plain);
       if (kind === "anywhere") {
         writer.line(1);
-        writer.link({ element: element.querySelector("tw-passage") || element, kind: "click" }, GO_ON, "");
+        writer.link({ element: element.querySelector("tw-passage") || element, kind: "click" }, CONTINUE, "");
       }
     }
     if (block) writer.line(writer.pieces.length ? least : 0);
@@ -185,15 +185,15 @@
   }
 
   function walkChildren(element, writer, display, visible, plain) {
-    const folded = element.localName === "details" && !element.hasAttribute("open");
+    const isClosed = element.localName === "details" && !element.hasAttribute("open");
     for (let node = element.firstChild; node; node = node.nextSibling) {
-      if (folded && node.localName !== "summary") continue;
+      if (isClosed && node.localName !== "summary") continue;
       if (node.nodeType === 1) walkElement(node, writer, display, plain);
-      else if (writer.taken.has(node)) writer.blank();
+      else if (writer.labelNodes.has(node)) writer.blank();
       else if (node.nodeType === 3 && visible) {
         if (element.localName === "pre") {
-          node.data.split("\n").forEach((part, place) => {
-            if (place) writer.lineBreak();
+          node.data.split("\n").forEach((part, index) => {
+            if (index) writer.lineBreak();
             writer.text(part);
           });
         } else writer.text(node.data);
@@ -213,10 +213,10 @@
       writer.line(1);
       writer.link({ element: box, kind: "enter" }, box.value || "Enter", "");
     }
-    return { pieces: joined(writer.pieces), actions: writer.actions, boxes: writer.boxes };
+    return { pieces: mergeStrings(writer.pieces), actions: writer.actions, boxes: writer.boxes };
   };
 
-  function joined(pieces) {
+  function mergeStrings(pieces) {
     const result = [];
     for (const piece of pieces) {
       const last = result.length - 1;

@@ -4,7 +4,7 @@
 
   const CHANCE = /\b(random|either|shuffle|shuffled|pluck|prng|seed)/i;
   const CODE = /<script|<<script|<<run\b|\bon[a-z]+\s*=\s*["']|\b(setup|window|localStorage|settings|Save)\.\w|<<(remember|forget)\b|\((save-game|load-game|seed|metadata)\s*:/;
-  const LEFT_OUT = new Set(["script", "style", "tw-storydata"]);
+  const OMITTED = new Set(["script", "style", "tw-storydata"]);
 
   let opening = null; // {saved, storage, signature} of a page that can be rewound
 
@@ -22,42 +22,42 @@
   /** The whole page as text, with hidden parts, without the story's data and the format's bars. */
   function signature() {
     const tops = [document.documentElement, document.body].map((element) => element.cloneNode(false).outerHTML);
-    const parts = Array.from(document.body.children).filter((element) => !LEFT_OUT.has(element.localName) && !drrn.format.own(element));
+    const parts = Array.from(document.body.children).filter((element) => !OMITTED.has(element.localName) && !drrn.format.own(element));
     const styles = document.querySelectorAll("style").length;
-    return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, drrn.stored()].join("\n");
+    return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, drrn.storageText()].join("\n");
   }
 
   /** The opening, with the chance of an episode. */
-  function at(key, lots = [], listing = false) {
+  function showOpening(key, lots = [], listing = false) {
     return drrn.restore(JSON.stringify({ ...opening.saved, chance: { key, lots, listing }, clicks: [] }));
   }
 
   /** Show the opening with a fixed chance; return the complete page. */
-  async function tried() {
+  async function openingSignature() {
     drrn.clock.rewind();
-    drrn.storeAgain(opening.storage);
-    await at(0, [], true);
+    drrn.restoreStorage(opening.storage);
+    await showOpening(0, [], true);
     return signature();
   }
 
-  async function begun(...chance) {
+  async function startEpisode(...chance) {
     drrn.clock.rewind();
-    drrn.storeAgain(opening.storage);
-    return at(...chance);
+    drrn.restoreStorage(opening.storage);
+    return showOpening(...chance);
   }
 
   /** Called after the story's scripts: read the first page, and save it for later episodes if that is safe. */
-  drrn.opened = async (...chance) => {
+  drrn.openStory = async (...chance) => {
     await drrn.open();
     const saved = drrn.clock.waiting() || drrn.restarted || !drrn.format.fresh() || !plainStory() ? null : drrn.save();
     if (saved === null) return drrn.result;
-    opening = { saved: JSON.parse(saved), storage: drrn.stored(), signature: "" };
+    opening = { saved: JSON.parse(saved), storage: drrn.storageText(), signature: "" };
     const first = drrn.result;
-    drrn.clock.keep();
-    opening.signature = await tried();
-    const same = opening.signature === (await tried());
+    drrn.clock.save();
+    opening.signature = await openingSignature();
+    const same = opening.signature === (await openingSignature());
     if (!same) opening = null;
-    return same ? begun(...chance) : (drrn.result = first);
+    return same ? startEpisode(...chance) : (drrn.result = first);
   };
 
   /** Start another episode; the result is null if the page must be loaded again. */
@@ -65,7 +65,7 @@
     const before = drrn.result;
     drrn.result = null;
     if (!opening || !before || drrn.restarted) return null;
-    if ((await tried()) === opening.signature) return begun(...chance);
+    if ((await openingSignature()) === opening.signature) return startEpisode(...chance);
     opening = null;
     return (drrn.result = null);
   };

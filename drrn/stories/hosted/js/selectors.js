@@ -7,7 +7,7 @@
   const unescape = (text) =>
     text.indexOf("\\") < 0 ? text : text.replace(/\\([0-9a-fA-F]{1,6})\s?|\\([\s\S])/g, (_, hex, char) => (hex ? String.fromCodePoint(parseInt(hex, 16) || 0xfffd) : char));
 
-  function wrong(selector) {
+  function invalidSelector(selector) {
     return new DOMException(`'${selector}' is not a valid selector.`, "SyntaxError");
   }
 
@@ -25,7 +25,7 @@
     }
     name() {
       const match = this.take(identifier);
-      if (!match) throw wrong(this.whole);
+      if (!match) throw invalidSelector(this.whole);
       return unescape(match[0]);
     }
     /** The text between nested parentheses. */
@@ -36,7 +36,7 @@
         if (char === "\\") i++;
         else if (char === '"' || char === "'") {
           const end = this.rest.indexOf(char, i + 1);
-          if (end < 0) throw wrong(this.whole);
+          if (end < 0) throw invalidSelector(this.whole);
           i = end;
         } else if (char === "(") depth++;
         else if (char === ")" && --depth === 0) {
@@ -45,7 +45,7 @@
           return text.trim();
         }
       }
-      throw wrong(this.whole);
+      throw invalidSelector(this.whole);
     }
   }
 
@@ -53,20 +53,20 @@
     const name = unescape(match[1]).toLowerCase();
     const operator = match[2];
     if (!operator) return (element) => element.attributeMap.has(name);
-    const folded = (match[6] || "").toLowerCase() === "i" || (name === "type" && !match[6]);
+    const ignoresCase = (match[6] || "").toLowerCase() === "i" || (name === "type" && !match[6]);
     const raw = unescape(match[3] ?? match[4] ?? match[5]);
-    const wanted = folded ? raw.toLowerCase() : raw;
+    const operand = ignoresCase ? raw.toLowerCase() : raw;
     const value = (element) => {
       const text = element.attributeMap.get(name);
-      return folded && text !== undefined ? text.toLowerCase() : text;
+      return ignoresCase && text !== undefined ? text.toLowerCase() : text;
     };
-    if (operator === "=") return (element) => value(element) === wanted;
-    if (operator === "~=") return (element) => wanted !== "" && drrn.words(value(element) ?? "").includes(wanted);
-    if (operator === "|=") return (element) => value(element) === wanted || (value(element) ?? "").startsWith(wanted + "-");
-    if (wanted === "") return () => false;
-    if (operator === "^=") return (element) => (value(element) ?? "").startsWith(wanted);
-    if (operator === "$=") return (element) => (value(element) ?? "").endsWith(wanted);
-    return (element) => (value(element) ?? "").includes(wanted);
+    if (operator === "=") return (element) => value(element) === operand;
+    if (operator === "~=") return (element) => operand !== "" && drrn.words(value(element) ?? "").includes(operand);
+    if (operator === "|=") return (element) => value(element) === operand || (value(element) ?? "").startsWith(operand + "-");
+    if (operand === "") return () => false;
+    if (operator === "^=") return (element) => (value(element) ?? "").startsWith(operand);
+    if (operator === "$=") return (element) => (value(element) ?? "").endsWith(operand);
+    return (element) => (value(element) ?? "").includes(operand);
   }
 
   /** One compound selector: its tests, the key that indexes its rules, and its specificity. */
@@ -89,19 +89,19 @@
         compound.specificity += 100;
       } else if (char === "[") {
         const match = reader.take(attribute);
-        if (!match) throw wrong(reader.whole);
+        if (!match) throw invalidSelector(reader.whole);
         compound.tests.push(attributeTest(match));
         compound.specificity += 100;
       } else if (char === ":") readPseudo(reader, compound);
       else if (char !== undefined && identifier.test(reader.rest)) {
-        if (compound.tests.length) throw wrong(reader.whole);
+        if (compound.tests.length) throw invalidSelector(reader.whole);
         const name = reader.name();
         const lower = (compound.tag = name.toLowerCase());
         compound.tests.push((element) => element.localName === lower || element.localName === name);
         compound.specificity += 1;
       } else break;
     }
-    if (!compound.tests.length) throw wrong(reader.whole);
+    if (!compound.tests.length) throw invalidSelector(reader.whole);
     const tests = compound.tests.filter((test) => test);
     const [first, second] = tests;
     if (tests.length === 0) compound.test = () => true;
@@ -115,7 +115,7 @@
   function readPseudo(reader, compound) {
     if (reader.take(/^::/) || /^:(?:before|after|first-line|first-letter)\b/.test(reader.rest)) {
       reader.take(/^:/);
-      if (!pseudoElements.test(reader.name())) throw wrong(reader.whole);
+      if (!pseudoElements.test(reader.name())) throw invalidSelector(reader.whole);
       if (reader.rest[0] === "(") reader.argument();
       compound.pseudoElement = true;
       compound.tests.push(() => false);
@@ -125,7 +125,7 @@
     const name = reader.name().toLowerCase();
     const argument = reader.rest[0] === "(" ? reader.argument() : null;
     const pseudo = drrn.pseudoClass(name, argument);
-    if (!pseudo) throw wrong(reader.whole);
+    if (!pseudo) throw invalidSelector(reader.whole);
     compound.tests.push(pseudo.test);
     compound.specificity += pseudo.specificity;
   }
@@ -140,14 +140,14 @@
     for (;;) {
       const compound = readCompound(reader);
       specificity += compound.specificity;
-      left = { matches: joined(compound.test, combinator, left), compound, specificity };
+      left = { matches: combine(compound.test, combinator, left), compound, specificity };
       const match = reader.take(/^\s*([>+~])\s*|^\s+(?=[^,])/);
       if (!match) return left;
       combinator = match[1] || " ";
     }
   }
 
-  function joined(test, combinator, left) {
+  function combine(test, combinator, left) {
     if (!left) return test;
     const before = left.matches;
     if (combinator === ">") {
@@ -184,42 +184,42 @@
       list.push(readComplex(reader, relative));
       if (!reader.take(/^\s*,\s*/)) break;
     }
-    if (reader.rest.trim() !== "") throw wrong(text);
+    if (reader.rest.trim() !== "") throw invalidSelector(text);
     const [only] = list;
     const matches = list.length === 1 ? only.matches : (element, scope) => list.some((each) => each.matches(element, scope));
     return { list, matches, specificity: Math.max(...list.map((each) => each.specificity)) };
   };
 
-  const kept = new Map();
+  const cache = new Map();
   drrn.compileSelector = function (text) {
-    let compiled = kept.get(text);
-    if (compiled) return compiled;
-    compiled = drrn.readSelector(text);
-    if (kept.size > 5000) kept.clear(); // jQuery writes a new id into some selectors, which must not accumulate
-    kept.set(text, compiled);
-    return compiled;
+    let selector = cache.get(text);
+    if (selector) return selector;
+    selector = drrn.readSelector(text);
+    if (cache.size > 5000) cache.clear(); // jQuery writes a new id into some selectors, which must not accumulate
+    cache.set(text, selector);
+    return selector;
   };
 
   /** querySelector and querySelectorAll. */
   drrn.select = function (root, text, onlyFirst) {
     const { matches } = drrn.compileSelector(text);
-    const found = new NodeList();
+    const nodes = new NodeList();
     const scope = root.nodeType === 1 ? root : root.documentElement;
     let node = root.firstChild;
     while (node) {
       if (node.nodeType === 1 && matches(node, scope)) {
         if (onlyFirst) return node;
-        found.push(node);
+        nodes.push(node);
       }
       if (node.firstChild) node = node.firstChild;
       else {
         while (!node.nextSibling) {
           node = node.parentNode;
-          if (node === root || node === null) return onlyFirst ? null : found;
+          if (node === root || node === null) return onlyFirst ? null : nodes;
         }
         node = node.nextSibling;
       }
     }
-    return onlyFirst ? null : found;
+    return onlyFirst ? null : nodes;
   };
 })(globalThis.__drrn);

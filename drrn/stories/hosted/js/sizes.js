@@ -2,29 +2,29 @@
 // long ends the whole process.
 (function (drrn) {
   "use strict";
-  const MOST = 2 ** 25; // members of a list, or characters that one call creates or splits
+  const MAX_SIZE = 2 ** 25; // members of a list, or characters that one call creates or splits
   const { apply } = Reflect;
 
-  function bounded(owner, name, sizeOf, message) {
+  function limit(owner, name, sizeOf, message) {
     const real = owner[name];
     if (typeof real !== "function") return;
-    const guarded = { [name](...given) {
-      if (sizeOf(this, given) > MOST) throw new RangeError(message);
-      return apply(real, this, given);
+    const guard = { [name](...args) {
+      if (sizeOf(this, args) > MAX_SIZE) throw new RangeError(message);
+      return apply(real, this, args);
     } }[name];
-    Object.defineProperty(guarded, "length", { value: real.length, configurable: true });
-    Object.defineProperty(owner, name, { value: guarded, writable: true, configurable: true, enumerable: false });
-    drrn.native(guarded);
+    Object.defineProperty(guard, "length", { value: real.length, configurable: true });
+    Object.defineProperty(owner, name, { value: guard, writable: true, configurable: true, enumerable: false });
+    drrn.native(guard);
   }
 
-  const ownLength = (it) => it.length;
+  const ownLength = (list) => list.length;
   for (const name of ["fill", "lastIndexOf", "reverse", "copyWithin", "flat", "toReversed", "toSorted", "toSpliced", "with"]) {
-    bounded(Array.prototype, name, ownLength, "Invalid array length");
+    limit(Array.prototype, name, ownLength, "Invalid array length");
   }
-  bounded(Array, "from", (_, [source]) => source?.length, "Invalid array length");
+  limit(Array, "from", (_, [source]) => source?.length, "Invalid array length");
   for (const name of ["matchAll", "replaceAll", "normalize"]) {
-    bounded(String.prototype, name, ownLength, "Invalid string length");
+    limit(String.prototype, name, ownLength, "Invalid string length");
   }
-  bounded(String.prototype, "repeat", (text, [times]) => String(text).length * times, "Invalid string length");
-  for (const name of ["padStart", "padEnd"]) bounded(String.prototype, name, (_, [length]) => length, "Invalid string length");
+  limit(String.prototype, "repeat", (text, [times]) => String(text).length * times, "Invalid string length");
+  for (const name of ["padStart", "padEnd"]) limit(String.prototype, name, (_, [length]) => length, "Invalid string length");
 })(globalThis.__drrn);

@@ -5,9 +5,9 @@
   Object.defineProperty(globalThis, "__drrn", { value: drrn });
 
   /** Defines a name on the window: writable and not enumerable, like a browser's classes. */
-  const exposed = [];
+  const nativeValues = [];
   drrn.expose = function (name, value) {
-    exposed.push(value);
+    nativeValues.push(value);
     if (typeof value === "function" && value.prototype && !Object.hasOwn(value.prototype, Symbol.toStringTag)) {
       Object.defineProperty(value.prototype, Symbol.toStringTag, { value: name, configurable: true }); // jQuery checks for "[object NodeList]"
     }
@@ -15,7 +15,7 @@
   };
 
   /** Replaces one of V8's methods. */
-  drrn.native = (method) => exposed.push(method);
+  drrn.native = (method) => nativeValues.push(method);
 
   /** Copies methods and accessors to a prototype. */
   drrn.mix = function (prototype, members) {
@@ -27,16 +27,16 @@
   /** Our methods print as native code: jQuery uses querySelectorAll only if it is native. */
   drrn.passForNative = function () {
     const ours = new WeakSet();
-    for (const value of exposed) {
+    for (const value of nativeValues) {
       if (typeof value !== "function") continue;
       ours.add(value);
       for (const { value: method } of Object.values(Object.getOwnPropertyDescriptors(value.prototype ?? {}))) {
         if (typeof method === "function") ours.add(method);
       }
     }
-    const written = Function.prototype.toString;
+    const originalToString = Function.prototype.toString;
     const toString = function toString() {
-      return ours.has(this) ? `function ${this.name}() { [native code] }` : written.call(this);
+      return ours.has(this) ? `function ${this.name}() { [native code] }` : originalToString.call(this);
     };
     ours.add(toString);
     Object.defineProperty(Function.prototype, "toString", { value: toString, writable: true, configurable: true });

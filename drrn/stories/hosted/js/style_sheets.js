@@ -34,49 +34,49 @@
   function queryHolds(query) {
     const text = query.trim().toLowerCase();
     if (text === "") return true;
-    const negated = /^not\s+(?!\()/.test(text);
+    const isNegated = /^not\s+(?!\()/.test(text);
     const holds = text.replace(/^(?:not|only)\s+(?!\()/, "").split(/\s+and\s+/).every((part) => {
       if (part.includes(" or ")) return part.split(/\s+or\s+/).some((each) => featureHolds(each.replace(/[()]/g, "")));
       if (/^not\s*\(/.test(part)) return !featureHolds(part.replace(/^not\s*/, "").replace(/[()]/g, ""));
       return part.startsWith("(") ? featureHolds(part.replace(/^\(+|\)+$/g, "")) : part === "screen" || part === "all";
     });
-    return holds !== negated;
+    return holds !== isNegated;
   }
   drrn.mediaHolds = (text) => text.split(",").some(queryHolds);
 
   /** The rules of a sheet as [selector text, declarations text], including those in conditional blocks that apply. */
-  function rulesOf(text, found) {
+  function rulesOf(text, rules) {
     let start = 0;
     for (let i = 0; i < text.length; i++) {
       const char = text[i];
-      if (char === '"' || char === "'") i = closing(text, i, char);
+      if (char === '"' || char === "'") i = stringEnd(text, i, char);
       else if (char === "\\") i++;
       else if (char === ";") start = i + 1;
       else if (char === "}") start = i + 1;
       else if (char === "{") {
-        const end = block(text, i);
+        const end = blockEnd(text, i);
         const head = text.slice(start, i).trim();
         const body = text.slice(i + 1, end);
-        if (!head.startsWith("@")) found.push([head, body]);
-        else if (/^@media\b/i.test(head) ? drrn.mediaHolds(head.slice(6)) : /^@(?:supports|layer|container)\b/i.test(head)) rulesOf(body, found);
+        if (!head.startsWith("@")) rules.push([head, body]);
+        else if (/^@media\b/i.test(head) ? drrn.mediaHolds(head.slice(6)) : /^@(?:supports|layer|container)\b/i.test(head)) rulesOf(body, rules);
         i = end;
         start = end + 1;
       }
     }
-    return found;
+    return rules;
   }
-  function closing(text, from, quote) {
+  function stringEnd(text, from, quote) {
     for (let i = from + 1; i < text.length; i++) {
       if (text[i] === "\\") i++;
       else if (text[i] === quote || text[i] === "\n") return i;
     }
     return text.length;
   }
-  function block(text, from) {
+  function blockEnd(text, from) {
     let depth = 0;
     for (let i = from; i < text.length; i++) {
       const char = text.charCodeAt(i);
-      if (char === 34 || char === 39) i = closing(text, i, text[i]);
+      if (char === 34 || char === 39) i = stringEnd(text, i, text[i]);
       else if (char === 92) i++;
       else if (char === 123) depth++;
       else if (char === 125 && --depth === 0) return i;
@@ -85,13 +85,13 @@
   }
 
   /** One sheet's text as rules {matches, key, specificity, values: Map property → [value, important]}. */
-  const parsed = new Map();
+  const sheetCache = new Map();
   function parseSheet(text) {
-    if (parsed.has(text)) return parsed.get(text);
+    if (sheetCache.has(text)) return sheetCache.get(text);
     const rules = [];
     for (const [head, body] of rulesOf(text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, " ").replace(/<!--|-->/g, " "), [])) {
-      const declared = drrn.declarations(body);
-      if (!declared.length) continue;
+      const declarations = drrn.declarations(body);
+      if (!declarations.length) continue;
       let selector;
       try {
         selector = drrn.compileSelector(head);
@@ -99,50 +99,50 @@
         continue; // a browser ignores a rule with an unknown selector
       }
       for (const { matches, specificity, compound } of selector.list) {
-        if (!compound.pseudoElement) rules.push({ matches, specificity, compound, declared });
+        if (!compound.pseudoElement) rules.push({ matches, specificity, compound, declarations });
       }
     }
-    if (parsed.size > 200) parsed.clear();
-    parsed.set(text, rules);
+    if (sheetCache.size > 200) sheetCache.clear();
+    sheetCache.set(text, rules);
     return rules;
   }
 
   const sheets = (drrn.sheets = new Set()); // all style elements, weakly referenced
-  drrn.keepSheet = (element) => sheets.add(new WeakRef(element));
+  drrn.registerSheet = (element) => sheets.add(new WeakRef(element));
   let checkedVersion = -1;
   let sources = [];
   let cascade = new Map(); // property → {id, class, tag, rest}: candidate rules, indexed by their rightmost key
 
   function connectedSheets() {
-    const found = [];
+    const elements = [];
     for (const reference of sheets) {
       const element = reference.deref();
       if (!element) sheets.delete(reference);
-      else if (!element.disabled && element.isConnected) found.push(element);
+      else if (!element.disabled && element.isConnected) elements.push(element);
     }
-    if (found.length > 1) found.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
-    return found.filter((element) => /^(?:|text\/css)$/i.test(element.getAttribute("type") ?? "") && drrn.mediaHolds(element.getAttribute("media") ?? ""));
+    if (elements.length > 1) elements.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    return elements.filter((element) => /^(?:|text\/css)$/i.test(element.getAttribute("type") ?? "") && drrn.mediaHolds(element.getAttribute("media") ?? ""));
   }
 
   function refresh() {
     if (checkedVersion === tree.version) return;
     checkedVersion = tree.version;
-    const found = connectedSheets().map((element) => element.textContent + (element.insertedRules ?? ""));
-    if (found.length === sources.length && found.every((text, index) => text === sources[index])) return;
-    sources = found;
+    const texts = connectedSheets().map((element) => element.textContent + (element.insertedRules ?? ""));
+    if (texts.length === sources.length && texts.every((text, index) => text === sources[index])) return;
+    sources = texts;
     cascade = new Map();
     let order = 0;
-    for (const text of found) for (const rule of parseSheet(text)) file(rule, order++);
+    for (const text of texts) for (const rule of parseSheet(text)) addToCascade(rule, order++);
   }
-  function file(rule, order) {
-    for (const [property, value, important] of rule.declared) {
-      let filed = cascade.get(property);
-      if (!filed) cascade.set(property, (filed = { id: new Map(), className: new Map(), tag: new Map(), rest: [] }));
+  function addToCascade(rule, order) {
+    for (const [property, value, important] of rule.declarations) {
+      let candidates = cascade.get(property);
+      if (!candidates) cascade.set(property, (candidates = { id: new Map(), className: new Map(), tag: new Map(), rest: [] }));
       const kind = rule.compound.id ? "id" : rule.compound.className ? "className" : rule.compound.tag ? "tag" : "";
       const entry = { matches: rule.matches, value, rank: (important ? 1e12 : 0) + rule.specificity * 1e5 + order };
-      if (!kind) filed.rest.push(entry);
-      else if (filed[kind].has(rule.compound[kind])) filed[kind].get(rule.compound[kind]).push(entry);
-      else filed[kind].set(rule.compound[kind], [entry]);
+      if (!kind) candidates.rest.push(entry);
+      else if (candidates[kind].has(rule.compound[kind])) candidates[kind].get(rule.compound[kind]).push(entry);
+      else candidates[kind].set(rule.compound[kind], [entry]);
     }
   }
 
@@ -153,27 +153,27 @@
   const unset = { value: "", rank: -1 };
 
   /** The value of a property by the page's sheets and the element's inline style, or "". */
-  drrn.cascaded = function (element, property) {
+  drrn.cascadedValue = function (element, property) {
     if (checkedVersion !== tree.version) refresh();
     const attributes = element.attributeMap;
-    const inline = attributes.size && attributes.has("style") ? element.style[drrn.keptStyle].get(property) : undefined;
+    const inline = attributes.size && attributes.has("style") ? element.style[drrn.styleValues].get(property) : undefined;
     if (inline && inline[1]) return inline[0];
-    const filed = cascade.get(property);
+    const candidates = cascade.get(property);
     let best = inline ? { value: inline[0], rank: 9e11 } : unset;
-    if (!filed) return best.value;
+    if (!candidates) return best.value;
     if (attributes.size) {
-      const id = filed.id.size ? filed.id.get(attributes.get("id")) : undefined;
+      const id = candidates.id.size ? candidates.id.get(attributes.get("id")) : undefined;
       if (id) best = better(id, element, best);
-      const text = filed.className.size ? attributes.get("class") : undefined;
+      const text = candidates.className.size ? attributes.get("class") : undefined;
       if (text) {
         for (const name of (element.classWords ??= drrn.words(text))) {
-          const entries = filed.className.get(name);
+          const entries = candidates.className.get(name);
           if (entries) best = better(entries, element, best);
         }
       }
     }
-    const named = filed.tag.get(element.localName);
-    if (named) best = better(named, element, best);
-    return filed.rest.length ? better(filed.rest, element, best).value : best.value;
+    const byTag = candidates.tag.get(element.localName);
+    if (byTag) best = better(byTag, element, best);
+    return candidates.rest.length ? better(candidates.rest, element, best).value : best.value;
   };
 })(globalThis.__drrn);

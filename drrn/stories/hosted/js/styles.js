@@ -3,7 +3,7 @@
   "use strict";
 
   const sides = ["top", "right", "bottom", "left"];
-  const known = new Set(
+  const knownProperties = new Set(
     ("align-content align-items align-self all animation animation-delay animation-direction animation-duration animation-fill-mode " +
       "animation-iteration-count animation-name animation-play-state animation-timing-function appearance aspect-ratio backdrop-filter " +
       "backface-visibility background background-attachment background-blend-mode background-clip background-color background-image " +
@@ -31,17 +31,15 @@
       "-webkit-box-shadow -webkit-background-clip -webkit-text-fill-color -webkit-mask-image -webkit-tap-highlight-color"
     ).split(" "));
   for (const side of sides) {
-    for (const what of [`margin-${side}`, `padding-${side}`, `border-${side}`]) known.add(what);
-    for (const what of ["color", "style", "width"]) known.add(`border-${side}-${what}`);
+    for (const what of [`margin-${side}`, `padding-${side}`, `border-${side}`]) knownProperties.add(what);
+    for (const what of ["color", "style", "width"]) knownProperties.add(`border-${side}-${what}`);
   }
-  drrn.knownProperties = known;
+  drrn.knownProperties = knownProperties;
 
-  const dashed = (name) => (name === "cssFloat" ? "float" : name.replace(/[A-Z]/g, (letter) => "-" + letter.toLowerCase()).replace(/^webkit-/, "-webkit-"));
-  drrn.dashed = dashed;
 
   /** "a: b; c: d !important" as [property, value, important]; respects strings and parentheses. */
   drrn.declarations = function (text) {
-    const found = [];
+    const list = [];
     const plain = text.indexOf("/*") < 0 ? text : text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, "");
     for (const piece of plain.match(/(?:[^;"'(]|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\)|["'(])+/g) || []) {
       const colon = piece.indexOf(":");
@@ -51,10 +49,10 @@
       const important = /\s*!\s*important$/i.exec(value);
       const property = name.startsWith("--") ? name : name.toLowerCase();
       if (property === "") continue;
-      const kept = important ? value.slice(0, important.index) : value;
-      if (valid(property, kept)) found.push([property, kept, !!important]);
+      const bareValue = important ? value.slice(0, important.index) : value;
+      if (valid(property, bareValue)) list.push([property, bareValue, !!important]);
     }
-    return found;
+    return list;
   };
 
   const displays =
@@ -70,13 +68,13 @@
 
   const none = new Map();
   // Symbols, so that scripts that enumerate a style do not see them.
-  const [owner, kept, writing] = [Symbol("owner"), Symbol("kept"), Symbol("writing")];
-  drrn.keptStyle = kept;
+  const [owner, values, writing] = [Symbol("owner"), Symbol("kept"), Symbol("writing")];
+  drrn.styleValues = values;
 
   class CSSStyleDeclaration {
     constructor(element) {
       this[owner] = element;
-      this[kept] = element ? new Map() : none; // property → [value, important]
+      this[values] = element ? new Map() : none; // property → [value, important]
       this[writing] = false;
     }
     /** Read the changed attribute, unless the change came from here. */
@@ -84,19 +82,19 @@
       if (!this[writing]) this.read(text);
     }
     read(text) {
-      this[kept].clear();
-      for (const [property, value, important] of drrn.declarations(text)) this[kept].set(property, [value, important]);
+      this[values].clear();
+      for (const [property, value, important] of drrn.declarations(text)) this[values].set(property, [value, important]);
     }
     write() {
       if (!this[owner]) return;
       this[writing] = true;
-      if (this[kept].size) this[owner].putAttribute("style", this.cssText);
+      if (this[values].size) this[owner].putAttribute("style", this.cssText);
       else if (this[owner].attributeMap.has("style")) this[owner].putAttribute("style", "");
       this[writing] = false;
     }
     get cssText() {
       let text = "";
-      for (const [property, [value, important]] of this[kept]) text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
+      for (const [property, [value, important]] of this[values]) text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
       return text;
     }
     set cssText(text) {
@@ -104,37 +102,37 @@
       this.write();
     }
     get length() {
-      return this[kept].size;
+      return this[values].size;
     }
     get parentRule() {
       return null;
     }
     item(index) {
-      return [...this[kept].keys()][index] ?? "";
+      return [...this[values].keys()][index] ?? "";
     }
     getPropertyValue(property) {
-      const found = this[kept].get(property);
-      return found ? found[0] : "";
+      const entry = this[values].get(property);
+      return entry ? entry[0] : "";
     }
     getPropertyPriority(property) {
-      const found = this[kept].get(property);
-      return found && found[1] ? "important" : "";
+      const entry = this[values].get(property);
+      return entry && entry[1] ? "important" : "";
     }
     setProperty(property, value, priority = "") {
       const text = value === null || value === undefined ? "" : String(value).trim();
       if (text === "") return void this.removeProperty(property);
       const name = property.startsWith("--") ? property : property.toLowerCase();
       if (!valid(name, text)) return;
-      this[kept].set(name, [text, priority === "important"]);
+      this[values].set(name, [text, priority === "important"]);
       this.write();
     }
     removeProperty(property) {
       const old = this.getPropertyValue(property);
-      if (this[kept].delete(property)) this.write();
+      if (this[values].delete(property)) this.write();
       return old;
     }
     [Symbol.iterator]() {
-      return this[kept].keys();
+      return this[values].keys();
     }
   }
   drrn.expose("CSSStyleDeclaration", CSSStyleDeclaration);
@@ -151,7 +149,7 @@
       this.setProperty(name, text);
     },
   });
-  for (const name of known) {
+  for (const name of knownProperties) {
     const camel = name.replace(/^-webkit-/, "webkit-").replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
     Object.defineProperty(CSSStyleDeclaration.prototype, camel, property(name));
     if (camel !== name) Object.defineProperty(CSSStyleDeclaration.prototype, name, property(name));

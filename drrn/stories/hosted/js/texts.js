@@ -14,7 +14,7 @@
       const old = this.text;
       this.text = value === null ? "" : String(value);
       drrn.tree.version++;
-      if (drrn.hooks.observed) drrn.hooks.characterData(this, old);
+      if (drrn.hooks.hasObservers) drrn.hooks.characterData(this, old);
     }
     get length() {
       return this.text.length;
@@ -130,32 +130,32 @@
       return new DocumentFragment(this.ownerDocument);
     }
   }
-  for (const made of [CharacterData, Text, Comment, DocumentType, DocumentFragment]) drrn.expose(made.name, made);
+  for (const Class of [CharacterData, Text, Comment, DocumentType, DocumentFragment]) drrn.expose(Class.name, Class);
 
   /** All elements below a node, in document order. */
   drrn.descendants = function (root) {
-    const found = [];
+    const elements = [];
     let node = root.firstChild;
     while (node) {
-      if (node.nodeType === 1) found.push(node);
+      if (node.nodeType === 1) elements.push(node);
       if (node.firstChild) node = node.firstChild;
       else {
         while (node && !node.nextSibling) {
           node = node.parentNode;
-          if (node === root) return found;
+          if (node === root) return elements;
         }
         node = node && node.nextSibling;
       }
     }
-    return found;
+    return elements;
   };
 
   /** One node for the arguments of append, before and similar methods: nodes and strings. */
-  function gathered(parent, things) {
-    if (things.length === 1 && typeof things[0] === "object" && things[0]) return things[0];
+  function asNode(parent, items) {
+    if (items.length === 1 && typeof items[0] === "object" && items[0]) return items[0];
     const document = parent.nodeType === 9 ? parent : parent.ownerDocument;
     const fragment = new DocumentFragment(document);
-    for (const thing of things) fragment.appendChild(thing && thing.nodeType ? thing : new Text(thing, document));
+    for (const item of items) fragment.appendChild(item && item.nodeType ? item : new Text(item, document));
     return fragment;
   }
 
@@ -179,14 +179,14 @@
         for (let child = this.firstChild; child; child = child.nextSibling) if (child.nodeType === 1) count++;
         return count;
       },
-      append(...things) {
-        if (things.length) drrn.insert(this, gathered(this, things), null);
+      append(...items) {
+        if (items.length) drrn.insert(this, asNode(this, items), null);
       },
-      prepend(...things) {
-        if (things.length) drrn.insert(this, gathered(this, things), this.firstChild);
+      prepend(...items) {
+        if (items.length) drrn.insert(this, asNode(this, items), this.firstChild);
       },
-      replaceChildren(...things) {
-        drrn.replaceChildren(this, things.length ? gathered(this, things) : null);
+      replaceChildren(...items) {
+        drrn.replaceChildren(this, items.length ? asNode(this, items) : null);
       },
       querySelector(selector) {
         return drrn.select(this, String(selector), true);
@@ -212,18 +212,18 @@
       remove() {
         drrn.detach(this);
       },
-      before(...things) {
-        if (this.parentNode) drrn.insert(this.parentNode, gathered(this.parentNode, things), this);
+      before(...items) {
+        if (this.parentNode) drrn.insert(this.parentNode, asNode(this.parentNode, items), this);
       },
-      after(...things) {
-        if (this.parentNode) drrn.insert(this.parentNode, gathered(this.parentNode, things), this.nextSibling);
+      after(...items) {
+        if (this.parentNode) drrn.insert(this.parentNode, asNode(this.parentNode, items), this.nextSibling);
       },
-      replaceWith(...things) {
+      replaceWith(...items) {
         const parent = this.parentNode;
         if (!parent) return;
         const next = this.nextSibling;
         drrn.detach(this);
-        if (things.length) drrn.insert(parent, gathered(parent, things), next && next.parentNode === parent ? next : null);
+        if (items.length) drrn.insert(parent, asNode(parent, items), next && next.parentNode === parent ? next : null);
       },
     });
   };

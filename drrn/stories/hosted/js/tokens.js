@@ -8,7 +8,7 @@
     "\u0090\u2018\u2019\u201C\u201D\u2022\u2013\u2014\u02DC\u2122\u0161\u203A\u0153\u009D\u017E\u0178";
   const reference = /&(?:#[xX]([0-9a-fA-F]+);?|#([0-9]+);?|([a-zA-Z][a-zA-Z0-9]*)(;?))/g;
 
-  function numbered(code) {
+  function characterOf(code) {
     if (code >= 0x80 && code <= 0x9f) return windows1252[code - 0x80];
     if (code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return "\uFFFD";
     return String.fromCodePoint(code);
@@ -18,15 +18,15 @@
   const decode = (drrn.decode = function (text, inAttribute) {
     if (text.indexOf("&") < 0) return text;
     return text.replace(reference, (whole, hex, decimal, name, semicolon, offset) => {
-      if (hex) return numbered(parseInt(hex, 16));
-      if (decimal) return numbered(parseInt(decimal, 10));
+      if (hex) return characterOf(parseInt(hex, 16));
+      if (decimal) return characterOf(parseInt(decimal, 10));
       if (semicolon && drrn.entities[name + ";"]) return drrn.entities[name + ";"];
       for (let length = name.length; length > 1; length--) {
-        const known = drrn.entities[name.slice(0, length)];
-        if (!known) continue;
+        const character = drrn.entities[name.slice(0, length)];
+        if (!character) continue;
         const rest = whole.slice(length + 1);
         if (inAttribute && (rest !== "" ? rest !== ";" : text[offset + whole.length] === "=")) return whole;
-        return known + rest;
+        return character + rest;
       }
       return whole;
     });
@@ -43,7 +43,7 @@
       this.position = 0;
       this.builder = builder;
     }
-    get ended() {
+    get atEnd() {
       return this.position >= this.text.length;
     }
     step() {
@@ -76,9 +76,9 @@
         }
         const match = /--!?>/g;
         match.lastIndex = position + 4;
-        const found = match.exec(text);
-        const end = found ? found.index : text.length;
-        this.position = found ? match.lastIndex : text.length;
+        const terminator = match.exec(text);
+        const end = terminator ? terminator.index : text.length;
+        this.position = terminator ? match.lastIndex : text.length;
         return this.builder.comment(text.slice(position + 4, end));
       }
       if (/^<!doctype/i.test(text.substr(position, 9))) {
@@ -116,7 +116,7 @@
     attributes() {
       const { text } = this;
       const length = text.length;
-      let found = noAttributes;
+      let attributes = noAttributes;
       let i = this.position;
       for (;;) {
         let code = text.charCodeAt(i);
@@ -142,11 +142,11 @@
           }
           value = decode(value, true);
         }
-        if (found === noAttributes) found = new Map();
-        if (!found.has(name)) found.set(name, value);
+        if (attributes === noAttributes) attributes = new Map();
+        if (!attributes.has(name)) attributes.set(name, value);
       }
       this.position = i;
-      return found;
+      return attributes;
     }
     /** The text up to the end tag of a script, a style or a text area. */
     rawUntil(name) {
@@ -164,9 +164,9 @@
       const from = this.position;
       while (match) {
         const before = this.text.slice(from, match.index);
-        const opened = before.lastIndexOf("<!--");
-        const inner = opened < 0 || before.indexOf("-->", opened) >= 0 ? -1 : before.slice(opened).search(/<script[\s/>]/i);
-        if (inner < 0 || /<\/script[\s/>]/i.test(before.slice(opened + inner))) return match;
+        const commentStart = before.lastIndexOf("<!--");
+        const inner = commentStart < 0 || before.indexOf("-->", commentStart) >= 0 ? -1 : before.slice(commentStart).search(/<script[\s/>]/i);
+        if (inner < 0 || /<\/script[\s/>]/i.test(before.slice(commentStart + inner))) return match;
         match = end.exec(this.text);
       }
       return match;

@@ -13,8 +13,8 @@
 
   const home = "https://story.invalid/story.html";
   const entries = [{ url: home, state: null }];
-  let place = 0;
-  const here = () => new URL(entries[place].url);
+  let position = 0;
+  const currentUrl = () => new URL(entries[position].url);
 
   /** A page cannot be left: the driver is notified and starts it again. */
   function leave() {
@@ -24,16 +24,16 @@
   /** Navigates within the page. */
   function go(address) {
     const target = drrn.resolve(String(address));
-    const old = entries[place].url;
+    const old = entries[position].url;
     if (target.split("#")[0] !== old.split("#")[0]) return leave();
     if (target === old) return;
-    entries.splice(++place, Infinity, { url: target, state: null });
-    moved(old, true);
+    entries.splice(++position, Infinity, { url: target, state: null });
+    notifyMove(old, true);
   }
-  function moved(old, withPopstate) {
+  function notifyMove(old, withPopstate) {
     drrn.clock.later(0, () => {
-      const now = entries[place].url;
-      if (withPopstate) window.dispatchEvent(new PopStateEvent("popstate", { state: entries[place].state }));
+      const now = entries[position].url;
+      if (withPopstate) window.dispatchEvent(new PopStateEvent("popstate", { state: entries[position].state }));
       if (now.split("#")[1] !== old.split("#")[1]) window.dispatchEvent(new HashChangeEvent("hashchange", { oldURL: old, newURL: now }));
     });
   }
@@ -44,10 +44,10 @@
     }
     replace(address) {
       const target = drrn.resolve(String(address));
-      const old = entries[place].url;
+      const old = entries[position].url;
       if (target.split("#")[0] !== old.split("#")[0]) return leave();
-      entries[place] = { url: target, state: null };
-      if (target !== old) moved(old, false);
+      entries[position] = { url: target, state: null };
+      if (target !== old) notifyMove(old, false);
     }
     reload() {
       leave();
@@ -59,10 +59,10 @@
   for (const part of ["href", "protocol", "host", "hostname", "port", "pathname", "search", "hash", "origin"]) {
     Object.defineProperty(Location.prototype, part, {
       enumerable: true,
-      get: () => (part === "href" ? entries[place].url : here()[part]),
+      get: () => (part === "href" ? entries[position].url : currentUrl()[part]),
       set(value) {
         if (part === "href") return go(value);
-        const url = here();
+        const url = currentUrl();
         url[part] = value;
         go(url.href);
       },
@@ -74,7 +74,7 @@
   Object.defineProperty(window, "location", { enumerable: true, configurable: true, get: () => location, set: (address) => go(address) });
 
   const entry = (state, address) => ({
-    url: address === undefined || address === null ? entries[place].url : drrn.resolve(String(address)),
+    url: address === undefined || address === null ? entries[position].url : drrn.resolve(String(address)),
     state: state === undefined ? null : structuredClone(state),
   });
 
@@ -83,23 +83,23 @@
       return entries.length;
     }
     get state() {
-      return entries[place].state;
+      return entries[position].state;
     }
     pushState(state, _, address) {
-      entries.splice(place + 1, Infinity, entry(state, address));
-      place += 1;
+      entries.splice(position + 1, Infinity, entry(state, address));
+      position += 1;
     }
     replaceState(state, _, address) {
-      entries[place] = entry(state, address);
+      entries[position] = entry(state, address);
     }
     go(steps = 0) {
-      const to = place + Number(steps);
+      const to = position + Number(steps);
       if (steps === 0) return location.reload();
       if (to < 0 || to >= entries.length) return;
       drrn.clock.later(0, () => {
-        const old = entries[place].url;
-        place = to;
-        moved(old, true);
+        const old = entries[position].url;
+        position = to;
+        notifyMove(old, true);
       });
     }
     back() {
@@ -116,35 +116,35 @@
   /** Storage in memory, behind a Proxy because keys are also properties. */
   class Storage {
     get length() {
-      return this.kept.size;
+      return this.itemMap.size;
     }
     key(index) {
-      return [...this.kept.keys()][index] ?? null;
+      return [...this.itemMap.keys()][index] ?? null;
     }
     getItem(key) {
-      return this.kept.get(String(key)) ?? null;
+      return this.itemMap.get(String(key)) ?? null;
     }
     setItem(key, value) {
-      this.kept.set(String(key), String(value));
+      this.itemMap.set(String(key), String(value));
     }
     removeItem(key) {
-      this.kept.delete(String(key));
+      this.itemMap.delete(String(key));
     }
     clear() {
-      this.kept.clear();
+      this.itemMap.clear();
     }
   }
   drrn.expose("Storage", Storage);
   function storage() {
-    const made = Object.defineProperty(new Storage(), "kept", { value: new Map() });
-    return new Proxy(made, {
-      get: (target, key) => (key in target ? (typeof target[key] === "function" ? target[key].bind(target) : target[key]) : (target.kept.get(key) ?? undefined)),
-      set: (target, key, value) => (target.kept.set(String(key), String(value)), true),
-      has: (target, key) => key in target || target.kept.has(key),
-      deleteProperty: (target, key) => (target.kept.delete(key), true),
-      ownKeys: (target) => ["kept", ...target.kept.keys()],
+    const store = Object.defineProperty(new Storage(), "itemMap", { value: new Map() });
+    return new Proxy(store, {
+      get: (target, key) => (key in target ? (typeof target[key] === "function" ? target[key].bind(target) : target[key]) : (target.itemMap.get(key) ?? undefined)),
+      set: (target, key, value) => (target.itemMap.set(String(key), String(value)), true),
+      has: (target, key) => key in target || target.itemMap.has(key),
+      deleteProperty: (target, key) => (target.itemMap.delete(key), true),
+      ownKeys: (target) => ["itemMap", ...target.itemMap.keys()],
       getOwnPropertyDescriptor: (target, key) =>
-        target.kept.has(key) ? { value: target.kept.get(key), writable: true, enumerable: true, configurable: true } : Object.getOwnPropertyDescriptor(target, key),
+        target.itemMap.has(key) ? { value: target.itemMap.get(key), writable: true, enumerable: true, configurable: true } : Object.getOwnPropertyDescriptor(target, key),
     });
   }
   drrn.expose("localStorage", storage());
@@ -187,19 +187,19 @@
   drrn.expose("queueMicrotask", (act) => void Promise.resolve().then(act).catch(drrn.report));
   drrn.expose("reportError", (error) => drrn.uncaught(error));
 
-  drrn.copy = function (value, seen) {
+  drrn.copy = function (value, copies) {
     if (typeof value === "function" || typeof value === "symbol") throw new DOMException(`${String(value)} could not be cloned.`, "DataCloneError");
     if (value === null || typeof value !== "object") return value;
-    if (seen.has(value)) return seen.get(value);
+    if (copies.has(value)) return copies.get(value);
     if (value instanceof Date) return new Date(value.getTime());
     if (value instanceof RegExp) return new RegExp(value.source, value.flags);
     if (ArrayBuffer.isView(value)) return value.slice();
     if (value instanceof Node) throw new DOMException("A node could not be cloned.", "DataCloneError");
-    const made = Array.isArray(value) ? [] : value instanceof Map ? new Map() : value instanceof Set ? new Set() : value instanceof Error ? new value.constructor(value.message) : {};
-    seen.set(value, made);
-    if (value instanceof Map) value.forEach((each, key) => made.set(drrn.copy(key, seen), drrn.copy(each, seen)));
-    else if (value instanceof Set) value.forEach((each) => made.add(drrn.copy(each, seen)));
-    else for (const key of Object.keys(value)) made[key] = drrn.copy(value[key], seen);
-    return made;
+    const copy = Array.isArray(value) ? [] : value instanceof Map ? new Map() : value instanceof Set ? new Set() : value instanceof Error ? new value.constructor(value.message) : {};
+    copies.set(value, copy);
+    if (value instanceof Map) value.forEach((each, key) => copy.set(drrn.copy(key, copies), drrn.copy(each, copies)));
+    else if (value instanceof Set) value.forEach((each) => copy.add(drrn.copy(each, copies)));
+    else for (const key of Object.keys(value)) copy[key] = drrn.copy(value[key], copies);
+    return copy;
   };
 })(globalThis.__drrn);
