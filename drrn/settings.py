@@ -21,10 +21,8 @@ from drrn.registry import is_object
 
 TABLE = read_toml(Path(__file__).with_suffix(".toml"))
 MODELS = tuple(TABLE["model"]["name"]["choices"])
-INTERACTIONS = tuple(TABLE["model"]["interaction"]["choices"])
 ENCODERS = tuple(TABLE["model"]["encoder"]["choices"])
 LEARNERS = tuple(TABLE["learner"]["name"]["choices"])
-OPTIMISERS = tuple(TABLE["learner"]["optimiser"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
 PLAYERS = ("random", *POLICIES)  # of `drrn play`
