@@ -255,7 +255,7 @@ class Compiled:
             count = min(count, max(1, MAX_SEEN_TABLE // len(self.texts)))
         choose = _chooser(self, policy, random, again)
         arrive = arrivals(self, random)
-        lanes = _Lanes(self, arrive, episodes, count)
+        lanes = Lanes(self, arrive, episodes, count)
         steps: list[tuple[Ints | Flags, ...]] = []
         while lanes.start_and_finish():
             repeated = np.zeros(lanes.state.size, bool) if again is None else lanes.mark_texts()
@@ -267,7 +267,7 @@ class Compiled:
         return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
 
 
-class _Lanes:
+class Lanes:
     """Running episodes, and the outcomes of finished ones."""
 
     def __init__(self, game: Compiled, arrive: Draw, episodes: int, lanes: int) -> None:
