@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -232,11 +233,10 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
         ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
     )
     type_lines(monkeypatch, "1", "u", "1", "1", "n")
-    resets = []
-    reset = StoryGame.reset
-    monkeypatch.setattr(StoryGame, "reset", lambda *seed: resets.append(seed) or reset(*seed))
-    main(["play", str(path), "--player", "ada"])
-    assert len(resets) == 3  # for the title, at the start and to undo
+    reset = mock.patch.object(StoryGame, "reset", autospec=True, side_effect=StoryGame.reset)
+    with reset as resets:
+        main(["play", str(path), "--player", "ada"])
+    assert resets.call_count == 3  # for the title, at the start and to undo
     out = capsys.readouterr().out
     assert out.count("One.\n") == 2 and "as practice" in out
     assert scores.averages(scores.read(scores.scores_file()), "walk")["novice_games"] == 0
