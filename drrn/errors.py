@@ -12,6 +12,10 @@ class InputError(Exception):
     """A file, a name or an option is wrong; the message says where, and how to fix it."""
 
 
+class OutOfTime(Exception):  # noqa: N818 - not an error
+    """The time for playing or compiling a game is over."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return ' Did you mean "…"?' for the closest known word, or an empty string."""
     folded = {name.casefold(): name for name in known}

@@ -73,8 +73,10 @@ def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
                 path.unlink(missing_ok=True)
 
 
-def slug(name: str) -> str:
-    """Return a name that is safe as a file name."""
+def slug(name: str, *, plain: bool = False) -> str:
+    """Return a name that is safe as a file name; `plain`: of a-z, digits, dots and hyphens."""
+    if plain:
+        name = re.sub(r"[^a-z0-9.]+", "-", name.lower())
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "game"
 
 

@@ -94,15 +94,14 @@ class Lexicon:
         """Return a temporary lexicon that learns no words: new ones are ignored, or `unknown`."""
         return Lexicon(self.vocabulary, parent=self)
 
-    def thinned(
-        self, texts: Ids, stays: NDArray[np.bool_], put_in: tuple[Ids, Ids] | None = None
-    ) -> Lexicon:
+    def thinned(self, texts: Ids, stays: NDArray[np.bool_], into: Ids, added: Ids) -> Lexicon:
         """Return a lexicon whose text i is `texts[i]` (-1: no text) with some words left out.
 
         Args:
             texts: ids.
             stays: for each word of each text's bag, end to end, whether the text keeps that word.
-            put_in: indices of `texts`, ascending, and a word that is appended to each.
+            into: indices of `texts`, ascending.
+            added: a word that is appended to each of these texts.
         """
         word_ids, _, lengths = self.bags(texts)
         size = len(self.vocabulary) + 1
@@ -111,13 +110,9 @@ class Lexicon:
         sequence = self.words_of(texts)
         owner = np.repeat(np.arange(len(texts)), self.lengths(texts))
         on = stays[np.searchsorted(keys, owner * size + sequence)]
-        sequence = sequence[on]
-        owner = owner[on]
-        if put_in is not None:
-            owner = np.concatenate([owner, put_in[0]])
-            order = np.argsort(owner, kind="stable")
-            sequence = np.concatenate([sequence, put_in[1]])[order]
-            owner = owner[order]
+        owner = np.concatenate([owner[on], into])
+        order = np.argsort(owner, kind="stable")
+        sequence = np.concatenate([sequence[on], added])[order]
         lexicon = Lexicon(self.vocabulary)
         lexicon.whole = (self, texts)
         lexicon._ids = {number.to_bytes(16, "little"): number for number in range(len(texts))}
@@ -152,7 +147,7 @@ class Lexicon:
     def bags(self, texts: Ids, norm: float | None = None) -> Bags:
         """Return the bags of some texts (-1: no text); `norm` scales them to a Euclidean length."""
         if self._counted < len(self._ids):
-            self.count_words()
+            self._count_words()
         first = self._bag_starts[texts]
         lengths = np.where(texts < 0, 0, self._bag_starts[texts + 1] - first)
         at = ranges(first, lengths)
@@ -178,7 +173,7 @@ class Lexicon:
         # of a scratch lexicon, with `keeps_unknown`: words of a text outside the vocabulary
         self.unknown: dict[int, list[str]] = {}
 
-    def count_words(self) -> None:
+    def _count_words(self) -> None:
         """Count the bags of texts that were added since the last call."""
         done = self._counted
         starts = self.starts[done:]
@@ -293,11 +288,10 @@ class Store:
         return Store(states, states if self.shared else self.actions.scratch())
 
     def read(self, states: Iterable[str], actions: Iterable[str]) -> None:
-        """Add texts, and count their words."""
+        """Add texts."""
         for side, texts in ((self.states, states), (self.actions, actions)):
             for text in texts:
                 side.id(text)
-            side.count_words()
 
     def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
         """Return a page as ids."""

@@ -165,9 +165,11 @@ def test_an_agent_acts_in_any_loop(tale, run):
 
 
 @pytest.mark.parametrize(
-    ("text", "actions"), [("Here.", []), ("Here.", "go"), (None, ["go"]), ("Here.", ["go", None])]
+    ("text", "actions"),
+    [("Here.", []), ("Here.", "go"), (None, ["go"]), ("Here.", ["go", None]), ("Here.", 3)],
 )
-def test_acting_needs_a_text_and_a_list_of_actions(run, text, actions):
+def test_acting_and_asking_need_a_text_and_a_list_of_actions(run, text, actions):
     agent = drrn.load(run)
-    with pytest.raises(drrn.InputError, match="a text and a list of one or more actions"):
-        agent.act(text, actions)
+    for method in (agent.act, agent.ask):
+        with pytest.raises(drrn.InputError, match="a text and a list of one or more actions"):
+            method(text, actions)

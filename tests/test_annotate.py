@@ -41,3 +41,17 @@ def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path)
     story = str(shared_games / "machineofdeath.toml")
     assert main(["annotate", story, "--out", str(out), "--limit", "20000"]) == 0
     assert len(open_story(out, outside=True).rules.endings) == 16
+
+
+def test_annotate_checks_its_output_before_it_explores(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("drrn.cli.annotate.inspect_game", pytest.fail)
+    out = tmp_path / "nowhere" / "a.toml"
+    assert main(["annotate", "long-watch", "--out", str(out)]) == 2
+    assert f"{out.parent} is not a folder" in capsys.readouterr().err
+
+
+def test_annotate_stops_after_its_seconds(tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.cli.annotate.RANDOM_SECONDS", 0.1)
+    out = tmp_path / "a.toml"
+    assert main(["annotate", "night-market", "--out", str(out), "--seconds", "0.001"]) == 0
+    assert "Visited only" in out.read_text(encoding="utf-8")

@@ -38,6 +38,10 @@ SEPARATE = [
     ("worlds", "stories"),
     ("stories", "suites"),
     ("stories", "worlds"),
+    ("models", "stories"),
+    ("learning", "stories"),
+    ("playing", "stories"),
+    ("runs", "stories"),
 ]
 MAX_FUNCTION_LINES = 45
 MAX_PATH_LINES = 600  # from the command to the weight update
@@ -95,8 +99,7 @@ def test_no_import_cycle():
         visited.add(module)
 
     for module in sorted(modules):
-        if module != "drrn":
-            visit(module, [])
+        visit(module, [])
 
 
 def test_no_function_is_longer_than_a_screen():
@@ -121,10 +124,13 @@ def test_the_choices_of_settings_are_the_registered_names():
     from drrn.learning import learners, optimisers
     from drrn.models import drrn
 
+    def choices(name):
+        return settings.all_settings()[name].choices
+
     assert tuple(models.MODELS) == settings.MODELS
-    assert tuple(drrn.INTERACTIONS) == settings.INTERACTIONS
+    assert tuple(drrn.INTERACTIONS) == choices("interaction")
     assert tuple(models.ENCODERS) == settings.ENCODERS
-    assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
+    assert tuple(optimisers.OPTIMISERS) == choices("optimiser")
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 
 

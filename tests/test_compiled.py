@@ -337,11 +337,23 @@ def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
     assert calls < 10 * 200  # of about 100,000
 
 
+@pytest.mark.parametrize("limits", [{"limit": 5}, {"memory": 0}, {"limit": 101}])
+@pytest.mark.parametrize("name", ["long-watch", "home-world"])
+def test_limits_have_the_same_effect_with_and_without_a_cache(tmp_path, name, limits):
+    drrn.compile_game(drrn.make(name), cache=tmp_path)
+    results: list[object] = []
+    for cache in (False, tmp_path):
+        try:
+            compiled = drrn.compile_game(drrn.make(name), cache=cache, **limits)
+            results.append((compiled.raw_states, compiled.raw_complete, compiled.fingerprint))
+        except InputError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
+
+
 def test_a_search_that_a_small_limit_stopped_is_not_cached_for_larger_limits(tmp_path):
     game = drrn.make("long-watch")
     whole = drrn.compile_game(game, cache=False)
     limited = drrn.compile_game(game, limit=whole.live_states, cache=tmp_path)
     assert not limited.raw_complete and limited.live_states == whole.live_states
     assert drrn.compile_game(game, cache=tmp_path).raw_states == whole.raw_states
-    with pytest.raises(InputError, match="more than 5 states"):  # although it is cached now
-        drrn.compile_game(game, limit=5, cache=tmp_path)

@@ -34,6 +34,15 @@ class SilentLearner(RewardLearner):
         super().learn(generators)
 
 
+class EmptyLearner(Learner):
+    pass
+
+
+class FailingLearner(Learner):
+    def learn(self, generators):
+        raise ArithmeticError("no sum")
+
+
 def not_a_learner(model, settings):
     return object()
 '''
@@ -88,6 +97,18 @@ def test_a_users_learner_is_saved_and_resumed(folder):
 def test_a_users_learner_needs_whole_episodes_unless_it_learns_online(folder):
     with pytest.raises(InputError, match="needs whole episodes"):
         drrn.trainer(folder / "doors.twee", paper=True, learner="toy:RewardLearner", form="online")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("EmptyLearner", "EmptyLearner has no method learn"),
+        ("FailingLearner", "toy.py, line 27: FailingLearner.learn raised ArithmeticError: no sum"),
+    ],
+)
+def test_a_learner_that_cannot_learn_is_reported_in_one_sentence(folder, capsys, name, message):
+    assert main(["train", "doors.toml", "--learner", f"toy:{name}", *SMALL]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_a_learner_that_returns_no_count_is_rejected(folder):

@@ -72,8 +72,10 @@ def test_a_warning_names_the_schedules_that_depend_on_the_number_of_rounds(tale,
     assert main(command) == 0
     assert main([*resume_command(tmp_path / "run"), "--rounds", "6"]) == 0
     (message,) = [record.getMessage() for record in caplog.records]
-    assert "started with 3 rounds, which determine alpha_start, rate_end, optimism_share" in message
-    assert "started with 6 rounds" in message
+    assert (
+        "started with rounds = 3, which determines alpha_start, rate_end, optimism_share" in message
+    )
+    assert "started with rounds = 6" in message
 
 
 def test_rescheduled_names_schedules_that_differ_in_a_finished_round():

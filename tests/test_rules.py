@@ -150,7 +150,7 @@ ENDING = '[[ending]]\npassage = "Left"\n'
             'the word "zeppelin" does not occur in the story',
         ),
         ("[[ending]]\nreward = 1\n", "[[ending]] 1: give at least one of passage, contains"),
-        (ENDING, "[[ending]] 1: reward: must be a number"),
+        (ENDING, "[[ending]] 1: it has no reward"),
         (ENDING + 'reward = "ten"\n', "reward: must be a number"),
         (
             ENDING + "reward = 1\n" + ENDING + "reward = 2\n",

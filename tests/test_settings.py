@@ -13,7 +13,6 @@ import torch
 
 import drrn
 from drrn.cli import main, parser
-from drrn.declaration import Setting
 from drrn.errors import InputError
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.lab.experiments.results import Results, difference
@@ -30,7 +29,6 @@ from drrn.settings import (
     STRONG,
     STRONG_CHANGES,
     Settings,
-    _suits_learner,
     all_settings,
     recipe,
     settings_for,
@@ -338,12 +336,12 @@ CHOICES: list[tuple[bool, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     (True, {"alpha": 0.7, "epochs": 3}, {}, {"alpha": 0.7, "epochs": 3}),
     (True, {"alpha_relative": True}, {"alpha": 0.2}, {"alpha": 0.2}),
     (False, {"alpha": 0.7, "updates": 9}, {}, {**RETURNS_AND_ADAM, **BASE, **ALPHA}),
-    (False, {}, {"learner": "q-learning"}, {**BASE, **ALPHA}),
+    (False, {}, {"learner": "q-learning"}, {**BASE, **ALPHA, "vectors_scale": 1.0}),
     (
         False,
         {"epochs": 3},
         {"learner": "q-learning", "form": "online"},
-        {**ALPHA, "vectors_scale": 5.0, "discount": 0.98, "epochs": 3, "form": "online"},
+        {**ALPHA, "discount": 0.98, "epochs": 3, "form": "online"},
     ),
     (
         False,
@@ -743,12 +741,6 @@ def test_a_part_of_another_learner_may_be_turned_off():
 
 
 def test_the_strong_recipe_omits_settings_that_the_learner_does_not_use():
-    def suits(needs):
-        return _suits_learner(Setting("x", int, needs=needs), "q-learning")
-
-    assert suits("") and suits("form=rounds") and suits("form=rounds; learner=returns,q-learning")
-    assert suits("learner=returns | exploration=optimism")
-    assert not suits("vectors; learner=returns")
     base = recipe(paper=False, given={"learner": "q-learning"})
     assert "updates" not in base and "batch_size" not in base and base["keep"]
     own = recipe(paper=False, given={"learner": "mine:Own"})

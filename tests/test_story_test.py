@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from drrn.stories.authored import AuthoredGame
 from drrn.stories.ink import open_ink
 from drrn.stories.playtest import play
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
-from drrn.stories.playtest.coverage import Source, broken_links
+from drrn.stories.playtest.coverage import Source, broken_links, variable_values
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.report import certainty
@@ -168,6 +169,12 @@ def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
 def test_values_of_variables_are_listed(story):
     values = {each.variable: each.values for each in report_of(story(TALE, RULES)).variables}
     assert values == {"$gold": "-1, 2"}
+
+
+def test_lists_are_written_as_in_a_story():
+    evidence = Evidence(variables={"$bag": {"1": ("a key", 2), "2": ()}})
+    (values,) = variable_values(evidence)
+    assert values.values == '["a key", 2], []' or values.values == '[], ["a key", 2]'
 
 
 def test_untaken_links_are_listed_with_their_targets(story):
@@ -615,3 +622,41 @@ def test_paths_are_saved_and_replayed(file, capsys, tmp_path):
     assert main(["play", str(file), "--path", str(plain)]) == 0
     assert "→ Jump." in capsys.readouterr().out
     assert main(["test", str(file), "--paths", str(folder)]) == 2
+
+
+def test_the_command_tests_a_game_in_python(capsys):
+    assert main(["test", "tests.sample_games:Doors", "--seconds", "5"]) == 0
+    assert "4 endings." in capsys.readouterr().out
+
+
+def test_a_passage_that_occurs_twice_is_noted(story):
+    text = text_of(report_of(story(TALE + "\n:: Attic\nAgain.\n", RULES)))
+    assert "Notes (1)" in text and 'passage "Attic" occurs twice' in text
+
+
+def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
+    findings = report_of(story(TALE, RULES))
+    assert findings.exact and "lower bounds" not in text_of(findings)
+    unfinished = text_of(replace(findings, complete=False))
+    assert "Exact: computed from all states" in unfinished and "lower bounds" in unfinished
+    assert "Values of variables (" in unfinished
+
+
+def test_test_and_inspect_print_the_same_endings(file, capsys):
+    tables = []
+    for command in ("test", "inspect"):
+        main([command, str(file)])
+        lines = capsys.readouterr().out.splitlines()
+        start = lines.index(next(line for line in lines if line.startswith("Endings (")))
+        tables.append(lines[start + 1 : lines.index("", start)])
+    assert tables[0] == tables[1] and len(tables[0]) > 1
+
+
+@pytest.mark.parametrize("name", ["clicks.txt", "tale.toml"])
+def test_a_file_that_is_not_utf_8_gets_advice_that_fits_it(file, capsys, name):
+    damaged = file.with_name(name)
+    damaged.write_bytes(b"caf\xe9")
+    command = ["play", "long-watch", "--path"] if name == "clicks.txt" else ["test"]
+    assert main([*command, str(damaged)]) == 2
+    message = capsys.readouterr().err
+    assert "line 1: byte 0xe9 is not utf-8;" in message and "encoding" not in message

@@ -187,7 +187,7 @@ def test_contradictory_combinations_are_skipped_with_a_message(tmp_path):
 
     jobs, errors = jobs_of("model=drrn,table", "hidden=6")
     assert [job.name for job in jobs] == ["tuning-model=drrn,hidden=6"]
-    assert errors[0].startswith("model=table hidden=6 is skipped: hidden ")
+    assert errors[0].startswith("model=table hidden=6: hidden ")
     with pytest.raises(InputError, match=r"n_steps .* only with learner"):
         jobs_of("learner=returns", "n_steps=2,3")
 

@@ -22,6 +22,8 @@ from tests.vector_files import vector_file
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
+NONE = np.zeros(0, np.int64)
+
 
 @pytest.fixture
 def with_vectors(tmp_path):
@@ -62,7 +64,7 @@ def test_a_thinned_text_has_the_remaining_words_in_order(lexicon):
     texts = np.array([0, 2, -1, 0, 1])
     # one flag for each distinct word of a text
     remains = np.array([False, True, *[True, True], *[True, False], False])
-    thinned = lexicon.thinned(texts, remains)
+    thinned = lexicon.thinned(texts, remains, NONE, NONE)
     assert texts_of(thinned) == ["on", "go home", "", "row row", ""]
     assert [bag_of(thinned, text) for text in (0, 3, 4)] == [{1: 1}, {0: 2}, {}]
     assert texts_of(lexicon) == ["row on row", "wait", "go home"]
@@ -71,13 +73,13 @@ def test_a_thinned_text_has_the_remaining_words_in_order(lexicon):
 def test_added_words_are_at_the_end_of_their_text(lexicon):
     remains = np.array([True, False, True, False, True])
     additions = (np.array([0, 2, 2]), np.array([4, 0, 0]))
-    thinned = lexicon.thinned(np.array([0, 1, 2]), remains, additions)
+    thinned = lexicon.thinned(np.array([0, 1, 2]), remains, *additions)
     assert texts_of(thinned) == ["row row home", "wait", "home row row"]
 
 
 def test_a_thinned_lexicon_refers_to_the_whole_texts(lexicon):
     texts = np.array([2, -1])
-    whole, ids = lexicon.thinned(texts, np.zeros(2, bool)).whole
+    whole, ids = lexicon.thinned(texts, np.zeros(2, bool), NONE, NONE).whole
     assert whole is lexicon and ids is texts
 
 

@@ -289,12 +289,51 @@ def test_a_policy_that_does_not_exist_is_rejected():
         trainer.agent.evaluate(Walk(), policies=["gredy"])
 
 
-def test_ask_accepts_an_empty_list_but_not_a_text():
-    agent = drrn.trainer("long-watch", paper=True, model="table", rounds=1, replicas=2).agent
-    assert agent.ask("a page", []).shape == (2, 0)
-    assert agent.ask("a page", ["an action"]).tolist() == [[0.0], [0.0]]
-    with pytest.raises(drrn.InputError, match="must be a list of texts"):
-        agent.ask("a page", "go north")
+ODD_GAMES = """
+import drrn
+
+class Raises:
+    name = "raises"
+    steps = 0
+
+    def reset(self, seed=None):
+        return drrn.Observation("here", ("on", "off"))
+
+    def step(self, index):
+        Raises.steps += 1  # of all copies
+        return self.page() if Raises.steps > LIMIT else drrn.Observation("there", (), float(index))
+
+    def page(self):
+        raise OSError("broken")
+
+class NoActions(Raises):
+    def reset(self, seed=None):
+        return drrn.Observation("here")
+"""
+TRAIN = "--model table --rounds 3 --replicas 1 --out run --episodes-per-round 4".split()
+
+
+def test_an_exception_of_a_users_game_is_one_sentence_and_the_run_is_kept(import_folder, capsys):
+    (import_folder / "odd.py").write_text(ODD_GAMES.replace("LIMIT", "1500"))
+    assert main(["train", "odd:Raises", *TRAIN, "--evaluation-episodes", "200"]) == 2
+    output = capsys.readouterr()
+    (message,) = [line for line in output.err.splitlines() if line.startswith("drrn: ")]
+    assert "odd.py, line 16: " in message and "Raises.page" not in message
+    assert "Raises.step raised OSError: broken" in message
+    assert "round   2/3" in output.out and "round   3/3" not in output.out
+    assert len(drrn.Run("run").rounds()) == 2
+
+
+def test_python_code_sees_the_exception_of_its_game(import_folder):
+    (import_folder / "odd.py").write_text(ODD_GAMES.replace("LIMIT", "2"))
+    with pytest.raises(OSError, match="broken"):
+        list(drrn.trainer("odd:Raises", paper=True, rounds=1, replicas=1).train())
+
+
+def test_a_game_whose_first_page_has_no_actions_is_refused(import_folder, capsys):
+    (import_folder / "odd.py").write_text(ODD_GAMES)
+    assert main(["train", "odd:NoActions", *TRAIN]) == 2
+    assert "first page has no actions" in capsys.readouterr().err
 
 
 def test_training_restores_the_number_of_threads():

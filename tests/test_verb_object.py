@@ -164,8 +164,8 @@ def test_gradients_equal_those_of_pytorch():
     assert torch.allclose(ours["b2"][0, 0], gradient_of(plain.second.bias), atol=1e-6)
     assert torch.allclose(ours["b1"][0, 0], gradient_of(plain.first.bias), atol=1e-6)
     tables = {}
-    for (lookup, _), back in zip(leaves, gradients[len(weights) :], strict=True):
-        table, rows, values = lookup.gradient(model, back)
+    for (gradient, _), back in zip(leaves, gradients[len(weights) :], strict=True):
+        table, rows, values = gradient(model, back)
         whole = torch.zeros(table.weight.shape[1], table.width).index_add(0, rows, values)
         tables[table.name] = whole[: len(table.vocabulary)]
     assert torch.allclose(tables["state"], gradient_of(plain.first.weight).T, atol=1e-6)

@@ -38,7 +38,7 @@ def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, imp
     settings = {**SMALL, "workers": 2, "episodes_per_round": 20}
     disturbed, clean = (drrn.trainer("once:Game", paper=True, **settings) for _ in range(2))
     (tmp_path / "fail").touch()
-    with pytest.raises(RuntimeError, match="for a moment"):
+    with pytest.raises(drrn.InputError, match=r"Game\.step raised ArithmeticError: for a moment"):
         next(disturbed.train())
     (tmp_path / "fail").unlink()
     assert [each.evaluations for each in disturbed.train()] == [
@@ -84,9 +84,11 @@ def test_errors_in_a_worker_are_raised(tmp_path, import_folder):
         "class Missing(Game):\n"
         "    def step(self, index): raise FileNotFoundError('my data is gone')\n"
     )
-    with pytest.raises(RuntimeError, match="FileNotFoundError: my data is gone"):
+    with pytest.raises(drrn.InputError, match=r"Missing\.step raised FileNotFoundError: my data"):
         list(drrn.trainer("brittle:Missing", paper=True, workers=2, **SMALL).train())
-    with pytest.raises(RuntimeError, match="ArithmeticError: the reason"):
+    with pytest.raises(
+        drrn.InputError, match=r"brittle\.py, line 5: .*ArithmeticError: the reason"
+    ):
         list(drrn.trainer("brittle:Game", paper=True, workers=2, **SMALL).train())
     with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
         list(drrn.trainer("brittle:Dying", paper=True, workers=2, **SMALL).train())

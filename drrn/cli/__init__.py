@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from drrn import settings
 from drrn.declaration import Setting
 from drrn.errors import InputError, require
 from drrn.files import read_toml
@@ -26,6 +27,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are an `InputError`."""
 
     def error(self, message: str) -> NoReturn:
+        message = message.replace("argument [add]: invalid choice:", "unknown subcommand")
         raise InputError(f"{message} (see: {self.prog} --help)")
 
 
@@ -57,14 +59,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    except MemoryError as error:
-        return _fail(f"not enough memory ({error}); choose smaller sizes, or fewer replicas")
-    except OSError as error:
-        return _fail(f"system error: {error}")
     except KeyboardInterrupt:
         print(file=sys.stderr)  # below the ^C
         return 130
+    except Exception as error:
+        message = _description_of(error)
+        if not message:
+            raise
+        return _fail(message)
     return code
+
+
+def _description_of(error: Exception) -> str:
+    """Describe an exception of a user's code or of the system; "" for a fault of this package."""
+    from drrn.game.make import failure_of_user
+
+    if isinstance(error, MemoryError):
+        return f"not enough memory ({error}); choose smaller sizes, or fewer replicas"
+    return failure_of_user(error) or (
+        f"system error: {error}" if isinstance(error, OSError) else ""
+    )
 
 
 def _fail(message: str) -> int:
@@ -133,16 +147,17 @@ def _add_options(group: Any, options: Table) -> None:
             read: Any = Path if kind == "path" else None
             if kind in NUMBERS:
                 read = _reader(Setting(name, **NUMBERS[kind]))
-            group.add_argument(name, **{**option, "type": read})
+            choices = option.get("choices")
+            if isinstance(choices, str):
+                choices = getattr(settings, choices)
+            group.add_argument(name, **{**option, "type": read, "choices": choices})
 
 
 def _add_settings(group: Any) -> None:
     """Add an option for each setting; if it is not given, the namespace does not have it."""
-    from drrn.settings import all_settings, default_text
-
-    for setting in all_settings().values():
+    for setting in settings.all_settings().values():
         name = setting.name.replace("_", "-")
-        text = f"{setting.help}{default_text(setting)}".replace("%", "%%")
+        text = f"{setting.help}{settings.default_text(setting)}".replace("%", "%%")
         common = {"dest": setting.name, "default": argparse.SUPPRESS, "help": text}
         if setting.kind is bool:
             positive = name.removeprefix("no-")

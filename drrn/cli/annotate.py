@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 from drrn.cli.terminal import clear_status, open_game, status_line
@@ -26,6 +27,9 @@ def run(options: argparse.Namespace) -> None:
     path = options.out or story.with_suffix(".toml")
     if path.exists():
         raise InputError(f"{path}: already exists and is not overwritten; choose another --out")
+    if not os.access(path.parent, os.W_OK) or not path.parent.is_dir():
+        raise InputError(f"{path}: {path.parent} is not a folder to write to; choose another --out")
+    game.search_seconds = options.seconds
     findings = inspect_game(
         game, None, limit=options.limit, seconds=RANDOM_SECONDS, progress=status_line()
     )

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
         sampled = ", sampled" if exact and policy not in exact else ""
         header += [policy + sampled, "sd"]
     print(table([_measure_row(name, figures) for name in MEASURES], header=header))
-    print("\nendings\n" + table(_ending_rows(figures), header=[*figures, ""]))
+    print("\n" + table(_ending_rows(figures), header=["ending", *figures]))
 
 
 def _measure_row(name: str, figures: Figures) -> list[object]:
@@ -76,7 +76,7 @@ def _ending_rows(figures: Figures) -> list[list[object]]:
                 share = shares.setdefault(name, [0.0] * len(figures))
                 share[index] += part / len(entries)
     rows = sorted(shares.items(), key=lambda item: [-share for share in item[1]])
-    return [[*map(percent, row), name] for name, row in rows if max(row) > 0.0005]
+    return [[name, *map(percent, row)] for name, row in rows if max(row) > 0.0005]
 
 
 def _sampled(
@@ -128,7 +128,7 @@ def run_ask(options: argparse.Namespace) -> None:
         detailed = {each: {"q": q_values[each], **words_of[each]} for each in words_of}
         print_json(detailed or q_values)
         return
-    print(table(_rows(q_values), header=["Q", "", "action"]))
+    print(table(_rows(q_values), header=["action", "Q", ""]))
     for action, sides in words_of.items():
         print(f"\nWords that matter for: {one_line(action)}")
         for side, importance in sides.items():
@@ -158,7 +158,7 @@ def _ask(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
 
 def _rows(q_values: QValues) -> list[list[object]]:
     return [
-        [statistics.fmean(values), f"± {statistics.pstdev(values):.2f}", action]
+        [action, statistics.fmean(values), f"± {statistics.pstdev(values):.2f}"]
         for action, values in q_values.items()
     ]
 

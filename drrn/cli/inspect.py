@@ -21,6 +21,7 @@ from drrn.stories.map.svg import check_map_file, story_map_svg
 from drrn.stories.playtest.findings import Findings, Play, Statistics
 from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
+from drrn.stories.playtest.report import endings_table
 from drrn.stories.playtest.solve import walkthrough
 from drrn.stories.twine.rules import DEFAULT_SET
 from drrn.writing import counted, percent, visible
@@ -109,7 +110,8 @@ def inspection(findings: Findings, command: str = "") -> Document:
         so_far = "" if findings.complete else " so far"
         sections.append(Section(f"Ending rules never reached{so_far}", [Bullets(rules)]))
     if findings.notes:
-        sections.append(Section("Notes", [Bullets([literal(note) for note in findings.notes])]))
+        notes = [literal(note) for note in findings.notes]
+        sections.append(Section(f"Notes ({len(notes)})", [Bullets(notes)]))
     if findings.passages.total:
         sections.append(Section("For the author", [_author_hint(findings, command)]))
     return Document(literal(findings.title), blocks, sections)
@@ -133,8 +135,9 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
         states = f"{findings.live_states:,}"
         if table.passages:
             least = "" if findings.states_complete else "at least "
-            states = f"{least}{findings.states:,}; {states} by the variables that may still matter"
-        yield Fact("States", f"{states}; {findings.merged_states:,} after merging equivalent ones")
+            total = f"{least}{findings.states:,}"
+            states = f"{total} with all variables, {states} with those that may still matter"
+        yield Fact("States", f"{states}, {findings.merged_states:,} after merging equivalent ones")
     elif findings.states:
         more = "" if findings.complete else " (there are more)"
         yield Fact("States visited", f"{findings.states:,}{more}")
@@ -142,7 +145,7 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
         is_only = list(table.paraphrases) == [DEFAULT_SET]
         label = "Paraphrases" if is_only else f"Paraphrases, {name}"
         bleu = "needs pip install 'drrn[paper]'" if set_.bleu is None else f"{set_.bleu:.3f}"
-        rate = f"OOV rate {set_.oov_rate:.1%}, BLEU-4 {bleu}"
+        rate = f"OOV rate {percent(set_.oov_rate)}, BLEU-4 {bleu}"
         yield Fact(label, f"{set_.pairs} actions, {rate}")
 
 
@@ -153,6 +156,8 @@ def _scores(findings: Findings) -> Section:
         "best without memory, at least": findings.memoryless,
         "random play": findings.random,
     }
+    if findings.passages.total and findings.equal_rewards:  # a story whose endings have no rewards
+        plays = {"random play": findings.random}
     rows = [_score(name, play) for name, play in plays.items() if play]
     title = "Play (exact, without a step limit)"
     if not findings.exact:
@@ -177,25 +182,12 @@ def _score(name: str, play: Play) -> list[str]:
 
 
 def _endings(findings: Findings) -> Block:
-    has_passages = bool(findings.passages.total)
     if not findings.endings:
         cure = ""
-        if has_passages:
+        if findings.passages.total:
             cure = "; in the TOML, `ends` names the pages that end the story"
         return f"none{'' if findings.complete else ' so far'}; every page has actions{cure}"
-    header = ["passage" if has_passages else "ending", "reward", "random"]
-    header += ["best"] if findings.exact else ["return"]
-    rows = []
-    for ending in findings.endings:
-        mark = " (no rule)" if has_passages and ending.rule is None else ""
-        row = [literal(ending.name) + mark, f"{ending.reward:g}"]
-        shares = [ending.probability, ending.best] if findings.exact else [ending.probability]
-        row += [share.percent for share in shares if share]
-        row += [] if findings.exact else [str(ending.returns or "")]
-        steps = str(len(ending.path)) if ending.path is not None else ""
-        rows.append([*row, steps, literal(ending.last_words)])
-    header += ["fewest steps", "last words"]
-    return Table("", header, rows, align="l" + "r" * (len(header) - 2) + "l")
+    return endings_table(findings)
 
 
 def _author_hint(findings: Findings, command: str) -> str:

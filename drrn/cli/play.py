@@ -134,8 +134,8 @@ def _summary_text(summary: episodes.Summary) -> str:
     shares = summary.shares
     if truncated := summary.episodes - sum(summary.endings.values()):
         shares["(stopped by the step limit)"] = truncated / summary.episodes
-    endings = [[percent(share), name] for name, share in shares.items()]
-    return f"{table(rows)}\n\nendings\n{table(endings)}"
+    endings = [[name, percent(share)] for name, share in shares.items()]
+    return f"{table(rows)}\n\n{table(endings, header=['ending', 'share'])}"
 
 
 # --- typed actions
@@ -289,9 +289,11 @@ class Session:
                 self.view.note("Undid one step.")
                 self.undone += bool(self.actions)
                 self.actions.pop()
+                page, total = self._replay()
             else:
                 self.actions.append(int(answer))
-            page, total = self._replay()
+                page = self._step(page, int(answer))
+                total += page.reward
         self._record(page, total)
         return self._plays_again()
 
@@ -302,11 +304,14 @@ class Session:
         if self.agent:
             self.agent.begin()
         for index in self.actions:
-            if self.agent:
-                self.agent.take(page, index)
-            page = self.game.step(index)
+            page = self._step(page, index)
             total += page.reward
         return page, total
+
+    def _step(self, page: Observation, index: int) -> Observation:
+        if self.agent:
+            self.agent.take(page, index)
+        return self.game.step(index)
 
     def _show(self, page: Observation) -> None:
         self.view.text(page)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from drrn.errors import require
+from drrn.errors import InputError, require
 
 
 def run(options: argparse.Namespace) -> None:
     for module in ("starlette", "uvicorn", "python_multipart", "jinja2"):
         require(module, "serve")
     from drrn.serve.app import serve
+
+    if options.runs.exists() and not options.runs.is_dir():
+        raise InputError(f"{options.runs}: not a folder; name the folder of your runs with --runs")
 
     def say(link: str) -> None:
         print(f"{link}\nCtrl-C stops the server; training continues.", flush=True)

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> None:
     sweep = _sweep(options)
     jobs, errors = sweep.jobs(options.budget, options.choice)
     for message in errors[:MAX_ERRORS]:
-        warn(message)
+        warn(f"skipped: {message}")
     if len(errors) > MAX_ERRORS:
         warn(f"… and {counted(len(errors) - MAX_ERRORS, 'combination')} more")
     with Results(sweep.root).locked("sweep"), workers_for(options) as workers:

@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from drrn.document import MISSING, Document, Table, literal, to_text
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
-from drrn.writing import visible, visible_json
+from drrn.writing import one_line, visible, visible_json
 
 T = TypeVar("T")
 MAX_WIDTH = 120
@@ -51,24 +52,17 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> str:
     """Return a table with aligned columns; columns of numbers are aligned to the right."""
-    cells = [[_cell(cell) for cell in row] for row in rows]
-    if header:
-        cells.insert(0, list(header))
-    columns = []
-    for index in range(len(cells[0]) if cells else 0):
-        width = max(len(row[index]) for row in cells)
-        numbers = all(isinstance(row[index], (int, float, type(None))) for row in rows)
-        side = str.rjust if numbers else str.ljust
-        columns.append([side(row[index], width) for row in cells])
-    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+    cells = [[literal(_cell(cell)) for cell in row] for row in rows]
+    names = header or [""] * max(map(len, cells), default=0)
+    return to_text(Document("", [Table("", names, cells)]), width=sys.maxsize).rstrip("\n")
 
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.2f}"
+        return f"{value:.2f}" if abs(value) < 1e9 else f"{value:.3g}"
     if isinstance(value, int):
         return f"{value:,}"
-    return "-" if value is None else visible(str(value))
+    return MISSING if value is None else one_line(str(value))
 
 
 def terminal_width() -> int:

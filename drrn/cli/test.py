@@ -12,7 +12,7 @@ from drrn.cli import terminal
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug, write
-from drrn.game.contract import close
+from drrn.game.contract import close, title_of
 from drrn.runs.quick_player import quick_player
 from drrn.stories.map.svg import check_map_file, story_map_svg
 from drrn.stories.playtest.clicks import ClickPath, write_path
@@ -84,7 +84,7 @@ def _page(document: Document, test: StoryTest) -> str:
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
     parts = {"body": safe_markup(body), "map": safe_markup(map_svg)}
-    return rendered("story_page.html", title=test.game.name, **parts)
+    return rendered("story_page.html", title=title_of(test.game), **parts)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:

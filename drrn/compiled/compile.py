@@ -43,7 +43,6 @@ LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for
 MEMORY = 2_000  # MB
 METHODS = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
-CURE = "raise the limit, or play it uncompiled"
 
 UNREADABLE = (
     *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
@@ -98,14 +97,18 @@ def compile_game(
     folder = home() / "cache" if cache is True else cache or None
     path = _cache_path(game, folder) if folder and has_fingerprint(game) else None
     compiled = _load(path, bool(getattr(game, "shuffle", False))) if path else None
-    if compiled is None:
+    if compiled is None or not _is_within(compiled, limit, memory * 2**20):
         compiled = assemble(game, _search_once(game, path, limit, memory * 2**20, progress))
         # a result that a small limit truncated is not cached
         if path and (compiled.raw_complete or limit >= MOST_STATES):
             _save(compiled, path)
-    elif compiled.live_states > limit:
-        raise refusal(game, f"it has more than {limit:,} states; {CURE}")
     return compiled
+
+
+def _is_within(compiled: Compiled, limit: int, memory: int) -> bool:
+    """Whether a search with these limits has the same result."""
+    least = compiled.raw_states + 1 if compiled.raw_complete else MOST_STATES
+    return max(least, compiled.live_states) <= limit and compiled.search_bytes <= memory
 
 
 def can_be_compiled(game: Game) -> bool:
@@ -120,7 +123,7 @@ def _search_once(
     seconds = getattr(game, "search_seconds", None)
     if path is None or seconds is None:
         return _search(game, limit, memory, progress)
-    record = path.with_suffix(".refused.json")
+    record = path.with_suffix(f".{limit}-{memory}.refused.json")
     with contextlib.suppress(*UNREADABLE):
         refused = json.loads(record.read_text(encoding="utf-8"))
         if float(refused["seconds"]) >= seconds:
@@ -142,7 +145,7 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
         else:
             states = BreadthFirst(game, limit, memory).run(progress)
     except TooLargeError as error:
-        raise refusal(game, f"{error}; {CURE}") from error
+        raise refusal(game, f"{error}; raise the limit, or play it uncompiled") from error
     opening = [
         states.faces[states.face[state]] for state in states.successor[: states.row_first[1]]
     ]
@@ -248,6 +251,7 @@ def assemble(game: Game, states: States) -> Compiled:
         raw_states=states.raw_states,
         raw_complete=states.raw_complete,
         live_states=len(states),
+        search_bytes=states.bytes,
         unreached=states.unreached,
         shuffle=bool(getattr(game, "shuffle", False)),
     )

@@ -32,7 +32,7 @@ LANES = 10_000
 MAX_SEEN_TABLE = 100_000_000  # bytes: lanes times texts
 WIDE = 64  # actions of a page; beyond this, states are not stored as a padded table
 SALT = 0x67616D65  # "game": a policy with the same seed draws independently
-NOT_PLAYED = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached", "shuffle")
+NOT_PLAYED = "name title raw_states raw_complete live_states search_bytes unreached shuffle".split()
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,7 @@ class Compiled:
     raw_states: int  # (page, all variables); a lower bound unless `raw_complete`
     raw_complete: bool
     live_states: int  # (page, variables that may still matter), before merging
+    search_bytes: int
     unreached: tuple[str, ...]  # passages
 
     shuffle: bool = True  # actions are shown in a new order each time
@@ -254,7 +255,7 @@ class Compiled:
             count = min(count, max(1, MAX_SEEN_TABLE // len(self.texts)))
         choose = _chooser(self, policy, random, again)
         arrive = arrivals(self, random)
-        lanes = _Lanes(self, arrive, episodes, count)
+        lanes = Lanes(self, arrive, episodes, count)
         steps: list[tuple[Ints | Flags, ...]] = []
         while lanes.start_and_finish():
             repeated = np.zeros(lanes.state.size, bool) if again is None else lanes.mark_texts()
@@ -266,7 +267,7 @@ class Compiled:
         return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
 
 
-class _Lanes:
+class Lanes:
     """Running episodes, and the outcomes of finished ones."""
 
     def __init__(self, game: Compiled, arrive: Draw, episodes: int, lanes: int) -> None:

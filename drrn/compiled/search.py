@@ -78,6 +78,7 @@ class States:
     probability: array[float] = field(default_factory=lambda: array("d"))
     raw_states: int = 0  # number of states before irrelevant variables were removed
     raw_complete: bool = True
+    bytes: int = 0  # that the search took, approximately
     unreached: tuple[str, ...] = ()  # passages
 
     def __len__(self) -> int:
@@ -109,7 +110,6 @@ class BreadthFirst:
         self.effects = game.effects if isinstance(game, HasEffects) else None
         self.limit = limit
         self.memory = memory
-        self.bytes = 0
         self.states = States()
         self.keys: list[tuple[Hashable, int]] = []  # states in search order, and their faces
         self.numbers: dict[tuple[Hashable, bool], int] = {}
@@ -142,7 +142,7 @@ class BreadthFirst:
                 what = f'"{page.actions[index]}" on the page "{first_words(page.text)}"'
                 self._add_row(self.game.outcomes(state, index), what)
             self.states.row.append(rows[effect])
-        self.bytes += SLOT_BYTES * len(effects)
+        self.states.bytes += SLOT_BYTES * len(effects)
         self.states.first.append(len(self.states.row))
         self.states.face.append(face)
 
@@ -164,7 +164,7 @@ class BreadthFirst:
         if abs(excess := math.fsum(row.values()) - 1) > TOLERANCE:
             raise refusal(self.game, f"the probabilities of {what} sum to {excess + 1:g}, not to 1")
         self.states.add_row(row)
-        self.bytes += ROW_BYTES + OUTCOME_BYTES * len(row)
+        self.states.bytes += ROW_BYTES + OUTCOME_BYTES * len(row)
 
     def _number(self, state: Hashable, opening: bool) -> int:
         """Return the number of a state.
@@ -187,7 +187,7 @@ class BreadthFirst:
             if face_number == len(self.states.faces):
                 self.states.faces.append(face)
             self.keys.append((state, face_number))
-            self.bytes += STATE_BYTES + len(face.text)
+            self.states.bytes += STATE_BYTES + len(face.text)
         return number
 
     def _face(self, state: Hashable) -> Face:
@@ -209,7 +209,7 @@ class BreadthFirst:
     def _check_size(self, outcomes: int, what: str) -> None:
         if len(self.keys) > self.limit:
             raise TooLargeError(f"it has more than {self.limit:,} states")
-        if self.bytes > self.memory:
+        if self.states.bytes > self.memory:
             size = f"{self.memory / 2**20:,.0f} MB"
             raise TooLargeError(f"its {len(self.keys):,} states need more than {size}")
         if outcomes > self.limit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import traceback
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,27 @@ def open_factory(spec: GameSpec) -> Game:
         cure = "name a factory that needs no arguments, or fix its code"
         raise InputError(f"{name}: {cause}; {cure}") from error
     return _checked_game(thing, name)
+
+
+def failure_of_user(error: BaseException) -> str:
+    """Describe an exception in the code of a user's game, learner or encoder; "" for other code."""
+    package = Path(__file__).parents[1]
+    method = ""
+    file = ""
+    at = 0
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        path = frame.f_code.co_filename
+        owner = frame.f_locals.get("self")
+        extends = any(base.__module__.startswith("drrn.") for base in type(owner).__mro__)
+        is_part = extends or looks_like_a_game(owner) or is_environment(owner)
+        if not method and is_part and package not in Path(path).parents:
+            method = f"{type(owner).__name__}.{frame.f_code.co_name}"
+            file = path
+        at = line if path == file else at
+    if not method or isinstance(error, InputError):
+        return ""
+    what = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return f"{file}, line {at}: {method} raised {what}"
 
 
 def _checked_game(thing: Any, source: str) -> Game:

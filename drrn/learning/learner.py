@@ -140,7 +140,7 @@ class Learner:
         Args:
             generators: The random generator of each replica.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method learn(generators)")
+        raise InputError(f"{type(self).__name__} has no method learn(generators)")
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """Update the given replicas once, after a step (form online); return like `learn`."""
@@ -229,7 +229,7 @@ class Learner:
             inputs = [*learned, *(vectors for _, vectors in leaves)]
             gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
         of_leaves = zip(leaves, gradients[len(learned) :], strict=True)
-        sparse = [batch.gradient(model, back) for (batch, _), back in of_leaves]
+        sparse = [gradient(model, back) for (gradient, _), back in of_leaves]
         self.optimiser.move(gradients[: len(learned)], sparse, weights.any(dim=1))
         return error.detach()
 
@@ -244,8 +244,3 @@ def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
     finally:
         for weight in weights:
             weight.requires_grad_(False)
-
-
-def divergence(rate: float) -> InputError:
-    """Return the error to raise if Q-values are not finite."""
-    return InputError(f"learning diverged at η = {rate:g}; choose a smaller learning_rate")

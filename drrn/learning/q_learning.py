@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from drrn.errors import InputError
 from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
-from drrn.learning.learner import Generators, Learner, Memory, divergence
+from drrn.learning.learner import Generators, Learner, Memory
 from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
@@ -108,9 +109,8 @@ class ReplayBuffer(Memory):
         self._drop_unused_menus()
         pages = [self.columns[name][: len(self)] for name in ("states", "next_states")]
         actions = self.actions[: self.first[self.menu_count]]
-        return np.unique(np.concatenate(pages)).astype(np.int64), np.unique(actions).astype(
-            np.int64
-        )
+        used = (np.unique(np.concatenate(pages)), np.unique(actions))
+        return used[0].astype(np.int64), used[1].astype(np.int64)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         for name in ("states", "next_states"):
@@ -295,7 +295,8 @@ class QLearning(Learner):
         """Make an update for each batch; return the errors y - Q [K, R, B]."""
         errors = self.descend_all(batches)
         if not np.isfinite(errors).all():
-            raise divergence(self.optimiser.learning_rate)
+            cause = f"learning diverged at η = {self.optimiser.learning_rate:g}"
+            raise InputError(f"{cause}; choose a smaller learning_rate")
         return errors
 
     def descend_all(self, batches: Batches) -> NDArray[np.float32]:

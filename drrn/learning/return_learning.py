@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Floats
-from drrn.learning.learner import Generators, Learner, divergence
+from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
@@ -113,7 +113,6 @@ class ReturnLearning(Learner):
         self.optimiser.learning_rate = settings.learning_rate_at(number)
         fits = self._draw(generators)
         self.fit(fits, generators)
-        self._check_finite()
         self.rounds = number
         return int(fits.weights.sum())
 
@@ -204,12 +203,6 @@ class ReturnLearning(Learner):
         rows = [(each.states[each.page_of_link], each.links[:, None]) for each in self.memories]
         q: NDArray[np.float32] = self.model.q_of_pairs(Pages.of_replicas(rows)).cpu().numpy()
         return q
-
-    def _check_finite(self) -> None:
-        tables = [table.weight for table in self.model.tables.values()]
-        for weight in (*self.model.weights.values(), *tables):
-            if not bool(torch.isfinite(weight).all()):
-                raise divergence(self.optimiser.learning_rate)
 
 
 def draw_pairs(

@@ -82,8 +82,8 @@ def _noisy(
         if noise.blur and width:
             scale = np.float32(noise.blur / width**0.5)
             blur.append(by.standard_normal((end - start, width), np.float32) * scale)
-    extra = (np.concatenate(owners), np.concatenate(added)) if noise.add else None
-    result = texts.thinned(distinct, np.concatenate(remaining), extra)
+    stays, into, extra = map(np.concatenate, (remaining, owners, added))
+    result = texts.thinned(distinct, stays, into, extra)
     result.blur = np.concatenate(blur) if blur else None
     numbers = np.where(no_text, -1, np.arange(len(keys)))
     return result, np.asarray(numbers[index].reshape(ids.shape))

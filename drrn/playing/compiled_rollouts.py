@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.game import Compiled, Played, arrivals
+from drrn.compiled.game import Compiled, Lanes, Played, arrivals
 from drrn.errors import InputError
 from drrn.game.episodes import Episode
 from drrn.learning.equations import Floats, draw_actions, last_steps
@@ -119,102 +119,94 @@ class MenuRollouts(CompiledRollouts):
         self.actions = self.menus.padded()  # of each page, [P, A]
 
     def play(self, count: int, policy: Policy, generators: Generators) -> list[list[Episode]]:
-        return [self.outcomes(row.played) for row in self._play(count, policy, generators)]
+        return [self.outcomes(row.lanes.played) for row in self._play(count, policy, generators)]
 
     def record(self, count: int, policy: Policy, generators: Generators) -> list[Steps]:
         return [row.all_steps() for row in self._play(count, policy, generators)]
 
     def _play(self, count: int, policy: Policy, generators: Generators) -> list[MenuEpisodes]:
         rows = [MenuEpisodes(self, r, by, count) for r, by in enumerate(generators)]
-        for _ in range(self.game.max_steps):
-            if not any(len(row.episode) for row in rows):
-                break
-            pages = Pages.of_replicas([(row.text, row.menu) for row in rows], self.store)
+        while sum(row.lanes.start_and_finish() for row in rows):
+            pages = Pages.of_replicas([row.pages() for row in rows], self.store)
             q = self.model.q(pages).cpu().numpy()
             for row, values in zip(rows, q, strict=True):
-                row.step(values[: len(row.episode)], policy)
+                row.step(values[: len(row.lanes.state)], policy)
         return rows
 
 
 class MenuEpisodes:
-    """The running episodes of one replica."""
+    """The running episodes of one replica; every page shows its actions in a new order."""
 
     def __init__(
         self, rollouts: MenuRollouts, replica: int, generator: np.random.Generator, count: int
     ) -> None:
         self.rollouts = rollouts
-        self.game = rollouts.game
         self.replica = replica
         self.generator = generator
-        self.arrive = arrivals(self.game, generator)
-        steps = np.zeros(count, np.intp)
-        endings = np.full(count, -1, np.intp)
-        self.played = Played(np.zeros(count), np.zeros(count), steps, endings)
-        self.episode = np.arange(count)
-        # Texts that each episode has shown.
-        self.shown = np.zeros((count, len(self.game.texts)), np.bool_)
-        self._enter(self.arrive(np.zeros(count, np.intp)))
-        none = np.zeros(0, np.int64)
-        menu = self.menu[:0]
+        self.arrive = arrivals(rollouts.game, generator)
+        self.lanes = Lanes(rollouts.game, self.arrive, count, count)
+        self.order = self._shuffled(self.lanes.state)  # of the actions of each lane's page
         # Columns of each step, in the order of `all_steps`; the first gives the shapes.
-        self.steps = [(none, none, menu, none, np.zeros(0), np.zeros(0), none, menu)]
-        self._remove_ended()
+        none = np.zeros(0, np.int64)
+        menu = np.zeros((0, rollouts.actions.shape[1]), np.int64)
+        self.steps = [(none, none, menu, none, np.zeros(0), none, menu)]
+
+    def pages(self) -> tuple[Ids, Ids]:
+        """Return the texts and the menus of the present pages."""
+        return self._pages(self.lanes.state, self.order[self.lanes.number])
 
     def step(self, q: NDArray[np.floating], policy: Policy) -> None:
         """Take an action in every episode."""
-        if not len(self.episode):
+        game = self.rollouts.game
+        lanes = self.lanes
+        if not lanes.state.size:
             return
-        here = (self.episode, self.game.text[self.state])
-        repeated = self.shown[here]
-        self.shown[here] = True
-        page = (self.text, self.menu)
-        probabilities = probabilities_of(policy, self.replica, q, Pages(*page), repeated)
-        taken = draw_actions(probabilities, self.generator.random(len(self.episode)))
+        pages = Pages(*self.pages())
+        probabilities = probabilities_of(policy, self.replica, q, pages, lanes.mark_texts())
+        taken = draw_actions(probabilities, self.generator.random(len(q)))
         rows = np.arange(len(taken))
-        slot = self.game.first[self.state] + self.order[rows, taken]
-        self._enter(self.arrive(self.game.row[slot]))
-        reward = self.game.reward[self.state]
-        self.played.total[self.episode] += reward
-        self.played.steps[self.episode] += 1
-        action = (taken, probabilities[rows, taken], reward)
-        self.steps.append((self.episode, *page, *action, self.text, self.menu))
-        self._remove_ended()
+        order = self.order[lanes.number]
+        after = self.arrive(game.row[game.first[lanes.state] + order[rows, taken]])
+        next_order = self._shuffled(after)
+        self.order[lanes.number] = next_order
+        chosen = (taken, probabilities[rows, taken])
+        # Copies, since lanes change these arrays in place.
+        self.steps.append(
+            (lanes.episode.copy(), lanes.state, order, *chosen, after.copy(), next_order)
+        )
+        lanes.move(after)
 
     def all_steps(self) -> Steps:
         """Return every step in the order of the episodes."""
         columns = map(np.concatenate, zip(*self.steps, strict=True))
-        episode, text, menu, taken, probability, reward, next_text, next_menu = columns
-        order = np.argsort(episode, kind="stable")
-        last = last_steps(episode[order])
+        episode, state, order, taken, probability, after, next_order = columns
+        by_episode = np.argsort(episode, kind="stable")
+        last = last_steps(episode[by_episode])
         ends = np.flatnonzero(last)
-        menus = np.insert(menu[order], ends + 1, next_menu[order[ends]], axis=0)
+        final = by_episode[ends]
+        texts, menus = self._pages(
+            np.insert(state[by_episode], ends + 1, after[final]),
+            np.insert(order[by_episode], ends + 1, next_order[final], axis=0),
+        )
         return Steps(
-            page_states=np.insert(text[order], ends + 1, next_text[order[ends]]),
+            page_states=texts,
             page_actions=Menus.of_padded(menus),
-            taken=taken[order],
-            probabilities=probability[order],
-            rewards=reward[order],
+            taken=taken[by_episode],
+            probabilities=probability[by_episode],
+            rewards=self.rollouts.game.reward[after[by_episode]],
             last=last,
         )
 
-    def _enter(self, state: NDArray[np.intp]) -> None:
-        """Enter states; their pages show the actions in a new order."""
-        page = self.game.page[state]
-        actions = self.rollouts.actions[page]
-        keys = np.where(actions >= 0, self.generator.random(actions.shape), 2.0)
-        self.state = state
-        self.order = np.argsort(keys, axis=1)
-        self.text = self.rollouts.states[page]
-        self.menu = np.take_along_axis(actions, self.order, axis=1)
+    def _pages(self, state: Ids, order: Ids) -> tuple[Ids, Ids]:
+        page = self.rollouts.game.page[state]
+        menus = np.take_along_axis(self.rollouts.actions[page], order, axis=1)
+        return self.rollouts.states[page], menus
 
-    def _remove_ended(self) -> None:
-        """Record the outcomes of episodes that have ended, and remove them."""
-        game = self.game
-        ended = game.ended[self.state]
-        self.played.final_reward[self.episode[ended]] = game.reward[self.state[ended]]
-        self.played.ending[self.episode[ended]] = game.ending_at[self.state[ended]]
-        for name in ("episode", "state", "order", "text", "menu"):
-            setattr(self, name, getattr(self, name)[~ended])
+    def _shuffled(self, state: Ids) -> Ids:
+        """Return a new order of the actions of each state, [N, A]."""
+        actions = self.rollouts.actions[self.rollouts.game.page[state]]
+        keys = np.where(actions >= 0, self.generator.random(actions.shape), 2.0)
+        return np.argsort(keys, axis=1)
 
 
 def compiled_rollouts(game: Compiled, model: Model, store: Store | None = None) -> CompiledRollouts:

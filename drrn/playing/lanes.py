@@ -18,7 +18,7 @@ from drrn.game.contract import (
     is_stopped,
     most_copies_of,
 )
-from drrn.game.make import GameSpec
+from drrn.game.make import GameSpec, failure_of_user
 from drrn.processes import Service, ServiceError
 
 COPIES = 16  # of a game that is opened by name and cannot copy itself
@@ -109,6 +109,16 @@ class SpecLanes(LocalLanes):
     def count(self) -> int:
         return self.most
 
+    def call(self, method: str, *arguments: Any) -> list[LanePage]:
+        """Call a method; an exception of the game's code becomes an `InputError`."""
+        try:
+            pages: list[LanePage] = getattr(self, method)(*arguments)
+        except Exception as error:
+            if message := failure_of_user(error):
+                raise InputError(message) from error
+            raise
+        return pages
+
 
 class PooledLanes:
     """Lanes in worker processes, for slow games; results do not depend on their number."""
@@ -133,7 +143,7 @@ class PooledLanes:
             share = [at for at, lane in enumerate(lanes) if lane % count == number]
             if share:
                 own_lanes = [lanes[at] // count for at in share]
-                question = service.send(method, own_lanes, [numbers[at] for at in share])
+                question = service.send("call", method, own_lanes, [numbers[at] for at in share])
                 questions.append((service, question, share))
         pages: dict[int, LanePage] = {}
         for service, question, share in questions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -102,9 +102,7 @@ class Agent:
         State and actions can be any texts. Unknown words are ignored, except by encoders that use
         word vectors. Asking does not change the agent.
         """
-        if isinstance(actions, str):
-            raise InputError(f'the actions must be a list of texts, not the text "{actions[:60]}"')
-        q: Q = self.q([Observation(state, tuple(actions))])[:, 0]
+        q: Q = self.q([_page(state, actions)])[:, 0]
         return q
 
     def q(self, pages: Sequence[Observation]) -> Q:
@@ -244,11 +242,8 @@ class Player:
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """Return the action that it chooses; call `begin` before each episode."""
-        menu = () if isinstance(actions, str) else tuple(actions)
-        if not menu or not all(isinstance(each, str) for each in (text, *menu)):
-            given = f"{text!r:.40} and {actions!r:.60}"
-            raise InputError(f"act takes a text and a list of one or more actions, not {given}")
-        return str(menu[self(Observation(text, menu))])
+        page = _page(text, actions)
+        return page.actions[self(page)]
 
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:
         """Return Q and the probability of each action."""
@@ -267,6 +262,15 @@ class Player:
     def _of_replicas(self, q: Q) -> Q:
         values: Q = q.mean(axis=0) if self.replica is None else q[self.replica]
         return values
+
+
+def _page(text: str, actions: Sequence[str]) -> Observation:
+    """Return a page that an agent is asked about, or raise an `InputError`."""
+    menu = tuple(actions) if isinstance(actions, Iterable) and not isinstance(actions, str) else ()
+    if not menu or not all(isinstance(each, str) for each in (text, *menu)):
+        given = f"{text!r:.40} and {actions!r:.60}"
+        raise InputError(f"expected a text and a list of one or more actions, not {given}")
+    return Observation(text, menu)
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

@@ -93,7 +93,9 @@ class Divergence:
 
 
 def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
-    """Warn if a model that reads words has none to read."""
+    """Warn if a model that reads words has none to read; raise an error if there are no actions."""
+    if not len(store.actions):
+        raise InputError(f"{name}: its first page has no actions, so there is nothing to learn")
     sides = (("pages", store.states), ("actions", store.actions))
     for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
         if not len(texts.vocabulary) and encoder != "sentence" and settings.model.name != "table":

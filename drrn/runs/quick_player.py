@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from drrn.errors import OutOfTime
 from drrn.game.contract import Game, training_of
 from drrn.game.episodes import Policy
 from drrn.settings import Settings, recipe
-from drrn.stories.playtest.play import OutOfTime
 
 SMALL: dict[str, Any] = {
     **{"rounds": 12, "episodes_per_round": 20, "replan": 10, "updates": 60},

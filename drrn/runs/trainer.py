@@ -48,8 +48,8 @@ INTERRUPTED = (
     "numbers of an uninterrupted run, use drrn.resume"
 )
 RESCHEDULED = (
-    "%s: the run was started with %d rounds, which determine %s; the results will differ from "
-    "those of a run that is started with %d rounds"
+    "%s: the run was started with rounds = %d, which determines %s; the results will differ from "
+    "those of a run that is started with rounds = %d"
 )
 FEW_COPIES = (
     "form online needs a copy of the game for each of {} replicas, and this game allows {} at a "

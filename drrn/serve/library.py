@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from drrn.errors import InputError
-from drrn.files import home
+from drrn.files import home, slug
 from drrn.game.contract import close, title_of
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.registry import registered
@@ -119,7 +119,7 @@ class Library:
 
 
 def _id_part(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "game"
+    return slug(text.replace(".", "-"), plain=True)[:40]
 
 
 def given_entries(names: Sequence[str]) -> list[GameEntry]:

@@ -34,9 +34,9 @@ from drrn.stories.map.story_map import StoryMap, story_map
 from drrn.stories.map.svg import story_map_svg
 from drrn.stories.playtest.clicks import ClickPath, follow
 from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import EndingRecord, Tally, arrival_of
-from drrn.stories.playtest.findings import Findings
-from drrn.stories.playtest.playtest import Result, StoryTest, endings_of, inspect_game
+from drrn.stories.playtest.evidence import EndingRecord, Shares, Tally, arrival_of
+from drrn.stories.playtest.findings import Findings, Play
+from drrn.stories.playtest.playtest import StoryTest, endings_of, inspect_game
 from drrn.stories.playtest.report import report_fragment
 from drrn.stories.playtest.solve import ShortestPaths, exact_play
 
@@ -198,11 +198,14 @@ def map_data(drawing: StoryMap) -> dict[str, Any]:
 
 
 def _findings(
-    game: Game, records: Mapping[EndingId, EndingRecord], results: Mapping[str, Result]
+    game: Game,
+    records: Mapping[EndingId, EndingRecord],
+    results: Mapping[str, tuple[Play | None, Shares]],
 ) -> Findings:
     """Return findings from the results of policies: random, best, agent."""
-    plays: dict[str, Any] = {name: result.play for name, result in results.items()}
-    return Findings("", "", endings=endings_of(Source(game), records, results), **plays)
+    plays: dict[str, Any] = {name: play for name, (play, _) in results.items()}
+    shares = {name: share for name, (_, share) in results.items()}
+    return Findings("", "", endings=endings_of(Source(game), records, shares), **plays)
 
 
 def sampled_findings(
@@ -213,7 +216,7 @@ def sampled_findings(
     A player is left out if chance seldom leads there, or its games take too long.
     """
     records: dict[EndingId, EndingRecord] = {}
-    results: dict[str, Result] = {}
+    tallies: dict[str, Tally] = {}
     for name, policy in players.items():
         tally = Tally()
         for pages in _games_from(game, path, policy, seconds):
@@ -222,7 +225,8 @@ def sampled_findings(
             if last.ending is not None:
                 records[last.ending] = EndingRecord(text=last.page.text)
         if tally.games >= MIN_GAMES:
-            results[name] = tally
+            tallies[name] = tally
+    results = {name: (tally.play, tally.shares(records)) for name, tally in tallies.items()}
     return _findings(game, records, results)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.files import UTF8, decode, home, read_bytes, write
+from drrn.files import UTF8, decode, home, read_bytes, slug, write
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -66,11 +66,7 @@ class StoryFormat:
     @property
     def key(self) -> str:
         """The name in stories and file names: lower case, joined by hyphens."""
-        return format_key(self.name)
-
-
-def format_key(name: str) -> str:
-    return re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.")
+        return slug(self.name, plain=True)
 
 
 def read_format(path: Path) -> StoryFormat:
@@ -201,10 +197,10 @@ def wanted_format(story: Story) -> tuple[str, str]:
             f"{story.source}: it names no story format; add the one that it was written for to its "
             'passage StoryData, such as "format": "Harlowe", "format-version": "3.3.9"'
         )
-    key = format_key(name)
+    key = slug(name, plain=True)
     family = FAMILY.fullmatch(name)
     if family and not any(one.key == key for one in library_formats()):
-        return format_key(family[1]), story.format_version or family[2]
+        return slug(family[1], plain=True), story.format_version or family[2]
     return key, story.format_version
 
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean
-from drrn.files import read_toml
+from drrn.files import read_toml, slug
 from drrn.game.make import missing_file
 
 APT = "apt-get install -y default-jre-headless"
@@ -119,7 +119,7 @@ class SuiteChoice:
     def short_name(self) -> str:
         """A name without options that is valid as a file name."""
         game = Path(self.game).stem if self.suite.of_file else self.game
-        return re.sub(r"[^\w.-]+", "-", f"{self.suite.name}-{game}")
+        return slug(f"{self.suite.name}-{game}")
 
     @cached_property
     def options(self) -> dict[str, Any]:

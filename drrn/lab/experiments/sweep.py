@@ -247,11 +247,11 @@ class Sweep:
                     check_memory(self.settings(changes, self.report))
                 jobs.append(self.job(changes))
             except InputError as error:
-                errors.append(f"{changes_text(changes)} is skipped: {error}")
+                errors.append(f"{changes_text(changes)}: {error}")
             if len(jobs) == most:
                 break
         if not jobs:
-            raise InputError(errors[0])
+            raise InputError(f"no combination is possible; the first, {errors[0]}")
         return jobs, errors
 
     def start(self) -> None:

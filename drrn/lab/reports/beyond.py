@@ -15,6 +15,7 @@ from drrn.lab.reports.figures import Plot, Points, curves_of, plot
 from drrn.lab.reports.paper import best_cell
 from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
 from drrn.lab.reports.texts import PROSE
+from drrn.settings import POLICIES
 
 Cells = list[Cell | str]
 
@@ -360,8 +361,6 @@ def _steps_until(rows: list[Row]) -> int | None:
 
 # --- Games of suites
 
-SUITE_POLICIES = ("softmax", "greedy", "best")
-
 
 def suites_section(results: ResultSet) -> list[Block]:
     """Return the table of games of suites and their commands; nothing without rows."""
@@ -384,12 +383,10 @@ def _suite_table(results: ResultSet, games: Sequence[str]) -> Table:
         rows.append([results.title(game), "random play", chance, "", "", won, "", ""])
         for job in results.jobs_of(game, plan.SUITE_JOBS):
             row: Cells = ["", job.label]
-            row += [
-                spread(_quests(results, game, job, "return", each), 2) for each in SUITE_POLICIES
-            ]
+            row += [spread(_quests(results, game, job, "return", each), 2) for each in POLICIES]
             done = _quests(results, game, job, "done", "best")
             row.append(percent(done.mean if done else None, 0))
             row.append(_mean_steps(results.final_rows(game, job, "softmax", ".quests")))
             rows.append([*row, minutes(results, game, job)])
-    header = ["", "", *SUITE_POLICIES, "won", "steps", "minutes"]
+    header = ["", "", *POLICIES, "won", "steps", "minutes"]
     return Table("Returns in games of suites", header, rows, [PROSE["suite_table"]])

@@ -122,7 +122,7 @@ class ViewBatch:
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = self.view.encode(self.rows)
         if leaves is not None:
-            leaves.append((self, vectors.requires_grad_()))
+            leaves.append((self.gradient, vectors.requires_grad_()))
         return vectors
 
     def gradient(self, model: Weights, back: Tensor) -> Gradient:

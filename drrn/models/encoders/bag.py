@@ -35,7 +35,7 @@ class BagBatch:
         vectors = bag_sums(flat, self.rows, self.ends[:-1], self.counts)
         vectors = vectors.view(len(table.seeds), -1, table.width)
         if leaves is not None:
-            leaves.append((self, vectors.requires_grad_()))
+            leaves.append((self.gradient, vectors.requires_grad_()))
         if self.addend is None:
             return vectors
         return vectors + self.addend.encode(model, leaves)

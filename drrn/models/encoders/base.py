@@ -6,7 +6,7 @@ word's vector, H of a text's vector. Each distinct text of a replica is encoded 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -83,15 +83,9 @@ class TextBatch(Protocol):
         """Return the vectors of distinct texts [R, U, H]; with `leaves`, differentiable."""
 
 
-class TableBatch(Protocol):
-    """A batch that reads a word table, outside automatic differentiation."""
-
-    def gradient(self, model: Weights, back: Tensor) -> Gradient:
-        """Return the gradient of the table, from that of the leaf that the batch added."""
-
-
-# Tensors that a forward pass read from word tables, and the batches that read them.
-Leaves = list[tuple[TableBatch, Tensor]]
+# Tensors that a forward pass read from word tables, outside automatic differentiation. From the
+# gradient of such a leaf, the function returns that of the table.
+Leaves = list[tuple[Callable[[Weights, Tensor], Gradient], Tensor]]
 
 
 class Encoder:
@@ -144,7 +138,7 @@ class Encoder:
             words: word vectors in the order of the texts, padded with zeros, [R, U, L, E].
             mask: true where there is a word, [R, U, L].
         """
-        raise NotImplementedError(f"{type(self).__name__} has no method encode(model, words, mask)")
+        raise InputError(f"{type(self).__name__} has no method encode(model, words, mask)")
 
     @property
     def summary_width(self) -> int:
@@ -203,7 +197,7 @@ class WordBatch:
         table = model.tables[self.table]
         vectors = table.weight.view(-1, table.width).index_select(0, self.rows)  # [W, E]
         if leaves is not None:
-            leaves.append((self, vectors.requires_grad_()))
+            leaves.append((self.gradient, vectors.requires_grad_()))
         return vectors
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:

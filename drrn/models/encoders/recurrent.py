@@ -52,11 +52,12 @@ class WordSteps:
 
 
 class RecurrentEncoder(Encoder):
-    """Reads texts word by word. A subclass defines the step (`read`) and its number of gates."""
+    """Reads texts word by word. A subclass defines `inputs`, `read` and its number of gates."""
 
     linear = False
     reads_at_once = True
     gates = 1
+    idle: tuple[float, ...]  # inputs of the idle word, for each part of `inputs`
     groups: int | None = None  # round the number of texts of a step up to one of `groups` sizes
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
@@ -68,12 +69,19 @@ class RecurrentEncoder(Encoder):
         model.add_weight(f"{name} in b", 1, self.gates * width, scale)
         model.add_weight(f"{name} on", width, self.gates * width, scale)
 
-    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
-        """Return the vectors of texts [R, U, H] from those of distinct words [R, W, E]."""
+    def inputs(self, model: Weights, vectors: Tensor) -> Tensor:
+        """Return what the steps need of distinct words [R, W, E], side by side: [R, W, … H]."""
+        raise NotImplementedError
+
+    def read(self, model: Weights, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
+        """Return the vectors of texts [R, U, H] from the inputs of words [R, W + 1, … H]."""
         raise NotImplementedError
 
     def compose(self, model: Weights, vectors: Tensor, layout: WordSteps) -> Tensor:
-        return self.read(model, vectors.view(len(model.seeds), -1, vectors.shape[1]), layout)
+        inputs = self.inputs(model, vectors.view(len(model.seeds), -1, vectors.shape[1]))
+        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
+        words = torch.cat([inputs, idle], dim=1)
+        return self.read(model, words, model.weights[f"{self.name} on"], layout)
 
     def _gather(self, table: WordTable, texts: Lexicon, ids: Ids) -> WordBatch:
         unique, index = distinct_texts(ids[None], torch.device("cpu"))
@@ -266,34 +274,25 @@ class GRUEncoder(RecurrentEncoder):
     """
 
     gates = 3  # r, z, n
+    idle = (0.0, OPEN, 0.0, 0.0)  # z = 1: the state stays
     groups = 16
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
         super().__init__(model, name, side, width)
         model.add_weight(f"{name} on b", 1, width, width**-0.5)
 
-    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
-        weights = [model.weights[f"{self.name} {part}"] for part in ("in", "in b", "on", "on b")]
-        memory = PassMemory(steps, weights[2], 1, [4], flat=True)
-        states: Tensor = GRUPass.apply(vectors, *weights, memory)  # type: ignore[no-untyped-call]
+    def inputs(self, model: Weights, vectors: Tensor) -> Tensor:
+        """Return x_r, x_z, b_n and x_n of words."""
+        w, b, b_n = (model.weights[f"{self.name} {part}"] for part in ("in", "in b", "on b"))
+        two = 2 * self.width
+        x_r_z = torch.baddbmm(b[..., :two], vectors, w[..., :two])
+        x_n = torch.baddbmm(b[..., two:], vectors, w[..., two:])
+        return torch.cat([x_r_z, b_n.expand_as(x_n), x_n], dim=2)
+
+    def read(self, model: Weights, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
+        memory = PassMemory(steps, on, 1, [4], flat=True)
+        states: Tensor = GRUPass.apply(words, on, memory)  # type: ignore[no-untyped-call]
         return states
-
-
-def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -> Tensor:
-    """Return x_r, x_z, b_n and x_n of each distinct word [R, W, E], side by side: [R, W + 1, 4 H].
-
-    Word W is the idle word, which leaves the state unchanged (z = 1).
-    """
-    replicas, count, _ = vectors.shape
-    width = on.shape[1]
-    two = 2 * width
-    inputs = vectors.new_empty(replicas, count + 1, 4 * width)
-    torch.baddbmm(b[..., :two], vectors, w[..., :two], out=inputs[:, :count, :two])
-    torch.baddbmm(b[..., two:], vectors, w[..., two:], out=inputs[:, :count, 3 * width :])
-    inputs[:, :count, two : 3 * width] = b_n
-    inputs[:, count] = 0.0
-    inputs[:, count, width:two] = OPEN
-    return inputs
 
 
 def gru_last_states(words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
@@ -328,7 +327,7 @@ def gru_last_states(words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
 
 
 class GRUPass(torch.autograd.Function):
-    """`gru_last_states` of `gru_inputs`, differentiated by hand.
+    """`gru_last_states`, differentiated by hand.
 
     The gradient of a step's gates is d_h, the gradient of the state after it, times factors that do
     not depend on d_h. The factors are computed for many words at once, and so are sums over words;
@@ -336,23 +335,21 @@ class GRUPass(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any, vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor, memory: PassMemory
-    ) -> Tensor:
-        ctx.words = gru_inputs(vectors, w, b, on, b_n)
+    def forward(ctx: Any, words: Tensor, on: Tensor, memory: PassMemory) -> Tensor:
+        ctx.rows = words.shape[1]
         ctx.memory = memory
-        ctx.save_for_backward(vectors, w, on)
-        return gru_last_states(ctx.words, on, memory)
+        ctx.save_for_backward(on)
+        return gru_last_states(words, on, memory)
 
     @staticmethod
-    def backward(ctx: Any, back: Tensor) -> tuple[Tensor | None, ...]:
-        vectors, w, on = ctx.saved_tensors
+    def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
+        (on,) = ctx.saved_tensors
         plan = BackwardPlan(ctx.memory.steps, back)
-        width = on.shape[1]
+        replicas, width = on.shape[:2]
         d_on = torch.zeros_like(on)
         d_h = _matrices(plan.back)
         transposed = _matrices(on.transpose(1, 2).contiguous())
-        d_words = ctx.words.zero_().view(-1, 4 * width)  # reuses the memory of the inputs
+        d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
         for piece in plan.pieces(GRU_PIECE):
             (h,), (gates,) = ctx.memory.select(piece)  # [R, N, H], [R, N, 4 H]
             d_gates = gru_factors(h, gates)
@@ -363,8 +360,7 @@ class GRUPass(torch.autograd.Function):
             _add_product(_matrices(d_on), h.transpose(-1, -2), d_r_z_o)
             d_words.index_add_(0, piece.words, d_gates.view(-1, 4 * width))
         ctx.memory.release()
-        d_vectors, d_w, d_b, d_b_n = _gru_inputs_back(ctx.words[:, :-1], vectors, w)
-        return d_vectors, d_w, d_b, d_on, d_b_n, None
+        return d_words.view(replicas, ctx.rows, -1), d_on, None
 
 
 def gru_factors(h: Tensor, gates: Tensor) -> Tensor:
@@ -404,22 +400,6 @@ def _gru_steps_back(
         _add_product(d_state.mul_(z), d_product, transposed)
 
 
-def _gru_inputs_back(
-    d: Tensor, vectors: Tensor, w: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return the gradients of the vectors, w, b and b_n from that of `gru_inputs`."""
-    width = d.shape[2] // 4
-    two = 2 * width
-    d_r_z = d[..., :two]
-    d_n = d[..., 3 * width :]
-    d_vectors = torch.bmm(d_r_z, w[..., :two].transpose(1, 2))
-    d_vectors.baddbmm_(d_n, w[..., two:].transpose(1, 2))
-    d_w = torch.cat([torch.bmm(vectors.transpose(1, 2), part) for part in (d_r_z, d_n)], dim=2)
-    sums = d.sum(1, keepdim=True)
-    b_r_z, d_b_n, b_n = torch.split_with_sizes(sums, [two, width, width], dim=2)
-    return d_vectors, d_w, torch.cat([b_r_z, b_n], dim=2), d_b_n
-
-
 def _matrices(stack: Tensor) -> Tensor:
     """Drop the axis of a single replica."""
     return stack[0] if len(stack) == 1 else stack
@@ -445,11 +425,11 @@ class LSTMEncoder(RecurrentEncoder):
     gates = 4  # i, f, o, g
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and its output is 0: the mean is unchanged
 
-    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
-        w, bias, on = (model.weights[f"{self.name} {part}"] for part in ("in", "in b", "on"))
-        inputs = torch.baddbmm(bias, vectors, w)
-        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
-        words = torch.cat([inputs, idle], dim=1)  # [R, W + 1, 4 H]
+    def inputs(self, model: Weights, vectors: Tensor) -> Tensor:
+        w = model.weights
+        return torch.baddbmm(w[f"{self.name} in b"], vectors, w[f"{self.name} in"])
+
+    def read(self, model: Weights, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
         lengths = torch.from_numpy(steps.lengths).to(words.device)
         # States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the
         # rounding of stacked products, so a single replica keeps its axis.

@@ -70,7 +70,8 @@ class Checker:
         paths = [record.path for record in endings.values() if record.path is not None]
         path = min(paths, key=len, default=None)
         if self.solution is not None:
-            odds = math.fsum(self.solution.random.share(key).mean for key in endings)
+            shares = self.solution.shares["random"]
+            odds = math.fsum(share.mean for key in endings if (share := shares.get(key)))
             result = f"{percent(odds)} in random play (exact)"
         else:
             tally = self.evidence.random
@@ -144,7 +145,7 @@ class Checker:
         score = top.reward
         result = f"the best ending found pays {score:g}"
         if self.solution is not None:
-            score = self.solution.best.play.final_reward.mean
+            score = self.solution.best.final_reward.mean
             result = f"best play pays {score:g} on average (exact)"
         if not bound.holds(score):
             return FAILED, result, top.path, TOP

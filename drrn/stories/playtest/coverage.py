@@ -305,5 +305,11 @@ def _value(value: Value) -> str:
         return "(an object)"
     if isinstance(value, (int, float)):
         return f"{value:g}"
-    text = one_line(f'"{value}"' if isinstance(value, str) else str(value))
+    if isinstance(value, (tuple, list)):
+        return _shortened(f"[{', '.join(map(_value, value))}]")
+    return _shortened(f'"{value}"' if isinstance(value, str) else str(value))
+
+
+def _shortened(text: str) -> str:
+    text = one_line(text)
     return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from drrn.stories.twine.values import Value
 
 MAX_VALUES = 1_000  # recorded for one variable
 
+Shares = Mapping[EndingId, Estimate | None]  # probability of each ending under a policy
 MakePath = Callable[[], ClickPath]
 Pages = Counter[tuple[str, tuple[str, ...]]]  # texts and actions of pages, with their number
 
@@ -94,9 +95,9 @@ class Tally:
         self.failed += last is None
         self.truncated += last is not None and ending is None
 
-    def share(self, key: EndingId) -> Estimate | None:
-        """Estimate the share of games that reach an ending; None if no game was finished."""
-        return share_of(len(self.endings[key]), self.games)
+    def shares(self, keys: Iterable[EndingId]) -> Shares:
+        """Estimate the share of games that reach each ending; None if no game was finished."""
+        return {key: share_of(len(self.endings[key]), self.games) for key in keys}
 
     @property
     def play(self) -> Play | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from drrn.errors import InputError
+from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
 from drrn.stories.authored import AuthoredGame
@@ -40,10 +40,6 @@ Trial = tuple[Hashable, int]  # page or state, index of the action
 # Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
 # that starts an episode and returns its policy; None: there is no agent.
 TrainPlayer = Callable[[Game], Callable[[], Policy] | None]
-
-
-class OutOfTime(Exception):  # noqa: N818 - not an error
-    """The time of a watched game is over."""
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
-from drrn.errors import InputError
+from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.hosted.game import HostedGame
@@ -23,10 +23,10 @@ from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Tally
-from drrn.stories.playtest.findings import Ending, Findings, last_words, mean_of
+from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
+from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
-from drrn.stories.playtest.solve import ExactPlay, ShortestPaths, Solution, link_pairs, solve
+from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.twine.script import summarise
 
@@ -42,11 +42,6 @@ EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact alrea
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
-Result = Tally | ExactPlay  # of a policy: sampled or exact
-
-
-class _NoTimeLeftError(Exception):
-    """The time to compile is over."""
 
 
 class StoryTest:
@@ -143,14 +138,14 @@ class StoryTest:
         def progress(states: int) -> None:
             self.progress(f"compiling: {states:,} states")
             if time.monotonic() > until:
-                raise _NoTimeLeftError
+                raise OutOfTime
 
         try:
             compiled = compile_game(self.game, memory=MEMORY, progress=progress)
         except InputError as error:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
-        except _NoTimeLeftError:
+        except OutOfTime:
             self.why_not = "it has more states than could be searched within the time limit"
             return False
         self.progress("solving")
@@ -276,27 +271,32 @@ def gather(
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
     """Return the scores, endings and numbers of states, by the fields of the findings."""
-    results: dict[str, Result] = {"random": evidence.random, "agent": evidence.agent}
+    shares: dict[str, Shares] = {}
+    scores: dict[str, Any] = {}
+    for name, tally in (("random", evidence.random), ("agent", evidence.agent)):
+        shares[name] = tally.shares(evidence.endings)
+        scores[name] = tally.play
     if solution is None:
-        scores: dict[str, Any] = {
+        scores |= {
             "top_reward": max((one.reward for one in evidence.endings.values()), default=None),
             "states": evidence.states,
             "states_complete": evidence.complete,
         }
     else:
-        results |= {"random": solution.random, "best": solution.best}
+        shares |= solution.shares
         compiled = solution.compiled
-        scores = {
+        scores |= {
+            "random": solution.random,
+            "best": solution.best,
             "memoryless": solution.memoryless,
-            "top_reward": solution.best.play.final_reward.mean,
+            "top_reward": solution.best.final_reward.mean,
             "states": max(evidence.states, compiled.raw_states),
             "states_complete": compiled.raw_complete,
             "live_states": compiled.live_states,
             "merged_states": len(compiled),
             "trap_states": solution.trap_states,
         }
-    scores |= {name: result.play for name, result in results.items()}
-    return scores | {"endings": endings_of(source, evidence.endings, results, evidence.random)}
+    return scores | {"endings": endings_of(source, evidence.endings, shares, evidence.random)}
 
 
 def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:
@@ -320,13 +320,13 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
 def endings_of(
     source: Source,
     records: Mapping[EndingId, EndingRecord],
-    results: Mapping[str, Result],
+    shares: Mapping[str, Shares],
     random_games: Tally | None = None,
 ) -> list[Ending]:
     """Return the endings with their probabilities under policies: random, best, agent."""
     endings = []
     for key, record in records.items():
-        shares = {name: result.share(key) for name, result in results.items()}
+        odds = {policy: share.get(key, Estimate(0.0)) for policy, share in shares.items()}
         returns = random_games.endings[key] if random_games else []
         ending = Ending(
             name=key.passage,
@@ -334,9 +334,9 @@ def endings_of(
             rule=None if key.rule is None else key.rule + 1,
             last_words=last_words(record.text),
             path=record.path,
-            probability=shares.get("random"),
-            best=shares.get("best"),
-            agent=shares.get("agent"),
+            probability=odds.get("random"),
+            best=odds.get("best"),
+            agent=odds.get("agent"),
             returns=mean_of(returns),
             variants=tuple(record.variants),
         )

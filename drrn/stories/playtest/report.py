@@ -59,9 +59,9 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
     yield _issues(findings, untaken, findings.untaken_links, "link")
     yield _issues(findings, "Broken links", findings.broken_links, "link", annotate=True)
     yield _list("Skipped: not supported by the native interpreter", findings.left_out)
-    so_far = "" if findings.complete else " so far"
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
+    yield _list("Notes", findings.notes)
     if command and (findings.errors or findings.dead_ends or findings.failed):
         story = literal(command)
         save = f"`drrn test {story} --paths FOLDER` saves the clicks to each of them"
@@ -117,7 +117,8 @@ def certainty(findings: Findings) -> str:
     if findings.interrupted:
         start += "Stopped early. "
     if findings.exact:
-        return f"{start}Exact: computed from all states, not estimated."
+        counts = "." if findings.complete else "; links and values of variables are lower bounds."
+        return f"{start}Exact: computed from all states, not estimated{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
         games += f" ({findings.cut_short:,} more were stopped by the time limit)"
@@ -141,7 +142,7 @@ def scores(findings: Findings) -> str:
     if findings.equal_rewards:
         top = "All endings pay the same (an [[ending]] in the TOML sets its reward)"
     elif findings.exact:
-        top = f"Best play scores {findings.top_reward:g} on average"
+        top = f"Best play scores {findings.top_reward:,.2f} on average"
     if random is None:
         return f"{top}; no random game was finished."
     length = f"takes {random.steps} steps on average" if random.steps else "may never end"
@@ -171,7 +172,7 @@ def _facts(findings: Findings) -> doc.Facts:
         name = "best play" if findings.exact else "best ending found"
         facts.append(doc.Fact(name, f"{findings.top_reward:,.2f}"))
     if random and random.steps:
-        facts.append(doc.Fact("steps of random play", f"{random.steps.mean:,.1f}"))
+        facts.append(doc.Fact("steps of random play", f"{random.steps.mean:,.2f}"))
     counts = [len(findings.errors), len(findings.dead_ends), len(findings.broken_links)]
     severity: doc.Severity = "problem" if any(counts) else "success"
     numbers = " / ".join(f"{count:,}" for count in counts)
@@ -230,7 +231,7 @@ def _endings(findings: Findings) -> list[doc.Block]:
     if not findings.endings:
         none = "There is none" if findings.exact else "None was found within the time limit"
         return [f"{none}: every page that was seen has a link."]
-    blocks: list[doc.Block] = [_endings_table(findings)]
+    blocks: list[doc.Block] = [endings_table(findings)]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
         why = "reach the step limit before an ending"
@@ -245,21 +246,29 @@ def _endings(findings: Findings) -> list[doc.Block]:
     return [*blocks, doc.Bullets(paths, f"Shortest path{suffix} to each ending")]
 
 
-def _endings_table(findings: Findings) -> doc.Table:
+def endings_table(findings: Findings) -> doc.Table:
+    """Build the table of endings, with the probability of each."""
     header = ["ending", "reward", "random play"]
     if findings.exact and not findings.equal_rewards:
         header.append("best play")
     if findings.agent:
         header.append("agent")
-    header.append("steps")
+    returns = [ending.returns for ending in findings.endings if ending.returns]
+    rewards = [ending.reward for ending in findings.endings if ending.returns]
+    if not findings.exact and [one.mean for one in returns] != rewards:
+        header.append("return")
+    header.append("fewest steps")
+    has_rules = findings.unused_rules or any(ending.rule for ending in findings.endings)
     rows = []
     for ending in findings.endings:
-        name = ending.name + (" (dead end)" if findings.is_dead_end(ending) else "")
+        mark = " (no rule)" if has_rules and ending.rule is None else ""
+        name = ending.name + (" (dead end)" if findings.is_dead_end(ending) else mark)
         words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
         cells: dict[str, doc.Cell | str] = {
             "ending": doc.Cell(literal(name), remark=words, page=ending.name),
             "reward": f"{ending.reward:g}",
-            "steps": f"{len(ending.path or ()):,}",
+            "return": str(ending.returns or ""),
+            "fewest steps": "" if ending.path is None else f"{len(ending.path):,}",
         }
         for column, share in (("best play", ending.best), ("agent", ending.agent)):
             cells[column] = doc.Cell(share.percent, bar=share.mean) if share else ""

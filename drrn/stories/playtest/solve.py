@@ -17,6 +17,7 @@ from drrn.compiled.search import EndingId
 from drrn.compiled.solve import best, one_slot, policy_score
 from drrn.errors import InputError
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.evidence import Shares
 from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
 
 NO_SLOT = -1
@@ -26,24 +27,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class ExactPlay:
-    """The exact scores of a policy, and the probability of each ending."""
-
-    play: Play
-    endings: dict[EndingId, float]
-
-    def share(self, key: EndingId) -> Estimate:
-        """Return the probability of an ending."""
-        return Estimate(self.endings.get(key, 0.0))
-
-
-@dataclass(frozen=True)
 class Solution:
     """Exact play of a compiled game."""
 
     compiled: Compiled
-    random: ExactPlay
-    best: ExactPlay
+    random: Play
+    best: Play
+    shares: dict[str, Shares]  # by random and best play
     memoryless: Play | None
     traps: list[Issue]  # pages that reach no ending
     trap_states: int
@@ -52,33 +42,33 @@ class Solution:
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
     """Solve a compiled game; `returns` adds the highest return and the best memoryless policy."""
     solution = best(compiled)
-    best_play = exact_play(compiled, one_slot(compiled, solution.slot))
+    random_play, random_shares = exact_play(compiled, uniform(compiled))
+    best_play, best_shares = exact_play(compiled, one_slot(compiled, solution.slot))
     memoryless = None
     best_return = None
     if returns:
         best_return = _best_return(compiled)
         final_reward = Estimate(best_memoryless(compiled).score)
         memoryless = Play(final_reward, _best_return(compiled, memoryless=True), None)
-    best_scores = replace(
-        best_play.play, final_reward=Estimate(solution.score), returns=best_return
-    )
     is_trap = ~Chain(compiled, uniform(compiled)).leads_to(compiled.ended)
     return Solution(
         compiled,
-        random=exact_play(compiled, uniform(compiled)),
-        best=replace(best_play, play=best_scores),
+        random=random_play,
+        best=replace(best_play, final_reward=Estimate(solution.score), returns=best_return),
+        shares={"random": random_shares, "best": best_shares},
         memoryless=memoryless,
         traps=_traps(compiled, is_trap),
         trap_states=int(is_trap.sum()),
     )
 
 
-def exact_play(compiled: Compiled, probabilities: Floats) -> ExactPlay:
-    """Return the scores of a policy, given the probability of each slot."""
+def exact_play(compiled: Compiled, probabilities: Floats) -> tuple[Play, Shares]:
+    """Return the scores of a policy and its endings, given the probability of each slot."""
     score = policy_score(compiled, probabilities)
     reward = Estimate(score.final_reward)
     play = Play(reward, _exact(score.total), _exact(score.steps), Estimate(score.trapped))
-    return ExactPlay(play, dict(zip(compiled.endings, score.endings.tolist(), strict=True)))
+    shares = map(Estimate, score.endings.tolist())
+    return play, dict(zip(compiled.endings, shares, strict=True))
 
 
 def _exact(number: float) -> Estimate | None:

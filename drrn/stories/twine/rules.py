@@ -279,8 +279,11 @@ def _payments(tables: list[Any], kind: str) -> tuple[Payment, ...]:
     for number, table in enumerate(tables, 1):
         with _at(f"{kind} {number}"):
             parts = dict(_table(table))
-            reward = _read({"reward": parts.pop("reward", None)}, {"reward": _number})
-            payments.append(Payment(_condition(parts), **reward))
+            reward = parts.pop("reward", None)
+            condition = _condition(parts)
+            if reward is None:
+                raise InputError("it has no reward; add one, such as reward = 10")
+            payments.append(Payment(condition, **_read({"reward": reward}, {"reward": _number})))
     return tuple(payments)
 
 

@@ -158,7 +158,6 @@ class _StateSearch:
         self.ids: dict[tuple[int, Values], int] = {}
         self.keys: list[tuple[int, Values]] = []
         self.rows: dict[tuple[Move, Values], int] = {}
-        self.bytes = 0
         self._projections: dict[int, list[tuple[Move, Callable[[Values], Values]]]] = {}
         self.incomplete = False
         # After this number of states an incomplete search stops; until then it may learn more.
@@ -217,7 +216,7 @@ class _StateSearch:
             reads = unknown.args
         self.live.add_leads(move, reads, leads)
         self.states.add_row(outcomes)
-        self.bytes += (
+        self.states.bytes += (
             search.ROW_BYTES
             + search.CELL_BYTES * len(values)
             + search.OUTCOME_BYTES * len(outcomes)
@@ -229,7 +228,7 @@ class _StateSearch:
         if state is None:
             state = self.ids[key] = len(self.keys)
             self.keys.append(key)
-            self.bytes += search.STATE_BYTES + search.CELL_BYTES * len(key[1])
+            self.states.bytes += search.STATE_BYTES + search.CELL_BYTES * len(key[1])
         return state
 
     def _id(self, value: Value) -> int:
@@ -255,7 +254,7 @@ class _StateSearch:
     def _check_size(self, move: Move, outcomes: int) -> None:
         if len(self.keys) > self.limit:
             raise TooLargeError(f"it has more than {self.limit:,} states{self._growth()}")
-        if self.bytes > self.memory:
+        if self.states.bytes > self.memory:
             size = f"{len(self.keys):,} states take more than {self.memory / 2**20:,.0f} MB"
             raise TooLargeError(f"its {size}{self._growth()}")
         if outcomes > self.limit:
