@@ -13,7 +13,7 @@ class InputError(Exception):
 
 
 class OutOfTime(Exception):  # noqa: N818 - not an error
-    """The time for playing a game is over; stop playing."""
+    """The time for playing or compiling a game is over."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

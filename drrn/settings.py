@@ -21,10 +21,8 @@ from drrn.registry import is_object
 
 TABLE = read_toml(Path(__file__).with_suffix(".toml"))
 MODELS = tuple(TABLE["model"]["name"]["choices"])
-INTERACTIONS = tuple(TABLE["model"]["interaction"]["choices"])
 ENCODERS = tuple(TABLE["model"]["encoder"]["choices"])
 LEARNERS = tuple(TABLE["learner"]["name"]["choices"])
-OPTIMISERS = tuple(TABLE["learner"]["optimiser"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
 PLAYERS = ("random", *POLICIES)  # of `drrn play`
@@ -343,11 +341,6 @@ def recipe(
 def _unsuitable(chosen: Flat) -> set[str]:
     """Return the strong recipe's settings that do not suit a run's model, learner or form."""
     names = set[str]()
-    learner = chosen["learner"]
-    if learner in LEARNERS and learner != STRONG_CHANGES["learner"]:
-        names |= {"optimiser", "learning_rate", "batch_size"}
-        settings = Settings.from_flat(chosen)
-        names |= {name for name in STRONG_CHANGES if not settings.uses(name)}
     if chosen["form"] == "online":
         names |= {"exploration", "keep", "batch_size"}
     if chosen["model"] == "table":
@@ -356,6 +349,11 @@ def _unsuitable(chosen: Flat) -> set[str]:
         names.add("exploration")
     if chosen["optimiser"] != "adam":  # would diverge, since gradients are summed
         names |= {"learning_rate", "batch_size"}
+    if chosen["learner"] in LEARNERS and chosen["learner"] != STRONG_CHANGES["learner"]:
+        names |= {"optimiser", "learning_rate", "batch_size"}
+        suitable = {name: value for name, value in chosen.items() if name not in names}
+        settings = Settings.from_flat(suitable)
+        names |= {name for name in STRONG_CHANGES if not settings.uses(name)}
     return names
 
 

@@ -124,10 +124,13 @@ def test_the_choices_of_settings_are_the_registered_names():
     from drrn.learning import learners, optimisers
     from drrn.models import drrn
 
+    def choices(name):
+        return settings.all_settings()[name].choices
+
     assert tuple(models.MODELS) == settings.MODELS
-    assert tuple(drrn.INTERACTIONS) == settings.INTERACTIONS
+    assert tuple(drrn.INTERACTIONS) == choices("interaction")
     assert tuple(models.ENCODERS) == settings.ENCODERS
-    assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
+    assert tuple(optimisers.OPTIMISERS) == choices("optimiser")
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 
 

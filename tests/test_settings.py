@@ -336,12 +336,12 @@ CHOICES: list[tuple[bool, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     (True, {"alpha": 0.7, "epochs": 3}, {}, {"alpha": 0.7, "epochs": 3}),
     (True, {"alpha_relative": True}, {"alpha": 0.2}, {"alpha": 0.2}),
     (False, {"alpha": 0.7, "updates": 9}, {}, {**RETURNS_AND_ADAM, **BASE, **ALPHA}),
-    (False, {}, {"learner": "q-learning"}, {**BASE, **ALPHA}),
+    (False, {}, {"learner": "q-learning"}, {**BASE, **ALPHA, "vectors_scale": 1.0}),
     (
         False,
         {"epochs": 3},
         {"learner": "q-learning", "form": "online"},
-        {**ALPHA, "vectors_scale": 5.0, "discount": 0.98, "epochs": 3, "form": "online"},
+        {**ALPHA, "discount": 0.98, "epochs": 3, "form": "online"},
     ),
     (
         False,

@@ -123,17 +123,17 @@ def _search_once(
     seconds = getattr(game, "search_seconds", None)
     if path is None or seconds is None:
         return _search(game, limit, memory, progress)
-    record = path.with_suffix(".refused.json")
+    record = path.with_suffix(f".{limit}-{memory}.refused.json")
     with contextlib.suppress(*UNREADABLE):
         refused = json.loads(record.read_text(encoding="utf-8"))
-        if refused["limits"] == [limit, memory] and float(refused["seconds"]) >= seconds:
+        if float(refused["seconds"]) >= seconds:
             raise InputError(str(refused["why"]))
     try:
         return _search(game, limit, memory, progress)
     except InputError as error:
         with contextlib.suppress(OSError):
             record.parent.mkdir(parents=True, exist_ok=True)
-            refused = {"limits": [limit, memory], "seconds": seconds, "why": str(error)}
+            refused = {"seconds": seconds, "why": str(error)}
             record.write_text(json.dumps(refused), encoding="utf-8")
         raise
 

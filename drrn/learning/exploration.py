@@ -38,7 +38,8 @@ class Optimism:
         self.alpha = settings.exploration.alpha
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
-        self.snapshot = Snapshot([*self.memories, *self.similar])
+        self.all_memories = [*self.memories, *self.similar]
+        self.snapshot = Snapshot(self.all_memories)
         self.state_hash = SimHash(store.states, STATE_BITS)
         self.action_hash = SimHash(store.actions, ACTION_BITS)
 
@@ -52,7 +53,7 @@ class Optimism:
         if self.settings.explores_at(number):
             self.snapshot.start(number)
             return True
-        for memory in (*self.memories, *self.similar):
+        for memory in self.all_memories:
             memory.clear()
         self.snapshot.take()
         return False
@@ -98,11 +99,10 @@ class Optimism:
         self.snapshot.take()
 
     def state(self) -> State:
-        return {"memories": [memory.state() for memory in (*self.memories, *self.similar)]}
+        return {"memories": [memory.state() for memory in self.all_memories]}
 
     def restore(self, state: State) -> None:
-        memories = (*self.memories, *self.similar)
-        for memory, values in zip(memories, state["memories"], strict=True):
+        for memory, values in zip(self.all_memories, state["memories"], strict=True):
             memory.restore(values)
         self.snapshot.take()
 

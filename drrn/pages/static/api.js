@@ -36,7 +36,12 @@ export async function text(path, signal) {
 
 export async function post(path, body = {}, signal = undefined) {
   const headers = { "Content-Type": "application/json" };
-  return (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
+  return (await request(path, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(body),
+    signal,
+  })).json();
 }
 
 export async function remove(path) {

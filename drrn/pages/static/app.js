@@ -76,7 +76,11 @@ async function gamePage(id, tab, rest, signal) {
 async function gameOf(id, signal) {
   const { games } = await get("/api/games", signal);
   const game = games.find((each) => each.id === id);
-  if (!game) throw new Error("There is no such game; it may have been removed. The page Games lists all games.");
+  if (!game) {
+    throw new Error(
+      "There is no such game; it may have been removed. The page Games lists all games.",
+    );
+  }
   return game;
 }
 
@@ -87,7 +91,13 @@ function head(game) {
   return h(
     "header",
     { class: "game-head" },
-    h("div", {}, h("h1", { tabindex: "-1" }, game.title), factsOf(game), skippedFeatures(game.notes)),
+    h(
+      "div",
+      {},
+      h("h1", { tabindex: "-1" }, game.title),
+      factsOf(game),
+      skippedFeatures(game.notes),
+    ),
     h("nav", { class: "tabs", "aria-label": "Views of this game" }, links),
   );
 }
@@ -105,7 +115,10 @@ function factsOf(game) {
 }
 
 function factWords({ statistics, endings, random, best }) {
-  const facts = [plural(statistics.pages, "page"), endings.length ? plural(endings.length, "ending") : null];
+  const facts = [
+    plural(statistics.pages, "page"),
+    endings.length ? plural(endings.length, "ending") : null,
+  ];
   if (random) facts.push(`random play scores ${number(random.final_reward.mean, 1)}`);
   if (best) facts.push(`best possible ${number(best.final_reward.mean, 1)}`);
   return facts.filter(Boolean).join(" · ");

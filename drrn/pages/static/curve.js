@@ -31,10 +31,12 @@ export function drawCurves(element, runs, policy) {
   );
   const [low, high] = values.length ? widen(Math.min(...values), Math.max(...values)) : [-1, 1];
   const x = (value) => MARGIN.left + (value / longest) * (WIDTH - MARGIN.left - MARGIN.right);
-  const y = (value) => HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  const y = (value) =>
+    HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const summary = lines
     .filter((line) => line.points.length)
-    .map((line) => `${line.id}: ${number(line.points.at(-1)[1])} after ${line.points.at(-1)[0]} episodes`)
+    .map((line) =>
+      `${line.id}: ${number(line.points.at(-1)[1])} after ${line.points.at(-1)[0]} episodes`)
     .join("; ");
   show(
     element,
@@ -93,12 +95,18 @@ function lineOf(line, x, y) {
   const path = line.points
     .map(([at, mean], index) => `${index ? "L" : "M"}${x(at).toFixed(1)} ${y(mean).toFixed(1)}`)
     .join("");
-  const upper = line.points.map(([at, mean, sd]) => `${x(at).toFixed(1)},${y(mean + sd).toFixed(1)}`);
-  const lower = line.points.map(([at, mean, sd]) => `${x(at).toFixed(1)},${y(mean - sd).toFixed(1)}`).reverse();
+  const upper = line.points.map(([at, mean, sd]) =>
+    `${x(at).toFixed(1)},${y(mean + sd).toFixed(1)}`,
+  );
+  const lower = line.points.map(([at, mean, sd]) =>
+    `${x(at).toFixed(1)},${y(mean - sd).toFixed(1)}`,
+  ).reverse();
   return s(
     "g",
     { class: `line-${line.colour}` },
-    line.points.length > 1 ? s("polygon", { class: "spread", points: [...upper, ...lower].join(" ") }) : null,
+    line.points.length > 1
+      ? s("polygon", { class: "spread", points: [...upper, ...lower].join(" ") })
+      : null,
     s("path", { class: "mean", d: path }),
     line.points.map(([at, mean, sd, round]) =>
       s(
@@ -114,7 +122,13 @@ function axes(low, high, longest, x, y, width) {
   const marks = [];
   for (const value of ticks(low, high, 6)) {
     marks.push(
-      s("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value) }),
+      s("line", {
+        class: "grid",
+        x1: MARGIN.left,
+        x2: width - MARGIN.right,
+        y1: y(value),
+        y2: y(value),
+      }),
       s(
         "text",
         { x: MARGIN.left - 8, y: y(value) + 4, "text-anchor": "end" },
@@ -124,17 +138,32 @@ function axes(low, high, longest, x, y, width) {
   }
   for (const value of ticks(0, longest, width / 110))
     marks.push(
-      s("text", { x: x(value), y: HEIGHT - MARGIN.bottom + 18, "text-anchor": "middle" }, value.toLocaleString("en")),
+      s(
+        "text",
+        { x: x(value), y: HEIGHT - MARGIN.bottom + 18, "text-anchor": "middle" },
+        value.toLocaleString("en"),
+      ),
     );
   marks.push(
     s(
       "text",
-      { class: "axis", x: (MARGIN.left + width - MARGIN.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" },
+      {
+        class: "axis",
+        x: (MARGIN.left + width - MARGIN.right) / 2,
+        y: HEIGHT - 4,
+        "text-anchor": "middle",
+      },
       "episodes played",
     ),
     s(
       "text",
-      { class: "axis", x: 12, y: HEIGHT / 2, transform: `rotate(-90 12 ${HEIGHT / 2})`, "text-anchor": "middle" },
+      {
+        class: "axis",
+        x: 12,
+        y: HEIGHT / 2,
+        transform: `rotate(-90 12 ${HEIGHT / 2})`,
+        "text-anchor": "middle",
+      },
       "mean final reward",
     ),
   );
@@ -145,15 +174,21 @@ function axes(low, high, longest, x, y, width) {
 export function ticks(low, high, count) {
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) || 10 * power;
+  const step =
+    [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) ||
+    10 * power;
   const values = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) values.push(value);
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) {
+    values.push(value);
+  }
   return values;
 }
 
 /** The numbers of the curves as a table. */
 export function tableOf(runs, policy) {
-  const rounds = [...new Set(runs.flatMap((run) => run.curve.map((point) => point.round)))].sort((a, b) => a - b);
+  const rounds = [...new Set(runs.flatMap((run) => run.curve.map((point) => point.round)))].sort(
+    (a, b) => a - b,
+  );
   const cell = (run, round) => {
     const point = run.curve.find((one) => one.round === round);
     const column = `${policy}_final_reward`;

@@ -2,7 +2,9 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: h("button", {class: "main", onclick: f, "aria-label": "…"}, "words", otherElement). */
+/**
+ * An element: h("button", {class: "main", onclick: f, "aria-label": "…"}, "words", otherElement).
+ */
 export function h(tag, props = {}, ...children) {
   return fill(document.createElement(tag), props, children);
 }
@@ -20,7 +22,9 @@ function fill(element, props, children) {
     else if (name === "value" || name === "checked") element[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -34,7 +38,12 @@ export function show(element, ...children) {
 
 /** A message while something loads. */
 export function waiting(words) {
-  return h("p", { class: "state", role: "status" }, h("span", { class: "spinner", "aria-hidden": "true" }), words);
+  return h(
+    "p",
+    { class: "state", role: "status" },
+    h("span", { class: "spinner", "aria-hidden": "true" }),
+    words,
+  );
 }
 
 /** A message if there is nothing to show, and what to do about it. */
@@ -45,7 +54,12 @@ export function nothing(words, ...more) {
 /** An error message with a button to try again. */
 export function failure(error, again = null) {
   const button = again && h("button", { type: "button", onclick: again }, "Try again");
-  return h("div", { class: "state wrong", role: "alert" }, h("p", {}, error.message || String(error)), button);
+  return h(
+    "div",
+    { class: "state wrong", role: "alert" },
+    h("p", {}, error.message || String(error)),
+    button,
+  );
 }
 
 /** Announce something to screen readers. */
@@ -59,7 +73,11 @@ export function announce(words) {
 
 /** A short message that disappears after a few seconds. */
 export function toast(words, kind = "") {
-  const message = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" }, words);
+  const message = h(
+    "div",
+    { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" },
+    words,
+  );
   document.getElementById("toasts").append(message);
   setTimeout(() => message.remove(), kind === "bad" ? 9000 : 5000);
 }
@@ -70,7 +88,13 @@ export function field(label, control, help = "", extra = {}) {
   const helpId = help ? `${id}-help` : null;
   if (helpId) control.setAttribute("aria-describedby", helpId);
   const words = help && h("p", { class: "help", id: helpId }, help);
-  return h("div", { class: `field ${extra.class || ""}` }, h("label", { for: id }, label), control, words);
+  return h(
+    "div",
+    { class: `field ${extra.class || ""}` },
+    h("label", { for: id }, label),
+    control,
+    words,
+  );
 }
 
 /** A checkbox whose state is saved in this browser. */

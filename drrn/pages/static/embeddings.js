@@ -36,7 +36,10 @@ export class Embeddings {
       if (this.run === run) this.draw(data);
     } catch (error) {
       if (isAborted(error)) return;
-      show(this.body, error.status === 404 ? nothing(error.message) : failure(error, () => this.show(run)));
+      show(
+        this.body,
+        error.status === 404 ? nothing(error.message) : failure(error, () => this.show(run)),
+      );
     }
   }
 
@@ -47,7 +50,8 @@ export class Embeddings {
       return;
     }
     const last = data.rounds.length - 1;
-    if (this.index < 0 || this.index >= this.last) this.index = last; // follows a run that is training
+    // Show the last round while a run is training.
+    if (this.index < 0 || this.index >= this.last) this.index = last;
     this.last = last;
     this.slider = h("input", {
       type: "range",
@@ -79,7 +83,12 @@ export class Embeddings {
         "div",
         { class: "plane-and-legend" },
         this.picture,
-        h("div", {}, h("div", { class: "row" }, this.button, this.slider, this.caption), this.legend),
+        h(
+          "div",
+          {},
+          h("div", { class: "row" }, this.button, this.slider, this.caption),
+          this.legend,
+        ),
       ),
     );
     this.frame();
@@ -93,10 +102,12 @@ export class Embeddings {
       Math.max(
         1e-9,
         ...data.rounds
-          .flatMap((one) => [...one.state, ...one.actions.flatMap((action) => [action.x, action.y])])
+          .flatMap((one) =>
+            [...one.state, ...one.actions.flatMap((action) => [action.x, action.y])])
           .map(Math.abs),
       );
-    const toPixels = ([x, y]) => [SIZE / 2 + (x / reach) * (SIZE / 2), SIZE / 2 - (y / reach) * (SIZE / 2)];
+    const toPixels = ([x, y]) =>
+      [SIZE / 2 + (x / reach) * (SIZE / 2), SIZE / 2 - (y / reach) * (SIZE / 2)];
     const qs = round.actions.map((action) => action.q);
     const best = qs.indexOf(Math.max(...qs));
     const trail = (points) =>
@@ -184,7 +195,11 @@ function label([x, y], words) {
   const right = x < SIZE - 50;
   return s(
     "text",
-    { x: right ? x + 9 : x - 9, y: Math.min(SIZE - 6, Math.max(14, y + 4)), "text-anchor": right ? "start" : "end" },
+    {
+      x: right ? x + 9 : x - 9,
+      y: Math.min(SIZE - 6, Math.max(14, y + 4)),
+      "text-anchor": right ? "start" : "end",
+    },
     words,
   );
 }

@@ -4,7 +4,12 @@ import { get, isAborted, part, remove, upload } from "./api.js";
 import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
 import { megabytes, plural } from "./format.js";
 
-const KINDS = { "built in": "built in", added: "added", given: "command line", uploaded: "uploaded" };
+const KINDS = {
+  "built in": "built in",
+  added: "added",
+  given: "command line",
+  uploaded: "uploaded",
+};
 
 export async function gamesView(body, signal) {
   const list = h("ul", { class: "cards", "aria-label": "Games" });
@@ -25,7 +30,9 @@ async function fill(list, signal) {
     const cards = games.map((game) => card(game, () => fill(list, signal)));
     show(
       list,
-      cards.length ? cards : h("li", { class: "plain" }, nothing("There are no games yet. Drop a story above.")),
+      cards.length
+        ? cards
+        : h("li", { class: "plain" }, nothing("There are no games yet. Drop a story above.")),
     );
   } catch (error) {
     if (!isAborted(error))
@@ -57,7 +64,12 @@ function card(game, onChange) {
     game.removable &&
     h(
       "button",
-      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => removeGame(game, onChange) },
+      {
+        type: "button",
+        class: "quiet",
+        "aria-label": `Remove ${game.title}`,
+        onclick: () => removeGame(game, onChange),
+      },
       "Remove",
     );
   const runs = game.runs ? plural(game.runs, "run") : "no runs yet";

@@ -25,7 +25,15 @@ export async function learnView(body, game, signal) {
 
 class Learn {
   constructor(body, game, signal) {
-    Object.assign(this, { body, game, signal, runs: new Map(), chosen: new Set(), colours: new Map(), policy: "best" });
+    Object.assign(this, {
+      body,
+      game,
+      signal,
+      runs: new Map(),
+      chosen: new Set(),
+      colours: new Map(),
+      policy: "best",
+    });
     this.form = h("div", {});
     this.formBox = h(
       "details",
@@ -35,7 +43,12 @@ class Learn {
     );
     this.picture = h("div", { class: "curve-box" });
     this.list = h("div", {});
-    this.numbers = h("details", { ontoggle: () => this.draw() }, h("summary", {}, "Table"), h("div", {}));
+    this.numbers = h(
+      "details",
+      { ontoggle: () => this.draw() },
+      h("summary", {}, "Table"),
+      h("div", {}),
+    );
     this.embeddings = new Embeddings(signal);
   }
 
@@ -80,7 +93,8 @@ class Learn {
     try {
       const { runs } = await get(`/api/runs?game=${part(this.game.id)}`, this.signal);
       for (const run of runs) this.update(run);
-      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false; // runs come first
+      // On a narrow screen, fold the form so that the runs come first.
+      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false;
       if (runs.length) await this.choose(runs[0].id, true);
       this.showList();
       this.embeddings.show(runs[0]?.id);
@@ -96,7 +110,10 @@ class Learn {
   async showForm(recipe) {
     show(this.form, waiting("Loading the settings …"));
     try {
-      const { settings } = await get(`/api/settings?game=${part(this.game.id)}&recipe=${recipe}`, this.signal);
+      const { settings } = await get(
+        `/api/settings?game=${part(this.game.id)}&recipe=${recipe}`,
+        this.signal,
+      );
       const fields = settingsForm(settings);
       const start = h("button", { type: "submit", class: "main" }, "Start training");
       show(
@@ -129,7 +146,11 @@ class Learn {
   async launch(recipe, fields, button) {
     button.disabled = true;
     try {
-      const run = await post("/api/runs", { game: this.game.id, recipe, settings: fields.changes() });
+      const run = await post("/api/runs", {
+        game: this.game.id,
+        recipe,
+        settings: fields.changes(),
+      });
       this.update(run);
       announce("A run has started.");
       await this.choose(run.id, true);
@@ -144,7 +165,9 @@ class Learn {
   /** Merge new data of a run into the old data, and follow the run while it is training. */
   update(run) {
     const previous = this.runs.get(run.id) || { curve: [] };
-    const curve = new Map([...previous.curve, ...(run.curve || [])].map((point) => [point.round, point]));
+    const curve = new Map(
+      [...previous.curve, ...(run.curve || [])].map((point) => [point.round, point]),
+    );
     this.runs.set(run.id, { ...previous, ...run, curve: [...curve.values()] });
     if (BUSY.includes(run.state) && !previous.isFollowed) this.follow(run.id);
   }
@@ -157,7 +180,10 @@ class Learn {
         await pause(POLL, this.signal);
         const before = this.runs.get(id);
         if (!before) return;
-        const run = await get(`/api/runs/${part(id)}/after/${before.curve.at(-1)?.round ?? 0}`, this.signal);
+        const run = await get(
+          `/api/runs/${part(id)}/after/${before.curve.at(-1)?.round ?? 0}`,
+          this.signal,
+        );
         this.update(run);
         if (run.curve.length || run.state !== before.state) this.refresh();
         if (run.curve.length && this.embeddings.run === id) this.embeddings.show(id);
@@ -197,25 +223,35 @@ class Learn {
   }
 
   draw() {
-    const runs = [...this.chosen].map((id) => ({ ...this.runs.get(id), colour: this.colours.get(id) }));
+    const runs = [...this.chosen].map((id) => ({
+      ...this.runs.get(id),
+      colour: this.colours.get(id),
+    }));
     if (!runs.length)
       show(
         this.picture,
-        nothing("No run is selected. Start one, or select one below: its curve grows here during training."),
+        nothing(
+          "No run is selected. Start one, or select one below: its curve grows here during training.",
+        ),
       );
     else drawCurves(this.picture, runs, this.policy);
-    if (this.numbers.open) show(this.numbers.lastElementChild, runs.length ? tableOf(runs, this.policy) : "");
+    if (this.numbers.open) {
+      show(this.numbers.lastElementChild, runs.length ? tableOf(runs, this.policy) : "");
+    }
   }
 
   showList() {
     if (!this.runs.size) {
       show(
         this.list,
-        nothing("There are no runs of this game yet. Start one with the form on this page; the defaults are good."),
+        nothing(
+          "There are no runs of this game yet. Start one with the form on this page; the defaults are good.",
+        ),
       );
       return;
     }
-    const focusKey = document.activeElement?.dataset?.key; // the list is replaced, possibly while a button in it has the focus
+    // The list is replaced, possibly while a button in it has the focus.
+    const focusKey = document.activeElement?.dataset?.key;
     const runs = [...this.runs.values()].sort((a, b) => (a.when < b.when ? 1 : -1));
     show(
       this.list,
@@ -235,7 +271,8 @@ class Learn {
 
   /** Continue a finished run with more rounds. */
   async more(run) {
-    const question = `${run.id} has finished its ${run.rounds} rounds. How many rounds should it have in total?`;
+    const question =
+      `${run.id} has finished its ${run.rounds} rounds. How many rounds should it have in total?`;
     const rounds = prompt(question, String(2 * run.rounds));
     if (rounds) await this.send(run, "resume", { rounds: Number(rounds) });
   }

@@ -21,7 +21,9 @@ export class StoryMapView {
     this.whole = { x, y, width, height };
     this.view = { ...this.whole };
     for (const name of ["width", "height"]) this.svg.removeAttribute(name);
-    this.groups = new Map([...this.svg.querySelectorAll(".page")].map((group) => [group.dataset.number, group]));
+    this.groups = new Map(
+      [...this.svg.querySelectorAll(".page")].map((group) => [group.dataset.number, group]),
+    );
     this.texts = new Map(pages.map((page) => [page, oneLine(page.text).toLowerCase()]));
     for (const link of this.svg.querySelectorAll("a, .page")) link.setAttribute("tabindex", "-1");
     this.box = h(
@@ -79,15 +81,21 @@ export class StoryMapView {
     const query = oneLine(this.search.value).toLowerCase();
     const inName = (page) => page.label.toLowerCase().includes(query);
     const byName = query ? this.pages.filter(inName) : [];
-    const byText = query ? this.pages.filter((page) => !inName(page) && this.texts.get(page).includes(query)) : [];
+    const byText = query
+      ? this.pages.filter((page) => !inName(page) && this.texts.get(page).includes(query))
+      : [];
     this.matches = [...byName, ...byText];
     for (const group of this.svg.querySelectorAll(".page.match")) group.classList.remove("match");
     this.svg.classList.toggle("searching", this.matches.length > 0);
     for (const page of this.matches) this.group(page.page)?.classList.add("match");
-    const rows = this.matches.slice(0, MAX_RESULTS).map((page, index) => this.row(page, index < byName.length ? "" : query));
+    const rows = this.matches
+      .slice(0, MAX_RESULTS)
+      .map((page, index) => this.row(page, index < byName.length ? "" : query));
     const more = this.matches.length - rows.length;
     if (more > 0) rows.push(h("li", { class: "small soft" }, `… and ${more} more`));
-    if (query && !rows.length) rows.push(h("li", { class: "small soft" }, `No ${this.noun} has this name or text.`));
+    if (query && !rows.length) {
+      rows.push(h("li", { class: "small soft" }, `No ${this.noun} has this name or text.`));
+    }
     show(this.results, rows);
   }
 
@@ -133,9 +141,13 @@ export class StoryMapView {
   }
 
   mark(number) {
-    for (const group of this.svg.querySelectorAll(".page.chosen, .edge.chosen")) group.classList.remove("chosen");
+    for (const group of this.svg.querySelectorAll(".page.chosen, .edge.chosen")) {
+      group.classList.remove("chosen");
+    }
     this.group(number)?.classList.add("chosen");
-    for (const edge of this.svg.querySelectorAll(`.edge[data-from="${number}"], .edge[data-to="${number}"]`))
+    for (const edge of this.svg.querySelectorAll(
+      `.edge[data-from="${number}"], .edge[data-to="${number}"]`,
+    ))
       edge.classList.add("chosen");
   }
 
@@ -155,7 +167,11 @@ export class StoryMapView {
     if (scale >= 0.55 || !start) return;
     const box = this.inDrawing(start);
     const width = this.box.clientWidth / 0.85;
-    this.look(Math.max(box.x + width * 0.42, this.whole.x + width / 2), box.y + box.height / 2, width);
+    this.look(
+      Math.max(box.x + width * 0.42, this.whole.x + width / 2),
+      box.y + box.height / 2,
+      width,
+    );
   }
 
   fit() {
@@ -172,7 +188,10 @@ export class StoryMapView {
 
   zoom(factor, fixedPoint = null) {
     const { x, y, width, height } = this.view;
-    const wide = Math.min(Math.max(width * factor, MIN_WIDTH), Math.max(this.whole.width, this.whole.height) * 2.5);
+    const wide = Math.min(
+      Math.max(width * factor, MIN_WIDTH),
+      Math.max(this.whole.width, this.whole.height) * 2.5,
+    );
     const scale = wide / width;
     const middle = fixedPoint || { x: x + width / 2, y: y + height / 2 };
     this.view = {
@@ -205,19 +224,24 @@ export class StoryMapView {
   }
 
   point(event) {
-    return new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+    return new DOMPoint(event.clientX, event.clientY).matrixTransform(
+      this.svg.getScreenCTM().inverse(),
+    );
   }
 
   listen() {
     this.box.addEventListener("pointerdown", (event) => this.onPointerDown(event));
     this.box.addEventListener("pointermove", (event) => this.onPointerMove(event));
-    for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.onPointerUp(event));
+    for (const name of ["pointerup", "pointercancel"]) {
+      this.box.addEventListener(name, (event) => this.onPointerUp(event));
+    }
     this.box.addEventListener("click", (event) => this.onClick(event));
     this.box.addEventListener("keydown", (event) => this.onKey(event));
     this.box.addEventListener(
       "wheel",
       (event) => {
-        if (!event.ctrlKey && document.activeElement !== this.box) return; // the wheel scrolls the page
+        // Without focus, the wheel scrolls the page.
+        if (!event.ctrlKey && document.activeElement !== this.box) return;
         event.preventDefault();
         this.zoom(event.deltaY > 0 ? STEP : 1 / STEP, this.point(event));
       },
@@ -236,7 +260,9 @@ export class StoryMapView {
     if (!before) return;
     const now = { x: event.clientX, y: event.clientY };
     const unit = 1 / this.svg.getScreenCTM().a;
-    const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
+    const others = [...this.pointers]
+      .filter(([id]) => id !== event.pointerId)
+      .map(([, point]) => point);
     if (others.length === 1) {
       const far = (point) => Math.hypot(point.x - others[0].x, point.y - others[0].y) || 1;
       this.zoom(

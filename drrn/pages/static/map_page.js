@@ -12,9 +12,15 @@ const PLAYERS = [
 ];
 const MOST_ENDINGS = 12;
 
-/** Fill the panel; `go(number)` shows another page. The agent's odds take longest and are added later. */
+/**
+ * Fill the panel; `go(number)` shows another page. The agent's odds take longest and are added
+ * later.
+ */
 export async function showPage(panel, test, map, number, run, go, signal) {
-  show(panel, h("div", { class: "panel" }, waiting("Loading the page … The first one may take a while.")));
+  show(
+    panel,
+    h("div", { class: "panel" }, waiting("Loading the page … The first one may take a while.")),
+  );
   const address = `${test}/pages/${number}`;
   try {
     const page = await get(address, signal);
@@ -39,13 +45,21 @@ export function noPage(noun) {
 
 function details(page, map, number, table, go) {
   const [first, ...others] = page.texts;
-  const before = map.links.filter((link) => link.to === number).map((link) => [link.from, link.actions]);
-  const after = map.links.filter((link) => link.from === number).map((link) => [link.to, link.actions]);
+  const before = map.links.filter((link) => link.to === number).map((link) =>
+    [link.from, link.actions],
+  );
+  const after = map.links.filter((link) => link.from === number).map((link) =>
+    [link.to, link.actions],
+  );
   return h(
     "div",
     { class: "panel page-details" },
     h("h3", { tabindex: "-1" }, map.pages[number].label),
-    h("div", { class: "page-text" }, first ? paragraphs(first) : h("p", { class: "soft" }, "(No text.)")),
+    h(
+      "div",
+      { class: "page-text" },
+      first ? paragraphs(first) : h("p", { class: "soft" }, "(No text.)"),
+    ),
     others.length
       ? h(
           "details",
@@ -102,8 +116,14 @@ function neighbours(title, links, map, go) {
         h(
           "li",
           {},
-          h("button", { type: "button", class: "quiet", onclick: () => go(other) }, map.pages[other].label),
-          actions.length ? h("span", { class: "small soft" }, `“${actions.slice(0, 3).join("”, “")}”`) : null,
+          h(
+            "button",
+            { type: "button", class: "quiet", onclick: () => go(other) },
+            map.pages[other].label,
+          ),
+          actions.length
+            ? h("span", { class: "small soft" }, `“${actions.slice(0, 3).join("”, “")}”`)
+            : null,
         ),
       ),
     ),
@@ -114,12 +134,20 @@ function neighbours(title, links, map, go) {
 function odds(findings, isPending = false) {
   const players = PLAYERS.filter(([name]) => findings[name]);
   if (!players.length)
-    return h("p", { class: "small soft" }, "The odds from here are unknown: too few games reach this page.");
+    return h(
+      "p",
+      { class: "small soft" },
+      "The odds from here are unknown: too few games reach this page.",
+    );
   const highest = (ending) => Math.max(...players.map(([, share]) => ending[share]?.mean ?? 0));
-  const endings = findings.endings.filter((ending) => highest(ending) > 0).sort((a, b) => highest(b) - highest(a));
+  const endings = findings.endings.filter((ending) => highest(ending) > 0).sort((a, b) =>
+    highest(b) - highest(a),
+  );
   const hasRewards = endings.some((ending) => ending.reward);
-  const cells = (content) => [...players.map((player) => h("td", {}, content(player))), isPending ? h("td", {}, "…") : null];
-  const line = (words, content, kind = null) => h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(content));
+  const cells = (content) =>
+    [...players.map((player) => h("td", {}, content(player))), isPending ? h("td", {}, "…") : null];
+  const line = (words, content, kind = null) =>
+    h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(content));
   const heads = ["Ending", ...players.map(([name]) => name), ...(isPending ? ["agent"] : [])];
   const unfinished = ([name]) => findings[name].unfinished?.mean ?? 0;
   return h(
@@ -128,7 +156,11 @@ function odds(findings, isPending = false) {
     h(
       "table",
       { class: "odds" },
-      h("caption", {}, `How it ends from here (${findings.exact ? "exact" : byGames(findings, players)})`),
+      h(
+        "caption",
+        {},
+        `How it ends from here (${findings.exact ? "exact" : byGames(findings, players)})`,
+      ),
       h(
         "thead",
         {},
@@ -141,11 +173,15 @@ function odds(findings, isPending = false) {
       h(
         "tbody",
         {},
-        hasRewards ? line("final reward", ([name]) => scoreOf(findings[name].final_reward), "scores") : null,
+        hasRewards
+          ? line("final reward", ([name]) => scoreOf(findings[name].final_reward), "scores")
+          : null,
         endings
           .slice(0, MOST_ENDINGS)
           .map((ending) =>
-            line(hasRewards ? `${ending.name} (${reward(ending.reward)})` : ending.name, ([, field]) =>
+            line(hasRewards
+              ? `${ending.name} (${reward(ending.reward)})`
+              : ending.name, ([, field]) =>
               share(ending[field]?.mean ?? 0),
             ),
           ),

@@ -94,7 +94,15 @@ function rows(games, withGame) {
       h("td", { class: "words" }, when(row.when)),
     ),
   );
-  const head = ["Player", ...(withGame ? ["Game"] : []), "Final reward", "Steps", "Ending", "Undone", "When"];
+  const head = [
+    "Player",
+    ...(withGame ? ["Game"] : []),
+    "Final reward",
+    "Steps",
+    "Ending",
+    "Undone",
+    "When",
+  ];
   const words = new Set(["Game", "Ending", "When"]);
   return h(
     "section",
@@ -112,7 +120,9 @@ function rows(games, withGame) {
           h(
             "tr",
             {},
-            head.map((name) => h("th", { scope: "col", class: words.has(name) ? "words" : null }, name)),
+            head.map((name) =>
+              h("th", { scope: "col", class: words.has(name) ? "words" : null }, name),
+            ),
           ),
         ),
         h("tbody", {}, lines),

@@ -35,8 +35,20 @@ class Play {
         h(
           "div",
           { class: "play" },
-          h("article", { class: "sheet", "aria-label": "The story" }, this.past, this.text, this.actions, this.bar),
-          h("aside", { class: "side", "aria-label": "Agent and player" }, this.agent.element, this.person()),
+          h(
+            "article",
+            { class: "sheet", "aria-label": "The story" },
+            this.past,
+            this.text,
+            this.actions,
+            this.bar,
+          ),
+          h(
+            "aside",
+            { class: "side", "aria-label": "Agent and player" },
+            this.agent.element,
+            this.person(),
+          ),
         ),
       );
       this.turn(page, page.history);
@@ -81,7 +93,8 @@ class Play {
     this.showPast();
     this.showActions();
     this.showBar();
-    if (document.activeElement === document.body) this.text.focus({ preventScroll: true }); // the pressed button is gone
+    // The pressed button was removed, and the focus with it.
+    if (document.activeElement === document.body) this.text.focus({ preventScroll: true });
     this.agent.think();
   }
 
@@ -100,7 +113,11 @@ class Play {
       ),
     );
     this.past.hidden = !steps.length;
-    show(this.past, h("summary", {}, `The story so far: ${plural(steps.length, "step")}`), h("ol", {}, steps));
+    show(
+      this.past,
+      h("summary", {}, `The story so far: ${plural(steps.length, "step")}`),
+      h("ol", {}, steps),
+    );
   }
 
   showActions() {
@@ -144,7 +161,9 @@ class Play {
       page.total !== page.reward ? `, ${reward(page.total)} in total` : "",
       ` after ${plural(page.steps, "step")}.`,
     );
-    const saveNote = page.recorded ? h("p", { class: "small" }, `Saved to the scores of ${page.player}.`) : null;
+    const saveNote = page.recorded
+      ? h("p", { class: "small" }, `Saved to the scores of ${page.player}.`)
+      : null;
     const why =
       page.stopped && !page.ended
         ? "The game stopped here."
@@ -171,7 +190,12 @@ class Play {
         "Undo ",
         h("kbd", {}, "u"),
       ),
-      h("button", { type: "button", onclick: () => this.restart() }, "Start again ", h("kbd", {}, "r")),
+      h(
+        "button",
+        { type: "button", onclick: () => this.restart() },
+        "Start again ",
+        h("kbd", {}, "r"),
+      ),
       h(
         "span",
         { class: "soft small steps" },
@@ -203,7 +227,9 @@ class Play {
   /** Scroll to the text if it is out of sight. */
   scrollToText() {
     const top = this.text.getBoundingClientRect().top;
-    if (top < 0 || top > innerHeight * 0.6) this.text.scrollIntoView({ block: "start", behavior: "smooth" });
+    if (top < 0 || top > innerHeight * 0.6) {
+      this.text.scrollIntoView({ block: "start", behavior: "smooth" });
+    }
   }
 
   async undo() {
@@ -260,7 +286,9 @@ class Play {
   }
 
   onKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TEXT_FIELDS)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TEXT_FIELDS)) {
+      return;
+    }
     const index = "123456789".indexOf(event.key);
     if (index >= 0 && this.page && index < this.page.actions.length) this.choose(index);
     else if (event.key === "u") this.undo();
@@ -287,7 +315,11 @@ class Play {
         (page) => this.turn(page, page.history ?? []),
       );
       this.text.focus();
-      toast(name.value.trim() ? `Playing as ${name.value.trim()}: finished games are saved.` : "Playing anonymously: scores are not saved.");
+      toast(
+        name.value.trim()
+          ? `Playing as ${name.value.trim()}: finished games are saved.`
+          : "Playing anonymously: scores are not saved.",
+      );
     };
     return h(
       "form",

@@ -27,7 +27,14 @@ export function agentPanel(play) {
 
 class AgentPanel {
   constructor(play) {
-    Object.assign(this, { play, runs: [], run: "", thought: null, markedIndex: null, playing: null });
+    Object.assign(this, {
+      play,
+      runs: [],
+      run: "",
+      thought: null,
+      markedIndex: null,
+      playing: null,
+    });
     this.policy = select(POLICIES, recall("policy", "best"), (value) => {
       remember("policy", value);
       this.think();
@@ -45,7 +52,11 @@ class AgentPanel {
     );
     this.restButton = h(
       "button",
-      { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.rest() : this.playRest()) },
+      {
+        type: "button",
+        "aria-pressed": "false",
+        onclick: () => (this.playing ? this.rest() : this.playRest()),
+      },
       "Agent plays to the end",
     );
     this.controls = h(
@@ -60,7 +71,13 @@ class AgentPanel {
       h("div", { class: "row" }, this.stepButton, this.restButton),
       field("Speed", this.pace),
     );
-    this.element = h("section", { class: "panel agent" }, h("h2", {}, "Agent"), this.controls, this.state);
+    this.element = h(
+      "section",
+      { class: "panel agent" },
+      h("h2", {}, "Agent"),
+      this.controls,
+      this.state,
+    );
   }
 
   legend() {
@@ -72,7 +89,9 @@ class AgentPanel {
       h("mark", { class: "against" }, "against"),
       " the action under the pointer: how much Q changes without the word.",
     );
-    for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
+    for (const mark of this.key.querySelectorAll("mark")) {
+      mark.style.setProperty("--strength", "30%");
+    }
     return this.key;
   }
 
@@ -137,7 +156,9 @@ class AgentPanel {
   async ask(page) {
     try {
       const thought = await this.advice(page, this.words.box.checked);
-      if (this.play.page !== page || thought.run !== this.run || thought.steps !== page.steps) return;
+      if (this.play.page !== page || thought.run !== this.run || thought.steps !== page.steps) {
+        return;
+      }
       this.thought = thought;
       this.showThought(page);
     } catch (error) {
@@ -158,7 +179,9 @@ class AgentPanel {
       show(button.querySelector(".thought"), opinion(thought.actions[index], span));
     });
     const otherGame = thought.other_game ? `It was trained on ${thought.other_game}. ` : "";
-    const seenNote = thought.seen ? "It has seen this page before, so it draws an action at random. " : "";
+    const seenNote = thought.seen
+      ? "It has seen this page before, so it draws an action at random. "
+      : "";
     this.state.textContent = `${otherGame}${seenNote}It would choose ${favourite + 1}.`;
     this.look(favourite, true);
     if (!thought.words) {
@@ -188,13 +211,20 @@ class AgentPanel {
       page.text,
       words.state.map((word) => ({ ...word, weight: word.importance[index] })),
     );
-    const maxWeight = Math.max(...words.actions.flat().map((word) => Math.abs(word.importance)), 1e-9);
+    const maxWeight = Math.max(
+      ...words.actions.flat().map((word) => Math.abs(word.importance)),
+      1e-9,
+    );
     this.buttons().forEach((button, buttonIndex) =>
       show(
         button.querySelector(".action-words"),
         splitAtMarks(
           page.actions[buttonIndex],
-          words.actions[buttonIndex].map((word) => ({ ...word, weight: word.importance, maxWeight })),
+          words.actions[buttonIndex].map((word) => ({
+            ...word,
+            weight: word.importance,
+            maxWeight,
+          })),
         ),
       ),
     );
@@ -214,7 +244,11 @@ class AgentPanel {
   async takeStep({ session, steps }) {
     const { actions } = this.thought ?? (await this.advice(this.play.page, false));
     const index = drawIndex(actions.map((action) => action.chance));
-    const page = await post(`/api/sessions/${part(session)}/step`, { action: index, steps, by: "agent" });
+    const page = await post(`/api/sessions/${part(session)}/step`, {
+      action: index,
+      steps,
+      by: "agent",
+    });
     this.buttons()[index]?.classList.add("taken");
     await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
     return [index, page];
@@ -269,7 +303,12 @@ function opinion(action, [low, high]) {
     dots.append(dot);
   }
   return [
-    h("span", { class: "q" }, h("span", { class: "unseen" }, "the agent expects "), `Q ${number(action.q)}`),
+    h(
+      "span",
+      { class: "q" },
+      h("span", { class: "unseen" }, "the agent expects "),
+      `Q ${number(action.q)}`,
+    ),
     dots,
     rail,
     h("span", { class: "share" }, share(action.share)),

@@ -15,7 +15,12 @@ export function settingsForm(settings) {
     {},
     h("div", { class: "settings" }, fieldsOf("common")),
     more.length
-      ? h("details", {}, h("summary", {}, `More settings (${more.length})`), h("div", { class: "settings" }, more))
+      ? h(
+        "details",
+        {},
+        h("summary", {}, `More settings (${more.length})`),
+        h("div", { class: "settings" }, more),
+      )
       : null,
   );
   return {
@@ -32,18 +37,28 @@ export function settingsForm(settings) {
 
 function control(setting) {
   const id = `setting-${setting.name}`;
-  if (setting.kind === "bool") return h("input", { type: "checkbox", id, checked: Boolean(setting.default) });
+  if (setting.kind === "bool") {
+    return h("input", { type: "checkbox", id, checked: Boolean(setting.default) });
+  }
   if (setting.choices?.length) {
     const options = [...(setting.optional ? [""] : []), ...setting.choices];
     return h(
       "select",
       { id },
       options.map((choice) =>
-        h("option", { value: choice, selected: choice === (setting.default ?? "") }, choice || "none"),
+        h(
+          "option",
+          { value: choice, selected: choice === (setting.default ?? "") },
+          choice || "none",
+        ),
       ),
     );
   }
-  const attributes = { id, value: setting.default ?? "", placeholder: setting.optional ? "none" : null };
+  const attributes = {
+    id,
+    value: setting.default ?? "",
+    placeholder: setting.optional ? "none" : null,
+  };
   if (setting.kind === "str") return h("input", { type: "text", ...attributes });
   return h("input", {
     type: "number",
@@ -71,5 +86,9 @@ function valueOf(setting, input) {
 }
 
 function same(value, standard) {
-  return value === standard || (value === null && standard === undefined) || (value === "" && standard === null);
+  return (
+    value === standard ||
+    (value === null && standard === undefined) ||
+    (value === "" && standard === null)
+  );
 }

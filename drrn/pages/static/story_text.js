@@ -25,14 +25,19 @@ export function storyText(element, text, words = []) {
       ),
     );
   }
-  show(element, paragraphs.length ? paragraphs : h("p", { class: "soft" }, "(This page has no text.)"));
+  show(
+    element,
+    paragraphs.length ? paragraphs : h("p", { class: "soft" }, "(This page has no text.)"),
+  );
 }
 
 /** The words that matter most, with all of their occurrences. */
 function strongest(text, marks) {
   const weights = new Map();
   const wordOf = (mark) => text.slice(mark.start, mark.end).toLowerCase();
-  for (const mark of marks) weights.set(wordOf(mark), Math.max(Math.abs(mark.weight), weights.get(wordOf(mark)) || 0));
+  for (const mark of marks) {
+    weights.set(wordOf(mark), Math.max(Math.abs(mark.weight), weights.get(wordOf(mark)) || 0));
+  }
   const top = [...weights].sort((a, b) => b[1] - a[1]).slice(0, MAX_MARKED);
   const maxWeight = Math.max(1e-9, ...top.map(([, weight]) => weight));
   const words = new Set(top.map(([word]) => word));
@@ -45,7 +50,10 @@ export function splitAtMarks(text, marks) {
   let position = 0;
   for (const mark of [...marks].sort((a, b) => a.start - b.start)) {
     if (mark.start < position) continue;
-    parts.push(text.slice(position, mark.start), word(text.slice(mark.start, mark.end), mark.weight, mark.maxWeight));
+    parts.push(
+      text.slice(position, mark.start),
+      word(text.slice(mark.start, mark.end), mark.weight, mark.maxWeight),
+    );
     position = mark.end;
   }
   return [...parts, text.slice(position)];

@@ -23,8 +23,16 @@ class TestView {
   constructor(body, game, signal) {
     Object.assign(this, { body, game, signal, run: "", address: `/api/tests/${part(game.id)}` });
     this.seconds = select(SECONDS, recall("seconds", "30"), (value) => remember("seconds", value));
-    this.start = h("button", { type: "button", class: "main", onclick: () => this.launch() }, "Run the play-test");
-    this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop and show the report");
+    this.start = h(
+      "button",
+      { type: "button", class: "main", onclick: () => this.launch() },
+      "Run the play-test",
+    );
+    this.stop = h(
+      "button",
+      { type: "button", hidden: true, onclick: () => this.halt() },
+      "Stop and show the report",
+    );
     this.state = h("div", { class: "test-state" });
     this.above = h("div", {});
     this.map = h("div", {});
@@ -56,7 +64,9 @@ class TestView {
       if (error.status === 404)
         show(
           this.state,
-          nothing("This story has not been tested yet. Press the button above; most stories take seconds."),
+          nothing(
+            "This story has not been tested yet. Press the button above; most stories take seconds.",
+          ),
         );
       else if (!isAborted(error))
         show(
@@ -169,7 +179,12 @@ class TestView {
         h(
           "section",
           { class: "map-section" },
-          h("div", { class: "map-head" }, h("h2", {}, "Map"), this.agents(runs.filter((run) => run.ready))),
+          h(
+            "div",
+            { class: "map-head" },
+            h("h2", {}, "Map"),
+            this.agents(runs.filter((run) => run.ready)),
+          ),
           h("div", { class: "map-and-page" }, this.view.element, this.panel),
         ),
       );
@@ -188,7 +203,10 @@ class TestView {
     if (!runs.length)
       return h("p", { class: "small soft" }, "Train an agent to compare its odds as well.");
     this.run = runs[0].id;
-    const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => {
+    const choose = select([
+      ...runs.map((run) => [run.id, runName(run)]),
+      ["", "no agent"],
+    ], this.run, (value) => {
       this.run = value;
       if (this.pageNumber !== undefined) this.look(this.pageNumber);
     });
@@ -206,7 +224,9 @@ class TestView {
       this.look(other);
     };
     showPage(this.panel, this.address, this.data, number, this.run, go, this.reading.signal);
-    if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    if (matchMedia("(max-width: 60rem)").matches) {
+      this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
+    }
   }
 
   /** Link the names of passages in the report to the map. */

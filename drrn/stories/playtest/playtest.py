@@ -14,7 +14,7 @@ from typing import Any
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
-from drrn.errors import InputError
+from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.hosted.game import HostedGame
@@ -42,10 +42,6 @@ EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact alrea
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
-
-
-class _NoTimeLeftError(Exception):
-    """The time to compile is over."""
 
 
 class StoryTest:
@@ -142,14 +138,14 @@ class StoryTest:
         def progress(states: int) -> None:
             self.progress(f"compiling: {states:,} states")
             if time.monotonic() > until:
-                raise _NoTimeLeftError
+                raise OutOfTime
 
         try:
             compiled = compile_game(self.game, memory=MEMORY, progress=progress)
         except InputError as error:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
-        except _NoTimeLeftError:
+        except OutOfTime:
             self.why_not = "it has more states than could be searched within the time limit"
             return False
         self.progress("solving")

@@ -15,7 +15,9 @@
       return 0;
     },
     decode() {
-      return Promise.reject(new DOMException("The source image cannot be decoded.", "EncodingError"));
+      return Promise.reject(
+        new DOMException("The source image cannot be decoded.", "EncodingError"),
+      );
     },
     /** No picture is ever loaded; the page gets an error event, as for a broken address. */
     applyAttribute(key, old, value) {
@@ -35,7 +37,9 @@
 
   const media = make("HTMLMediaElement", "", {
     play() {
-      return Promise.reject(new DOMException("The element has no supported sources.", "NotSupportedError"));
+      return Promise.reject(
+        new DOMException("The element has no supported sources.", "NotSupportedError"),
+      );
     },
     pause() {},
     load() {
@@ -45,7 +49,13 @@
       return "";
     },
     addTextTrack() {
-      return Object.assign(new EventTarget(), { cues: [], activeCues: [], mode: "disabled", addCue() {}, removeCue() {} });
+      return Object.assign(new EventTarget(), {
+        cues: [],
+        activeCues: [],
+        mode: "disabled",
+        addCue() {},
+        removeCue() {},
+      });
     },
     get textTracks() {
       return Object.assign([], { addEventListener() {}, removeEventListener() {} });
@@ -73,7 +83,10 @@
       Object.assign(this, { startTime, endTime, text });
     }
   });
-  make("HTMLIFrameElement", "iframe", { get contentWindow() { return null; }, get contentDocument() { return null; } });
+  make("HTMLIFrameElement", "iframe", {
+    get contentWindow() { return null; },
+    get contentDocument() { return null; },
+  });
   drrn.mirror(HTMLIFrameElement.prototype, "src", "address");
   drrn.expose("Audio", function Audio(address) {
     const element = globalThis.document.createElement("audio");
@@ -87,7 +100,9 @@
     get(target, name) {
       if (name in target) return target[name];
       if (name === "measureText") return (text) => ({ width: 8 * String(text).length });
-      if (name === "getImageData" || name === "createImageData") return () => ({ data: new Uint8ClampedArray(4), width: 1, height: 1 });
+      if (name === "getImageData" || name === "createImageData") {
+        return () => ({ data: new Uint8ClampedArray(4), width: 1, height: 1 });
+      }
       if (/^create/.test(String(name))) return () => ({ addColorStop: ignore });
       return ignore;
     },
@@ -109,7 +124,16 @@
   class XMLHttpRequest extends EventTarget {
     constructor() {
       super();
-      Object.assign(this, { readyState: 0, status: 0, statusText: "", response: "", responseText: "", responseXML: null, upload: new EventTarget(), timeout: 0 });
+      Object.assign(this, {
+        readyState: 0,
+        status: 0,
+        statusText: "",
+        response: "",
+        responseText: "",
+        responseXML: null,
+        upload: new EventTarget(),
+        timeout: 0,
+      });
     }
     open() {
       this.readyState = 1;
@@ -126,15 +150,21 @@
     send() {
       later(() => {
         this.readyState = 4;
-        for (const type of ["readystatechange", "error", "loadend"]) this.dispatchEvent(new ProgressEvent(type));
+        for (const type of ["readystatechange", "error", "loadend"]) {
+          this.dispatchEvent(new ProgressEvent(type));
+        }
       });
     }
   }
-  Object.assign(XMLHttpRequest.prototype, { UNSENT: 0, OPENED: 1, HEADERS_RECEIVED: 2, LOADING: 3, DONE: 4, withCredentials: false });
+  Object.assign(XMLHttpRequest.prototype, {
+    UNSENT: 0, OPENED: 1, HEADERS_RECEIVED: 2, LOADING: 3, DONE: 4, withCredentials: false,
+  });
   drrn.defineHandlers(XMLHttpRequest.prototype);
   Object.defineProperty(XMLHttpRequest.prototype, "onloadend", { writable: true, value: null });
   drrn.expose("XMLHttpRequest", XMLHttpRequest);
-  for (const name of ["WebSocket", "EventSource", "Worker", "SharedWorker", "RTCPeerConnection", "BroadcastChannel"]) {
+  for (const name of [
+    "WebSocket", "EventSource", "Worker", "SharedWorker", "RTCPeerConnection", "BroadcastChannel",
+  ]) {
     drrn.expose(name, function () {
       throw new DOMException(`${name} is not to be had here.`, "SecurityError");
     });
@@ -142,7 +172,12 @@
 
   /** Web animations end as soon as the clock moves. */
   drrn.animation = function (element) {
-    const animation = Object.assign(new EventTarget(), { effect: { target: element }, playState: "running", currentTime: 0, onfinish: null });
+    const animation = Object.assign(new EventTarget(), {
+      effect: { target: element },
+      playState: "running",
+      currentTime: 0,
+      onfinish: null,
+    });
     animation.finished = new Promise((resolve) => {
       later(() => {
         animation.playState = "finished";
@@ -151,7 +186,11 @@
         resolve(animation);
       });
     });
-    for (const name of ["play", "pause", "cancel", "finish", "reverse", "commitStyles", "updatePlaybackRate"]) animation[name] = () => undefined;
+    for (const name of [
+      "play", "pause", "cancel", "finish", "reverse", "commitStyles", "updatePlaybackRate",
+    ]) {
+      animation[name] = () => undefined;
+    }
     return animation;
   };
 
@@ -160,7 +199,10 @@
       for (let i = 0; i < array.length; i++) array[i] = Math.floor(Math.random() * 4294967296);
       return array;
     },
-    randomUUID: () => "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (digit) => (Number(digit) ^ ((Math.random() * 16) >> (Number(digit) / 4))).toString(16)),
+    randomUUID: () =>
+      "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (digit) =>
+        (Number(digit) ^ ((Math.random() * 16) >> (Number(digit) / 4))).toString(16),
+      ),
   });
 
   class Blob {
@@ -178,19 +220,32 @@
   }
   drrn.expose("Blob", Blob);
   drrn.expose("File", class File extends Blob {});
-  drrn.expose("FileList", class FileList {}); // SugarCube offers to save to disk if all of these exist
+  // SugarCube offers to save to disk if all of these exist.
+  drrn.expose("FileList", class FileList {});
   class FileReader extends EventTarget {
     readAsText() {
       later(() => this.dispatchEvent(new Event("error")));
     }
   }
-  FileReader.prototype.readAsDataURL = FileReader.prototype.readAsArrayBuffer = FileReader.prototype.readAsText;
+  FileReader.prototype.readAsDataURL =
+    FileReader.prototype.readAsArrayBuffer = FileReader.prototype.readAsText;
   drrn.defineHandlers(FileReader.prototype);
   drrn.expose("FileReader", FileReader);
   drrn.expose("FormData", class FormData extends URLSearchParams {
     constructor(form) {
-      super([...(form ? form.elements : [])].filter((each) => each.name && (!/^(?:checkbox|radio)$/.test(each.type) || each.checked)).map((each) => [each.name, each.value]));
+      super(
+        [...(form ? form.elements : [])]
+          .filter((each) => each.name && (!/^(?:checkbox|radio)$/.test(each.type) || each.checked))
+          .map((each) => [each.name, each.value]),
+      );
     }
   });
-  drrn.expose("console", Object.fromEntries("log info warn error debug trace group groupCollapsed groupEnd table time timeEnd timeLog assert count dir clear".split(" ").map((name) => [name, () => undefined])));
+  drrn.expose(
+    "console",
+    Object.fromEntries(
+      "log info warn error debug trace group groupCollapsed groupEnd table time timeEnd timeLog assert count dir clear"
+        .split(" ")
+        .map((name) => [name, () => undefined]),
+    ),
+  );
 })(globalThis.__drrn);

@@ -1,34 +1,54 @@
-// The actions of a page: which elements are links, buttons, boxes and choices, and how each is pressed.
+// The actions of a page: links, buttons, boxes and choices, and how each is pressed.
 (function (drrn) {
   "use strict";
 
-  const BOXES = new Set(["text", "search", "email", "url", "tel", "password", "number", "range", "date", ""]);
-  const ENCHANTMENTS = { // Harlowe's classes for elements that react to a pointer, and the events they listen for
+  const BOXES = new Set([
+    "text", "search", "email", "url", "tel", "password", "number", "range", "date", "",
+  ]);
+  // Harlowe's classes for elements that react to a pointer, and the events they listen for.
+  const ENCHANTMENTS = {
     "enchantment-link": "click", "enchantment-clickblock": "anywhere",
     "enchantment-mouseover": "over", "enchantment-mouseoverblock": "over",
     "enchantment-mouseout": "out", "enchantment-mouseoutblock": "out",
     "enchantment-dblclick": "twice", "enchantment-dblclickblock": "twice",
   };
-  const POINTER = { over: ["mouseover", "mouseenter"], out: ["mouseout", "mouseleave"], twice: ["dblclick"] };
-  const CONTROLS = "a,button,input,select,textarea,tw-link,.enchantment-link"; // an element that contains these is not a link itself
-  const CONTAINERS = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // these listen for clicks on their links
+  const POINTER = {
+    over: ["mouseover", "mouseenter"],
+    out: ["mouseout", "mouseleave"],
+    twice: ["dblclick"],
+  };
+  // An element that contains one of these is not a link itself.
+  const CONTROLS = "a,button,input,select,textarea,tw-link,.enchantment-link";
+  // Elements that listen for clicks on the links inside them.
+  const CONTAINERS =
+    "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main";
   const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname", "to"];
   const listening = new WeakSet(); // elements with a click listener
 
   const listen = EventTarget.prototype.addEventListener;
   EventTarget.prototype.addEventListener = function addEventListener(type, listener, options) {
     if (type === "click" && this && this.nodeType === 1) listening.add(this);
-    return listen.call(this === undefined || this === null ? globalThis : this, type, listener, options);
+    return listen.call(
+      this === undefined || this === null ? globalThis : this,
+      type,
+      listener,
+      options,
+    );
   };
 
-  /** Whether the page's jQuery listens for clicks on such elements at an ancestor: `$(document).on("click", ".door", …)`. */
+  /**
+   * Whether the page's jQuery listens for clicks on such elements at an ancestor:
+   * `$(document).on("click", ".door", …)`.
+   */
   function hasDelegatedHandler(element) {
     const data = globalThis.jQuery && globalThis.jQuery._data;
     if (typeof data !== "function") return false;
     return [document, document.documentElement, document.body].some((owner) => {
       const events = data(owner, "events");
       const handlers = (events && events.click) || [];
-      return handlers.some((handler) => handler.selector && matchesSelector(element, handler.selector));
+      return handlers.some((handler) =>
+        handler.selector && matchesSelector(element, handler.selector),
+      );
     });
   }
 
@@ -41,16 +61,25 @@
   }
 
   function handlesClicks(element) {
-    if (listening.has(element) || typeof element.onclick === "function" || element.hasAttribute("onclick")) return true;
+    if (
+      listening.has(element) ||
+      typeof element.onclick === "function" ||
+      element.hasAttribute("onclick")
+    ) {
+      return true;
+    }
     return hasDelegatedHandler(element);
   }
 
   function anchorActs(element) {
     const address = (element.getAttribute("href") || "").trim();
     const script = /^javascript:/i.test(address);
-    if (address && !script && !address.startsWith("#")) return false; // a link to another site is not part of the story
+    // A link to another site is not part of the story.
+    if (address && !script && !address.startsWith("#")) return false;
     if (handlesClicks(element) || TARGETS.some((name) => element.hasAttribute(name))) return true;
-    if (element.hasAttribute("data-cb-back") || element.getAttribute("role") === "link") return true;
+    if (element.hasAttribute("data-cb-back") || element.getAttribute("role") === "link") {
+      return true;
+    }
     return script && !/^javascript:\s*(void\b.*)?;?$/i.test(address);
   }
 
@@ -62,7 +91,7 @@
     return BOXES.has(type) ? "box" : null;
   }
 
-  /** The data that jQuery stores for an element; there is no other access to an engine's private jQuery. */
+  /** The data that jQuery stores for an element; there is no other access if jQuery is private. */
   function dataOf(element, name) {
     for (const key of Object.keys(element)) {
       const data = key.startsWith("jQuery") ? element[key] : null;
@@ -80,18 +109,20 @@
     return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : "click";
   }
 
-  /** How an element is used: click, over, out, twice, anywhere, check, select or box; null if it is not an action. */
+  /** How an element is used, from "click" to "box"; null if it is not an action. */
   drrn.kindOf = function kindOf(element) {
     if (element.disabled || element.getAttribute("aria-disabled") === "true") return null;
     switch (element.localName) {
       case "tw-link": return "click";
       case "a": return anchorActs(element) ? "click" : null;
       case "button": return "click";
-      case "summary": return element.parentNode.localName === "details" ? "click" : otherKind(element);
+      case "summary":
+        return element.parentNode.localName === "details" ? "click" : otherKind(element);
       case "input": return inputKind(element);
       case "select": return "select";
       case "textarea": return "box";
-      case "label": return element.querySelector("input[type=checkbox],input[type=radio]") ? "label" : null;
+      case "label":
+        return element.querySelector("input[type=checkbox],input[type=radio]") ? "label" : null;
       default: return otherKind(element);
     }
   };
@@ -102,7 +133,9 @@
       const target = element.getAttribute(name);
       if (target) return target;
     }
-    const passageName = element.localName === "tw-link" && dataOf(element.parentNode, "linkPassageName");
+    const passageName =
+      element.localName === "tw-link" &&
+      dataOf(element.parentNode, "linkPassageName");
     return typeof passageName === "string" ? passageName : "";
   };
 
@@ -120,9 +153,16 @@
   function enter(box) {
     const key = { key: "Enter", code: "Enter", keyCode: 13, which: 13, charCode: 13 };
     for (const type of ["keydown", "keypress", "keyup"]) {
-      const event = new KeyboardEvent(type, { bubbles: true, cancelable: true, key: "Enter", code: "Enter" });
+      const event = new KeyboardEvent(type, {
+        bubbles: true,
+        cancelable: true,
+        key: "Enter",
+        code: "Enter",
+      });
       // Older engines read the key's number, which not every constructor accepts.
-      for (const name of ["keyCode", "which"]) Object.defineProperty(event, name, { value: key[name] });
+      for (const name of ["keyCode", "which"]) {
+        Object.defineProperty(event, name, { value: key[name] });
+      }
       box.dispatchEvent(event);
     }
   }
@@ -133,7 +173,9 @@
     if (kind === "select") choose(element, action.option);
     else if (kind === "enter") enter(element);
     else if (POINTER[kind]) {
-      for (const type of POINTER[kind]) fire(element, type, MouseEvent, { bubbles: !/(enter|leave)$/.test(type) });
+      for (const type of POINTER[kind]) {
+        fire(element, type, MouseEvent, { bubbles: !/(enter|leave)$/.test(type) });
+      }
     } else element.click();
   };
 
@@ -153,7 +195,8 @@
     const before = hasAnswers ? drrn.format.variables() : {};
     write(box, answer);
     const after = hasAnswers ? drrn.format.variables() : {};
-    return Object.keys(after).filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
+    return Object.keys(after)
+      .filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
   }
 
   /** Write the answer into a text box, once; true if something was written. */
@@ -165,7 +208,9 @@
     const answer = drrn.answer(drrn.namesOf(box), suggestion);
     if (answer === box.value) return false;
     const second = drrn.answer(variablesSetBy(box, answer), answer);
-    if (second !== answer && box.isConnected && answer === drrn.answer([], suggestion)) write(box, second);
+    if (second !== answer && box.isConnected && answer === drrn.answer([], suggestion)) {
+      write(box, second);
+    }
     return true;
   };
 })(globalThis.__drrn);

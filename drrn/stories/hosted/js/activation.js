@@ -1,10 +1,12 @@
-// Default actions of clicks (tick boxes, submit forms, forward labels, follow links), and the focus.
+// Default actions of clicks (check boxes, forms, labels, links), and the focus.
 (function (drrn) {
   "use strict";
 
   const form = drrn.elementClass("HTMLFormElement", "form", {
     get elements() {
-      return drrn.collection(this, (from) => [...from.querySelectorAll("input, select, textarea, button, fieldset, output")]);
+      return drrn.collection(this, (from) =>
+        [...from.querySelectorAll("input, select, textarea, button, fieldset, output")],
+      );
     },
     get length() {
       return this.elements.length;
@@ -20,7 +22,9 @@
       drrn.tree.version++;
     },
     checkValidity() {
-      return [...this.elements].every((element) => !element.checkValidity || element.checkValidity());
+      return [...this.elements].every((element) =>
+        !element.checkValidity || element.checkValidity(),
+      );
     },
     reportValidity() {
       return this.checkValidity();
@@ -37,7 +41,15 @@
   function activatable(target) {
     for (let node = target; node && node.nodeType === 1; node = node.parentNode) {
       const name = node.localName;
-      if (name === "input" || name === "button" || name === "label" || name === "summary" || name === "option") return node;
+      if (
+        name === "input" ||
+        name === "button" ||
+        name === "label" ||
+        name === "summary" ||
+        name === "option"
+      ) {
+        return node;
+      }
       if ((name === "a" || name === "area") && node.attributeMap.has("href")) return node;
     }
     return null;
@@ -53,7 +65,9 @@
     }
     if (element.type !== "radio" || element.checked) return null;
     const name = element.getAttribute("name");
-    const old = name ? [...element.getRootNode().querySelectorAll("input")].find((other) => other.type === "radio" && other.name === name && other.checked) : null;
+    const isChecked = (other) => other.type === "radio" && other.name === name && other.checked;
+    const inputs = name ? [...element.getRootNode().querySelectorAll("input")] : [];
+    const old = inputs.find(isChecked);
     element.checked = true;
     return () => {
       element.checked = false;
@@ -104,14 +118,20 @@
     if (/^javascript:/i.test(text)) {
       const code = decodeURIComponent(text.slice(11));
       if (!/^\s*(?:void\s*\(?\s*0\s*\)?)?\s*;?\s*$/.test(code)) drrn.runScript(code);
-    } else if (text.startsWith("#") || drrn.resolve(text).split("#")[0] === globalThis.location.href.split("#")[0]) {
+    } else if (
+      text.startsWith("#") ||
+      drrn.resolve(text).split("#")[0] === globalThis.location.href.split("#")[0]
+    ) {
       if (text.includes("#")) globalThis.location.hash = text.slice(text.indexOf("#"));
     } // a link to another site does nothing
   };
 
   drrn.compileHandler = function (node, source) {
     try {
-      const factory = new Function("node", `with (node.ownerDocument || document) with (node) return function (event) {${source}\n}`);
+      const factory = new Function(
+        "node",
+        `with (node.ownerDocument || document) with (node) return function (event) {${source}\n}`,
+      );
       return factory(node);
     } catch (error) {
       drrn.report(error);
@@ -129,13 +149,20 @@
   };
 
   let activeElement = null;
-  drrn.activeElement = () => (activeElement && activeElement.isConnected ? activeElement : globalThis.document.body);
+  drrn.activeElement = () =>
+    (activeElement && activeElement.isConnected ? activeElement : globalThis.document.body);
   const fireFocusEvent = (element, type, bubbles, other) =>
-    element.dispatchEvent(new FocusEvent(type, { bubbles, composed: true, relatedTarget: other, view: globalThis }));
-  const focusable = (element) => element.isConnected && !drrn.disabled(element) && (element.tabIndex >= 0 || element.hasAttribute("tabindex") || element.isContentEditable);
+    element.dispatchEvent(
+      new FocusEvent(type, { bubbles, composed: true, relatedTarget: other, view: globalThis }),
+    );
+  const focusable = (element) =>
+    element.isConnected &&
+    !drrn.disabled(element) &&
+    (element.tabIndex >= 0 || element.hasAttribute("tabindex") || element.isContentEditable);
 
   drrn.focus = function (element, previous = activeElement) {
-    if (element ? element === activeElement || !focusable(element) : previous !== activeElement || !activeElement) return;
+    if (element && (element === activeElement || !focusable(element))) return;
+    if (!element && (previous !== activeElement || !activeElement)) return;
     const old = activeElement && activeElement.isConnected ? activeElement : null;
     activeElement = element;
     drrn.tree.version++;

@@ -9,19 +9,29 @@
       return text;
     }
   };
-  const encodeForm = (text) => encodeURIComponent(text).replace(/%20/g, "+").replace(/[!'()~]/g, (char) => "%" + char.charCodeAt(0).toString(16).toUpperCase());
+  const encodeForm = (text) =>
+    encodeURIComponent(text)
+      .replace(/%20/g, "+")
+      .replace(/[!'()~]/g, (char) => "%" + char.charCodeAt(0).toString(16).toUpperCase());
 
   class URLSearchParams {
     constructor(init = "", onChange = null) {
       Object.defineProperty(this, "pairs", { value: [] });
       Object.defineProperty(this, "onChange", { value: onChange });
       if (typeof init === "object" && init !== null) {
-        for (const [key, value] of typeof init[Symbol.iterator] === "function" ? init : Object.entries(init)) this.pairs.push([String(key), String(value)]);
+        const isIterable = typeof init[Symbol.iterator] === "function";
+        for (const [key, value] of isIterable ? init : Object.entries(init)) {
+          this.pairs.push([String(key), String(value)]);
+        }
       } else {
         for (const piece of String(init).replace(/^\?/, "").split("&")) {
           if (piece === "") continue;
           const separator = piece.indexOf("=");
-          this.pairs.push(separator < 0 ? [decodeForm(piece), ""] : [decodeForm(piece.slice(0, separator)), decodeForm(piece.slice(separator + 1))]);
+          this.pairs.push(
+            separator < 0
+              ? [decodeForm(piece), ""]
+              : [decodeForm(piece.slice(0, separator)), decodeForm(piece.slice(separator + 1))],
+          );
         }
       }
     }
@@ -46,7 +56,9 @@
       this.append(key, value);
     }
     delete(key) {
-      for (let i = this.pairs.length - 1; i >= 0; i--) if (this.pairs[i][0] === key) this.pairs.splice(i, 1);
+      for (let i = this.pairs.length - 1; i >= 0; i--) {
+        if (this.pairs[i][0] === key) this.pairs.splice(i, 1);
+      }
       this.onChange?.(this);
     }
     sort() {
@@ -73,7 +85,8 @@
   }
   drrn.expose("URLSearchParams", URLSearchParams);
 
-  const absolute = /^([a-z][a-z0-9+.-]*:)(?:\/\/(?:([^@/?#]*)@)?([^:/?#]*)(?::(\d+))?)?([^?#]*)(\?[^#]*)?(#.*)?$/i;
+  const absolute =
+    /^([a-z][a-z0-9+.-]*:)(?:\/\/(?:([^@/?#]*)@)?([^:/?#]*)(?::(\d+))?)?([^?#]*)(\?[^#]*)?(#.*)?$/i;
 
   function withoutDots(path) {
     const parts = [];
@@ -93,12 +106,17 @@
     if (address.startsWith("#")) return base.split("#")[0] + address;
     if (address.startsWith("?")) return root + path + address;
     if (address === "") return root + path + (query ?? "");
-    return root + withoutDots(address.startsWith("/") ? address : path.replace(/[^/]*$/, "") + address);
+    return root +
+      withoutDots(address.startsWith("/") ? address : path.replace(/[^/]*$/, "") + address);
   }
 
   class URL {
     constructor(address, base) {
-      const match = absolute.exec(base === undefined ? String(address).trim() : resolveAgainst(String(address).trim(), String(base)));
+      const match = absolute.exec(
+        base === undefined
+          ? String(address).trim()
+          : resolveAgainst(String(address).trim(), String(base)),
+      );
       if (!match) throw new TypeError(`Failed to construct 'URL': Invalid URL`);
       const [, protocol, user = "", hostname = "", port = "", path, search = "", hash = ""] = match;
       const web = /^(?:https?|ftp|wss?):$/i.test(protocol);
@@ -107,7 +125,9 @@
       this.hostname = hostname.toLowerCase();
       this.port = port === { "http:": "80", "https:": "443" }[this.protocol] ? "" : port;
       this.pathname = encodeURI(decodeSafely(web && path === "" ? "/" : path));
-      this.searchParams = new URLSearchParams(search, (params) => (this.query = params.size ? "?" + params : ""));
+      this.searchParams = new URLSearchParams(search, (params) =>
+        (this.query = params.size ? "?" + params : ""),
+      );
       this.query = search === "?" ? "" : search.replace(/ /g, "%20");
       this.fragment = hash === "#" ? "" : hash.replace(/ /g, "%20");
     }
@@ -121,7 +141,9 @@
       return this.fragment;
     }
     set hash(text) {
-      this.fragment = text === "" || text === "#" ? "" : "#" + String(text).replace(/^#/, "").replace(/ /g, "%20");
+      this.fragment = text === "" || text === "#"
+        ? ""
+        : "#" + String(text).replace(/^#/, "").replace(/ /g, "%20");
     }
     get host() {
       return this.hostname + (this.port ? ":" + this.port : "");
@@ -130,7 +152,9 @@
       return this.hostname ? `${this.protocol}//${this.host}` : "null";
     }
     get href() {
-      const user = this.username ? this.username + (this.password ? ":" + this.password : "") + "@" : "";
+      const user = this.username
+        ? this.username + (this.password ? ":" + this.password : "") + "@"
+        : "";
       return `${this.protocol}${this.hostname || this.protocol === "file:" ? "//" : ""}${user}${this.host}${this.pathname}${this.query}${this.fragment}`;
     }
     toString() {
@@ -171,18 +195,32 @@
   const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   drrn.expose("btoa", (text) => {
     const bytes = String(text);
-    if (/[^\0-\xFF]/.test(bytes)) throw new DOMException("The string to be encoded contains characters outside of the Latin1 range.", "InvalidCharacterError");
+    if (/[^\0-\xFF]/.test(bytes)) {
+      throw new DOMException(
+        "The string to be encoded contains characters outside of the Latin1 range.",
+        "InvalidCharacterError",
+      );
+    }
     let encoding = "";
     for (let i = 0; i < bytes.length; i += 3) {
-      const [a, b, c] = [bytes.charCodeAt(i), bytes.charCodeAt(i + 1), bytes.charCodeAt(i + 2)];
+      const a = bytes.charCodeAt(i);
+      const b = bytes.charCodeAt(i + 1);
+      const c = bytes.charCodeAt(i + 2);
       encoding += letters[a >> 2] + letters[((a & 3) << 4) | (b >> 4)];
-      encoding += isNaN(b) ? "==" : letters[((b & 15) << 2) | (c >> 6)] + (isNaN(c) ? "=" : letters[c & 63]);
+      encoding += isNaN(b)
+        ? "=="
+        : letters[((b & 15) << 2) | (c >> 6)] + (isNaN(c) ? "=" : letters[c & 63]);
     }
     return encoding;
   });
   drrn.expose("atob", (text) => {
     const clean = String(text).replace(/[ \t\n\f\r]/g, "").replace(/={1,2}$/, "");
-    if (/[^A-Za-z0-9+/]/.test(clean) || clean.length % 4 === 1) throw new DOMException("The string to be decoded is not correctly encoded.", "InvalidCharacterError");
+    if (/[^A-Za-z0-9+/]/.test(clean) || clean.length % 4 === 1) {
+      throw new DOMException(
+        "The string to be decoded is not correctly encoded.",
+        "InvalidCharacterError",
+      );
+    }
     let decoding = "";
     for (let i = 0, bits = 0; i < clean.length; i++) {
       bits = (bits << 6) | letters.indexOf(clean[i]);
@@ -211,7 +249,9 @@
       return "utf-8";
     }
     decode(buffer = new Uint8Array()) {
-      const bytes = ArrayBuffer.isView(buffer) ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength) : new Uint8Array(buffer);
+      const bytes = ArrayBuffer.isView(buffer)
+        ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+        : new Uint8Array(buffer);
       let text = "";
       for (const byte of bytes) text += "%" + byte.toString(16).padStart(2, "0");
       try {

@@ -1,4 +1,4 @@
-// State outside the engine's variables: globals of the author's scripts, SugarCube's setup and settings.
+// State outside the engine's variables: globals of scripts, storage, SugarCube's settings.
 (function (drrn) {
   "use strict";
 
@@ -10,7 +10,8 @@
     "onpopstate", "onerror", "onresize", "testplay", "version", "macros", "params", "prerender", "postrender"]);
 
   // Code by which a story uses the browser's storage.
-  const STORAGE_CODE = /\b(?:memorize|recall)\s*\(|(?<!\()\bmetadata\b|\b(?:local|session)Storage\b|<<(?:remember|forget)\b|\bSave\s*\.|\((?:save-?game|load-?game|saved-?games)\s*:/i;
+  const STORAGE_CODE =
+    /\b(?:memorize|recall)\s*\(|(?<!\()\bmetadata\b|\b(?:local|session)Storage\b|<<(?:remember|forget)\b|\bSave\s*\.|\((?:save-?game|load-?game|saved-?games)\s*:/i;
 
   let before = new Set(); // names of globals that existed before the story
   let usesStorage = null; // whether the story may use the browser's storage
@@ -24,7 +25,10 @@
   };
 
   /** The browser's storage as text. */
-  drrn.storageText = () => JSON.stringify([localStorage, sessionStorage].map((storage) => Object.entries({ ...storage }).sort()));
+  drrn.storageText = () =>
+    JSON.stringify(
+      [localStorage, sessionStorage].map((storage) => Object.entries({ ...storage }).sort()),
+    );
 
   drrn.restoreStorage = (text) => {
     const storages = JSON.parse(text);
@@ -34,19 +38,26 @@
     });
   };
 
-  /** The browser's storage if the story may use it, else null: entries of the engine do not matter. */
+  /**
+   * The browser's storage if the story may use it, else null: entries of the engine do not matter.
+   */
   drrn.storage = () => {
     if (usesStorage === null) {
-      const parts = document.querySelectorAll("tw-storydata script,#twine-user-script,tw-passagedata,[tiddler]");
+      const parts = document.querySelectorAll(
+        "tw-storydata script,#twine-user-script,tw-passagedata,[tiddler]",
+      );
       usesStorage = Array.from(parts).some((part) => STORAGE_CODE.test(part.textContent));
     }
     return usesStorage ? drrn.storageText() : null;
   };
 
   function authorsCode() {
-    const scripts = document.querySelectorAll("tw-storydata script,tw-passagedata[tags~=script],[tiddler][tags~=script]");
+    const scripts = document.querySelectorAll(
+      "tw-storydata script,tw-passagedata[tags~=script],[tiddler][tags~=script]",
+    );
     const pages = document.querySelectorAll("tw-passagedata,[tiddler]");
-    const within = Array.from(pages, (page) => page.textContent).filter((text) => /<script|<<script|<<run|<%|\bwindow\b/i.test(text));
+    const within = Array.from(pages, (page) => page.textContent)
+      .filter((text) => /<script|<<script|<<run|<%|\bwindow\b/i.test(text));
     return [...Array.from(scripts, (script) => script.textContent), ...within].join("\n");
   }
 
@@ -66,7 +77,9 @@
 
   function hashOf(text) {
     let hash = 2166136261;
-    for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 16777619);
+    for (let index = 0; index < text.length; index += 1) {
+      hash = Math.imul(hash ^ text.charCodeAt(index), 16777619);
+    }
     return `${text.length} ${hash >>> 0}`;
   }
 

@@ -1,4 +1,4 @@
-// Counts binary buffers: they are outside V8's heap, so the isolate's memory limit does not cover them.
+// Counts binary buffers: V8 allocates them outside its heap, which alone has a memory limit.
 (function (drrn) {
   "use strict";
   const MAX_BYTES = 256 * 2 ** 20; // bytes of all buffers together
@@ -6,7 +6,9 @@
   const registry = new FinalizationRegistry((bytes) => (totalBytes -= bytes));
 
   function allocate(bytes, make) {
-    if (bytes > 0 && totalBytes + bytes > MAX_BYTES) throw new RangeError("Array buffer allocation failed");
+    if (bytes > 0 && totalBytes + bytes > MAX_BYTES) {
+      throw new RangeError("Array buffer allocation failed");
+    }
     const buffer = make();
     if (bytes > 0) {
       totalBytes += bytes;
@@ -15,7 +17,9 @@
     return buffer;
   }
 
-  /** The number of bytes that a constructor allocates; a view of an existing buffer allocates none. */
+  /**
+   * The number of bytes that a constructor allocates; a view of an existing buffer allocates none.
+   */
   function byteCount(argument, elementSize) {
     if (argument === null || argument === undefined) return 0;
     if (typeof argument !== "object") return Number(argument) * elementSize;
@@ -23,16 +27,28 @@
   }
 
   const RealArrayBuffer = globalThis.ArrayBuffer;
-  const names = ["ArrayBuffer", ...Object.getOwnPropertyNames(globalThis).filter((name) => /(?:Int|Uint|Float)\w*Array$/.test(name))];
+  const names = [
+    "ArrayBuffer",
+    ...Object.getOwnPropertyNames(globalThis)
+      .filter((name) => /(?:Int|Uint|Float)\w*Array$/.test(name)),
+  ];
   for (const name of names) {
     const real = globalThis[name];
     const proxy = new Proxy(real, {
       construct: (target, args, newTarget) =>
-        allocate(byteCount(args[0], real.BYTES_PER_ELEMENT ?? 1), () => Reflect.construct(target, args, newTarget === proxy ? target : newTarget)),
+        allocate(byteCount(args[0], real.BYTES_PER_ELEMENT ?? 1), () =>
+          Reflect.construct(target, args, newTarget === proxy ? target : newTarget),
+        ),
     });
-    Object.defineProperty(real.prototype, "constructor", { value: proxy, writable: true, configurable: true });
+    Object.defineProperty(real.prototype, "constructor", {
+      value: proxy,
+      writable: true,
+      configurable: true,
+    });
     drrn.expose(name, proxy);
   }
   // Growing in place would bypass the count.
-  for (const name of ["resize", "transfer", "transferToFixedLength"]) delete RealArrayBuffer.prototype[name];
+  for (const name of ["resize", "transfer", "transferToFixedLength"]) {
+    delete RealArrayBuffer.prototype[name];
+  }
 })(globalThis.__drrn);

@@ -1,4 +1,4 @@
-// Seeded chance: the key of a step determines all its random numbers.
+// Seeded random numbers: the key of a step determines all that it draws.
 (function (drrn) {
   "use strict";
 
@@ -14,9 +14,10 @@
     key: () => key,
     following: () => hash32(key + GOLDEN), // the key of the next step, if none is given
   };
-  let key = 0; // determines the chance of this step
+  let key = 0; // seed of this step
   let presets = []; // preset outcomes of the first listed draws
-  let listing = false; // whether later draws have their first outcome, so that all can be enumerated
+  // Whether later draws have their first outcome, so that all can be enumerated.
+  let listing = false;
   let state = 0;
 
   /** A 32-bit hash of a number. */
@@ -27,7 +28,7 @@
     return (hash ^ (hash >>> 15)) >>> 0;
   }
 
-  /** Start the chance of a step. */
+  /** Seed the random numbers of a step. */
   function reseed(number, lots = [], first = false) {
     key = number >>> 0;
     presets = lots;
@@ -49,18 +50,27 @@
     return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
   }
 
-  /** One of `outcomes` equally likely numbers from 0; `draws_of` in hosted/stage.py computes the same numbers. */
+  /**
+   * One of `outcomes` equally likely numbers from 0; `draws_of` in hosted/stage.py computes the
+   * same numbers.
+   */
   function listedDraw(outcomes) {
     const index = chance.lots.length;
-    const byKey = () => Math.floor((hash32(key + Math.imul(index + 1, GOLDEN)) * outcomes) / 4294967296);
+    const byKey = () =>
+      Math.floor((hash32(key + Math.imul(index + 1, GOLDEN)) * outcomes) / 4294967296);
     const outcome = index < presets.length ? presets[index] : listing ? 0 : byKey();
     chance.lots.push([outcomes, outcome]);
     return outcome;
   }
 
-  /** A number below `outcomes` that will be rounded down: a listed draw, if `outcomes` is a whole number. */
+  /**
+   * A number below `outcomes` that will be rounded down: a listed draw, if `outcomes` is a whole
+   * number.
+   */
   function spread(outcomes) {
-    if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MAX_OUTCOMES) return random() * outcomes;
+    if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MAX_OUTCOMES) {
+      return random() * outcomes;
+    }
     return outcomes === 1 ? 0.5 : listedDraw(outcomes) + 0.5;
   }
 
@@ -71,17 +81,28 @@
   }
 
   function randomUUID() {
-    const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join("");
+    const digit = () => Math.floor(random() * 16).toString(16);
+    const digits = Array.from({ length: 32 }, digit).join("");
     return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20)}`;
   }
 
   reseed(0);
   Math.random = random;
   if (!globalThis.crypto) {
-    Object.defineProperty(globalThis, "crypto", { value: {}, writable: true, configurable: true, enumerable: true });
+    Object.defineProperty(globalThis, "crypto", {
+      value: {},
+      writable: true,
+      configurable: true,
+      enumerable: true,
+    });
   }
   for (const [name, value] of Object.entries({ getRandomValues, randomUUID })) {
-    Object.defineProperty(globalThis.crypto, name, { value, writable: true, configurable: true, enumerable: true });
+    Object.defineProperty(globalThis.crypto, name, {
+      value,
+      writable: true,
+      configurable: true,
+      enumerable: true,
+    });
   }
   drrn.chance = chance;
 })(globalThis.__drrn);

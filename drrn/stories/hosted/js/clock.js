@@ -1,11 +1,14 @@
-// A fake clock: time moves only while timers run, so a page settles at once and always in the same way.
+// A fake clock: time moves only while timers run, so a page settles at once and deterministically.
 (function (drrn) {
   "use strict";
 
-  const START = Date.UTC(2020, 0, 1, 12); // a fixed time; noon, so that stories that greet by the time of day agree everywhere
+  // A fixed time; noon, so that stories that greet by the time of day agree everywhere.
+  const START = Date.UTC(2020, 0, 1, 12);
   const FRAME = 16; // milliseconds between two animation frames
-  const PATIENCE = 20000; // readings of the time in one step before time advances by itself, so that a busy wait ends
-  const CHECKPOINTS = 6; // turns of promises after each timer, which is the length of .then() chains that are followed
+  // Readings of the time in one step before time advances by itself, so that a busy wait ends.
+  const PATIENCE = 20000;
+  // Turns of promises after each timer, which is the length of .then() chains that are followed.
+  const CHECKPOINTS = 6;
   const RealDate = Date;
 
   let now = 0; // milliseconds since START
@@ -66,7 +69,10 @@
     }
   }
 
-  /** Run timers for a span of fake time or a number of firings; true if none remains within the span. */
+  /**
+   * Run timers for a span of fake time or a number of firings; true if none remains within the
+   * span.
+   */
   async function run(span, firings) {
     const until = now + span;
     let left = firings;
@@ -92,7 +98,11 @@
   }
   Object.setPrototypeOf(FakeDate, RealDate);
   FakeDate.prototype = RealDate.prototype;
-  Object.defineProperty(FakeDate.prototype, "constructor", { value: FakeDate, writable: true, configurable: true });
+  Object.defineProperty(FakeDate.prototype, "constructor", {
+    value: FakeDate,
+    writable: true,
+    configurable: true,
+  });
   FakeDate.now = () => START + read();
   FakeDate.UTC = RealDate.UTC;
   FakeDate.parse = RealDate.parse;
@@ -100,14 +110,21 @@
   function define(owner, name, value) {
     const descriptor = Object.getOwnPropertyDescriptor(owner, name);
     if (descriptor && !descriptor.configurable) owner[name] = value;
-    else Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
+    else Object.defineProperty(owner, name, {
+      value,
+      writable: true,
+      configurable: true,
+      enumerable: true,
+    });
   }
 
   define(globalThis, "Date", FakeDate);
   if (!globalThis.performance) define(globalThis, "performance", {});
   define(globalThis.performance, "now", () => read());
   define(globalThis.performance, "timeOrigin", START);
-  define(globalThis, "setTimeout", (action, wait, ...args) => set(action, now + delayOf(wait), null, args));
+  define(globalThis, "setTimeout", (action, wait, ...args) =>
+    set(action, now + delayOf(wait), null, args),
+  );
   define(globalThis, "setInterval", (action, wait, ...args) => {
     const interval = Math.max(4, delayOf(wait));
     return set(action, now + interval, interval, args);
@@ -118,7 +135,9 @@
   });
   define(globalThis, "requestIdleCallback", (action) =>
     set(() => action({ didTimeout: false, timeRemaining: () => 50 }), now + 1, null, []));
-  for (const name of ["clearTimeout", "clearInterval", "cancelAnimationFrame", "cancelIdleCallback"]) {
+  for (const name of [
+    "clearTimeout", "clearInterval", "cancelAnimationFrame", "cancelIdleCallback",
+  ]) {
     define(globalThis, name, clear);
   }
 

@@ -3,7 +3,10 @@
   "use strict";
   const tree = drrn.tree;
 
-  /** A live collection without a Proxy: indices are accessors of the prototype, updated when the tree changes. */
+  /**
+   * A live collection without a Proxy: indices are accessors of the prototype, updated when the
+   * tree changes.
+   */
   class HTMLCollection {
     constructor(root, find) {
       Object.defineProperty(this, "live", { value: { root, find, version: -1, nodes: null } });
@@ -15,7 +18,10 @@
       return current(this)[index] ?? null;
     }
     namedItem(name) {
-      return current(this).find((node) => node.id === name || node.getAttribute("name") === name) ?? null;
+      return (
+        current(this).find((node) => node.id === name || node.getAttribute("name") === name) ??
+        null
+      );
     }
     [Symbol.iterator]() {
       return current(this)[Symbol.iterator]();
@@ -52,13 +58,18 @@
     const lower = text.toLowerCase();
     return drrn.collection(root, (from) => {
       const all = drrn.descendants(from);
-      return text === "*" ? all : all.filter((element) => element.localName === lower || element.localName === text);
+      return text === "*"
+        ? all
+        : all.filter((element) => element.localName === lower || element.localName === text);
     });
   };
   drrn.byClass = function (root, names) {
     const classes = words(String(names));
     return drrn.collection(root, (from) =>
-      classes.length ? drrn.descendants(from).filter((element) => classes.every((name) => element.hasClass(name))) : []
+      classes.length
+        ? drrn.descendants(from)
+          .filter((element) => classes.every((name) => element.hasClass(name)))
+        : []
     );
   };
 
@@ -103,7 +114,9 @@
     remove(...tokens) {
       const removals = tokens.map(checkToken);
       const list = this.list();
-      if (list.some((token) => removals.includes(token))) this.value = list.filter((token) => !removals.includes(token)).join(" ");
+      if (list.some((token) => removals.includes(token))) {
+        this.value = list.filter((token) => !removals.includes(token)).join(" ");
+      }
     }
     toggle(token, force) {
       const present = force === undefined ? !this.contains(token) : !!force;
@@ -143,7 +156,10 @@
     const text = String(token);
     if (text === "") throw new DOMException("The token provided must not be empty.", "SyntaxError");
     if (/[ \t\n\f\r]/.test(text)) {
-      throw new DOMException(`The token provided ('${text}') contains HTML space characters, which are not valid in tokens.`, "InvalidCharacterError");
+      throw new DOMException(
+        `The token provided ('${text}') contains HTML space characters, which are not valid in tokens.`,
+        "InvalidCharacterError",
+      );
     }
     return text;
   }
@@ -204,25 +220,39 @@
     return map;
   };
 
-  const toAttribute = (key) => "data-" + key.replace(/[A-Z]/g, (letter) => "-" + letter.toLowerCase());
-  const fromAttribute = (name) => name.slice(5).replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
+  const toAttribute = (key) =>
+    "data-" + key.replace(/[A-Z]/g, (letter) => "-" + letter.toLowerCase());
+  const fromAttribute = (name) =>
+    name.slice(5).replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
   const dataset = {
-    get: (element, key) => (typeof key === "string" ? (element.getAttribute(toAttribute(key)) ?? undefined) : undefined),
+    get: (element, key) =>
+      (typeof key === "string" ? (element.getAttribute(toAttribute(key)) ?? undefined) : undefined),
     set: (element, key, value) => (element.setAttribute(toAttribute(key), value), true),
     has: (element, key) => typeof key === "string" && element.hasAttribute(toAttribute(key)),
     deleteProperty: (element, key) => (element.removeAttribute(toAttribute(key)), true),
-    ownKeys: (element) => element.getAttributeNames().filter((name) => name.startsWith("data-")).map(fromAttribute),
+    ownKeys: (element) =>
+      element.getAttributeNames().filter((name) => name.startsWith("data-")).map(fromAttribute),
     getOwnPropertyDescriptor(element, key) {
       if (typeof key !== "string" || !element.hasAttribute(toAttribute(key))) return undefined;
-      return { value: element.getAttribute(toAttribute(key)), writable: true, enumerable: true, configurable: true };
+      return {
+        value: element.getAttribute(toAttribute(key)),
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      };
     },
   };
   class DOMStringMap {}
   drrn.expose("DOMStringMap", DOMStringMap);
-  /** The data-… attributes as an object; the Proxy's target must be extensible, so it is an object that refers to the element. */
+  /**
+   * The data-… attributes as an object; the Proxy's target must be extensible, so it is an object
+   * that refers to the element.
+   */
   drrn.dataset = (element) => {
     const handler = {};
-    for (const [trap, act] of Object.entries(dataset)) handler[trap] = (_, ...rest) => act(element, ...rest);
+    for (const [trap, act] of Object.entries(dataset)) {
+      handler[trap] = (_, ...rest) => act(element, ...rest);
+    }
     return new Proxy(new DOMStringMap(), handler);
   };
 })(globalThis.__drrn);

@@ -1,10 +1,12 @@
-// Computed styles: display and visibility with a browser's defaults, and whether an element is rendered.
+// Computed styles: display and visibility with a browser's defaults; which elements are rendered.
 (function (drrn) {
   "use strict";
   const tree = drrn.tree;
   const set = (text) => new Set(text.split(" "));
 
-  const hidden = set("area base basefont datalist head link meta noembed noframes noscript param rp script source style template title track");
+  const hidden = set(
+    "area base basefont datalist head link meta noembed noframes noscript param rp script source style template title track",
+  );
   const block = set(
     "address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2 " +
       "h3 h4 h5 h6 header hgroup hr html legend listing main menu nav ol optgroup option p plaintext pre search section ul xmp");
@@ -27,6 +29,10 @@
     "letter-spacing": "normal", "pointer-events": "auto",
   };
 
+  // The first word of an animation that is not one of its keywords.
+  const ANIMATION_NAME =
+    /(?:^|\s)(?!(?:ease|linear|infinite|both|forwards|backwards|alternate|normal|running|paused|none|steps|cubic)\b)[a-z_-][\w-]*/i;
+
   function defaultDisplay(element) {
     const name = element.localName;
     if (element.attributeMap.has("hidden")) return "none";
@@ -46,8 +52,9 @@
     else if (display === "initial" || display === "unset") display = "inline";
     else if (display.startsWith("revert")) display = defaultDisplay(element);
     let visibility = drrn.cascadedValue(element, "visibility").toLowerCase();
-    if (visibility === "" || visibility === "inherit" || visibility === "unset") visibility = above ? above.cachedVisibility : "visible";
-    else if (visibility === "initial" || visibility === "revert") visibility = "visible";
+    if (visibility === "" || visibility === "inherit" || visibility === "unset") {
+      visibility = above ? above.cachedVisibility : "visible";
+    } else if (visibility === "initial" || visibility === "revert") visibility = "visible";
     element.cachedDisplay = display;
     element.cachedVisibility = visibility;
     element.cachedVersion = tree.version;
@@ -58,18 +65,26 @@
     return element;
   }
 
-  /** Whether an element has a box: it is in the document, and neither it nor an ancestor has display none. */
+  /**
+   * Whether an element has a box: it is in the document, and neither it nor an ancestor has display
+   * none.
+   */
   drrn.rendered = function (element) {
     let node = element;
-    for (; node && node.nodeType === 1; node = node.parentNode) if (refresh(node).cachedDisplay === "none") return false;
+    for (; node && node.nodeType === 1; node = node.parentNode) {
+      if (refresh(node).cachedDisplay === "none") return false;
+    }
     return node !== null && node.nodeType === 9 && node === globalThis.document;
   };
 
+  const inSeconds = (time) => (/^[\d.]+ms$/.test(time) ? parseFloat(time) / 1000 + "s" : time);
   function times(element, shorthand, which) {
     const text = drrn.cascadedValue(element, shorthand);
     if (!text) return "0s";
-    const list = text.split(",").map((part) => (part.match(/(?:^|\s)[\d.]+m?s\b/g) || [])[which]?.trim() ?? "0s");
-    return list.map((time) => (time.endsWith("ms") ? parseFloat(time) / 1000 + "s" : time)).join(", ");
+    const list = text
+      .split(",")
+      .map((part) => (part.match(/(?:^|\s)[\d.]+m?s\b/g) || [])[which]?.trim() ?? "0s");
+    return list.map(inSeconds).join(", ");
   }
 
   function computedValue(element, property) {
@@ -77,17 +92,29 @@
     if (property === "display") return refresh(element).cachedDisplay;
     if (property === "visibility") return refresh(element).cachedVisibility;
     const own = drrn.cascadedValue(element, property);
-    if (own === "inherit" || (own === "" && (property in inheritedDefaults || property.startsWith("--")))) {
+    if (
+      own === "inherit" ||
+      (own === "" && (property in inheritedDefaults || property.startsWith("--")))
+    ) {
       const parent = element.parentNode;
-      return parent && parent.nodeType === 1 ? computedValue(parent, property) : (inheritedDefaults[property] ?? "");
+      return parent && parent.nodeType === 1
+        ? computedValue(parent, property)
+        : (inheritedDefaults[property] ?? "");
     }
-    if (own !== "") return /-(?:duration|delay)$/.test(property) && /^[\d.]+ms$/.test(own) ? parseFloat(own) / 1000 + "s" : own;
+    if (own !== "") {
+      return /-(?:duration|delay)$/.test(property) ? inSeconds(own) : own;
+    }
     const match = /^(animation|transition)-(duration|delay)$/.exec(property);
     if (match) return times(element, match[1], match[2] === "duration" ? 0 : 1);
-    if (property === "animation-name") return (drrn.cascadedValue(element, "animation").match(/(?:^|\s)(?!(?:ease|linear|infinite|both|forwards|backwards|alternate|normal|running|paused|none|steps|cubic)\b)[a-z_-][\w-]*/i) || ["none"])[0].trim();
+    if (property === "animation-name") {
+      const match = drrn.cascadedValue(element, "animation").match(ANIMATION_NAME);
+      return match ? match[0].trim() : "none";
+    }
     if (property === "width") return drrn.rendered(element) ? element.offsetWidth + "px" : "auto";
     if (property === "height") return drrn.rendered(element) ? element.offsetHeight + "px" : "auto";
-    if (/^(?:margin|padding|border)-(?:top|right|bottom|left)(?:-width)?$/.test(property)) return "0px";
+    if (/^(?:margin|padding|border)-(?:top|right|bottom|left)(?:-width)?$/.test(property)) {
+      return "0px";
+    }
     return defaults[property] ?? "";
   }
 
@@ -101,7 +128,10 @@
       return computedValue(this[owner], property);
     }
     setProperty() {
-      throw new DOMException("These styles are computed, and therefore read-only.", "NoModificationAllowedError");
+      throw new DOMException(
+        "These styles are computed, and therefore read-only.",
+        "NoModificationAllowedError",
+      );
     }
     // Fast path for the two that are read most often.
     get display() {
@@ -120,10 +150,20 @@
 
   drrn.expose("getComputedStyle", function getComputedStyle(element, pseudo) {
     if (pseudo) return new PseudoStyle(null);
-    if (!element || element.nodeType !== 1) throw new TypeError("Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.");
+    if (!element || element.nodeType !== 1) {
+      throw new TypeError(
+        "Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.",
+      );
+    }
     return (element.computedStyle ??= new ComputedStyle(element));
   });
 
   /** A CSS time in milliseconds: "0.5s", "200ms", the longest of several. */
-  drrn.longestTime = (text) => Math.max(0, ...text.split(",").map((time) => (/ms$/.test(time.trim()) ? parseFloat(time) : parseFloat(time) * 1000) || 0));
+  drrn.longestTime = (text) =>
+    Math.max(
+      0,
+      ...text
+        .split(",")
+        .map((time) => (/ms$/.test(time.trim()) ? parseFloat(time) : parseFloat(time) * 1000) || 0),
+    );
 })(globalThis.__drrn);

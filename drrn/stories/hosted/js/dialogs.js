@@ -8,9 +8,13 @@
 
   const bare = (name) => String(name || "").trim().replace(/^[$_]/, "");
   const small = (name) => bare(name).toLowerCase();
-  const letters = (name) => small(name).replace(/[^\p{L}\p{N}]/gu, ""); // ids omit the other characters
+  // Ids omit the other characters.
+  const letters = (name) => small(name).replace(/[^\p{L}\p{N}]/gu, "");
 
-  /** The answer to the first of these names that has one, else the suggestion, else the default name. */
+  /**
+   * The answer to the first of these names that has one, else the suggestion, else the default
+   * name.
+   */
   drrn.answer = function answer(names, suggestion) {
     const keys = Object.keys(drrn.answers);
     for (const normalise of [bare, small, letters]) {
@@ -22,11 +26,15 @@
     return suggestion ? String(suggestion) : DEFAULT_ANSWER;
   };
 
-  /** The names by which [inputs] may answer a question: its variable, its words, or a name in it. */
+  /**
+   * The names by which [inputs] may answer a question: its variable, its words, or a name in it.
+   */
   drrn.questionNames = function questionNames(question) {
     const text = String(question).toLowerCase();
     const keys = Object.keys(drrn.answers);
-    const mentions = keys.filter((name) => new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(text));
+    const mentions = keys.filter((name) =>
+      new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(text),
+    );
     return [...drrn.promptVariables(question), question, ...mentions, "prompt"];
   };
 
@@ -43,6 +51,11 @@
     close: () => undefined,
   };
   for (const [name, value] of Object.entries(dialogs)) {
-    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: true });
+    Object.defineProperty(globalThis, name, {
+      value,
+      writable: true,
+      configurable: true,
+      enumerable: true,
+    });
   }
 })(globalThis.__drrn);

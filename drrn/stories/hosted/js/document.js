@@ -1,8 +1,15 @@
-// The document: creates and finds nodes, cookies, commands; DOMParser; hooks for scripts and custom elements.
+// The document: nodes, cookies, commands; DOMParser; hooks for scripts and custom elements.
 (function (drrn) {
   "use strict";
   const HTML = "http://www.w3.org/1999/xhtml";
   const SVG = "http://www.w3.org/2000/svg";
+
+  const OLD_EVENT_NAMES = {
+    HTMLEvents: "Event",
+    Events: "Event",
+    MouseEvents: "MouseEvent",
+    UIEvents: "UIEvent",
+  };
 
   class Document extends Node {
     constructor() {
@@ -40,7 +47,9 @@
     }
     part(name) {
       const root = this.documentElement;
-      for (let child = root && root.firstChild; child; child = child.nextSibling) if (child.localName === name) return child;
+      for (let child = root && root.firstChild; child; child = child.nextSibling) {
+        if (child.localName === name) return child;
+      }
       return null;
     }
     get head() {
@@ -67,7 +76,9 @@
     }
     set cookie(text) {
       const pair = String(text).split(";")[0];
-      const rest = this.cookieJar.split("; ").filter((each) => each && each.split("=")[0] !== pair.split("=")[0]);
+      const rest = this.cookieJar
+        .split("; ")
+        .filter((each) => each && each.split("=")[0] !== pair.split("=")[0]);
       if (!/expires=Thu, 01 Jan 1970|max-age=(?:0|-)/i.test(text)) rest.push(pair);
       this.cookieJar = rest.join("; ");
     }
@@ -113,14 +124,21 @@
     getElementById(id) {
       const name = String(id);
       const cached = this.idCache.get(name);
-      if (cached && cached.attributeMap.get("id") === name && cached.getRootNode() === this) return cached;
-      const match = name === "" ? null : walk(this, (element) => element.attributeMap.get("id") === name);
+      if (cached && cached.attributeMap.get("id") === name && cached.getRootNode() === this) {
+        return cached;
+      }
+      const match = name === ""
+        ? null
+        : walk(this, (element) => element.attributeMap.get("id") === name);
       if (match) this.idCache.set(name, match);
       else this.idCache.delete(name);
       return match;
     }
     getElementsByName(name) {
-      return drrn.collection(this, (from) => drrn.descendants(from).filter((element) => element.attributeMap.get("name") === String(name)));
+      return drrn.collection(this, (from) =>
+        drrn.descendants(from)
+          .filter((element) => element.attributeMap.get("name") === String(name)),
+      );
     }
     getElementsByTagName(name) {
       return drrn.byTag(this, name);
@@ -131,23 +149,37 @@
     getElementsByClassName(names) {
       return drrn.byClass(this, names);
     }
-    /** Create an element of the class of its tag; upgrade: whether a custom element's constructor may run. */
+    /**
+     * Create an element of the class of its tag; upgrade: whether a custom element's constructor
+     * may run.
+     */
     elementNamed(name, namespace, upgrade = true) {
-      if (namespace !== HTML) return namespace === SVG ? new SVGElement(this, name, namespace) : new Element(this, name, namespace);
+      if (namespace !== HTML) {
+        return namespace === SVG
+          ? new SVGElement(this, name, namespace)
+          : new Element(this, name, namespace);
+      }
       const custom = drrn.customNames.get(name);
       if (custom && upgrade) {
         const element = new custom();
         element.ownerDocument = this;
         return element;
       }
-      const Class = drrn.elementClasses.get(name) ?? (name.includes("-") ? HTMLElement : knownTags.has(name) ? HTMLElement : HTMLUnknownElement);
+      const Class =
+        drrn.elementClasses.get(name) ??
+        (name.includes("-") || knownTags.has(name) ? HTMLElement : HTMLUnknownElement);
       const element = new Class(this, name);
       if (name === "style") drrn.registerSheet(element);
       return element;
     }
     createElement(name) {
       const text = String(name);
-      if (!/^[a-zA-Z:_\u0080-\uFFFF][^\s/>\0]*$/.test(text)) throw new DOMException(`The tag name provided ('${text}') is not a valid name.`, "InvalidCharacterError");
+      if (!/^[a-zA-Z:_\u0080-\uFFFF][^\s/>\0]*$/.test(text)) {
+        throw new DOMException(
+          `The tag name provided ('${text}') is not a valid name.`,
+          "InvalidCharacterError",
+        );
+      }
       const element = this.elementNamed(text.toLowerCase(), HTML);
       if (element.localName === "script") {
         element.mayRun = true;
@@ -156,7 +188,9 @@
       return element;
     }
     createElementNS(namespace, name) {
-      return namespace === HTML ? this.createElement(name) : this.elementNamed(String(name), namespace);
+      return namespace === HTML
+        ? this.createElement(name)
+        : this.elementNamed(String(name), namespace);
     }
     createTextNode(data) {
       return new Text(data, this);
@@ -171,7 +205,7 @@
       return new Attr(null, String(name).toLowerCase());
     }
     createEvent(kind) {
-      const Class = globalThis[{ HTMLEvents: "Event", Events: "Event", MouseEvents: "MouseEvent", UIEvents: "UIEvent" }[kind] ?? kind] ?? Event;
+      const Class = globalThis[OLD_EVENT_NAMES[kind] ?? kind] ?? Event;
       return new Class("");
     }
     createRange() {
@@ -211,12 +245,17 @@
       return this;
     }
     close() {}
-    /** While the page is parsed, the text that a script writes is parsed next; later it is appended to the body. */
+    /**
+     * While the page is parsed, the text that a script writes is parsed next; later it is appended
+     * to the body.
+     */
     write(...texts) {
       const markup = texts.join("");
       const tokens = this.parser && this.parser.tokens;
-      if (tokens) tokens.text = tokens.text.slice(0, tokens.position) + markup + tokens.text.slice(tokens.position);
-      else if (this.body) this.body.insertAdjacentHTML("beforeend", markup);
+      if (tokens) {
+        tokens.text =
+          tokens.text.slice(0, tokens.position) + markup + tokens.text.slice(tokens.position);
+      } else if (this.body) this.body.insertAdjacentHTML("beforeend", markup);
     }
     writeln(...texts) {
       this.write(...texts, "\n");
@@ -228,7 +267,15 @@
   Object.assign(Document.prototype, {
     characterSet: "UTF-8", charset: "UTF-8", contentType: "text/html", hidden: false, visibilityState: "visible",
     referrer: "", domain: "story.invalid", designMode: "off", lastModified: "01/01/2020 00:00:00", dir: "", fullscreenElement: null,
-    fullscreenEnabled: false, fonts: { ready: Promise.resolve(), load: () => Promise.resolve([]), check: () => true, add() {}, addEventListener() {}, status: "loaded" },
+    fullscreenEnabled: false,
+    fonts: {
+      ready: Promise.resolve(),
+      load: () => Promise.resolve([]),
+      check: () => true,
+      add() {},
+      addEventListener() {},
+      status: "loaded",
+    },
   });
   drrn.mixParent(Document.prototype);
   drrn.defineHandlers(Document.prototype);
@@ -288,7 +335,12 @@
   const waiting = new Map();
   drrn.expose("customElements", {
     define(name, Class) {
-      if (drrn.customNames.has(name)) throw new DOMException(`the name "${name}" has already been used with this registry`, "NotSupportedError");
+      if (drrn.customNames.has(name)) {
+        throw new DOMException(
+          `the name "${name}" has already been used with this registry`,
+          "NotSupportedError",
+        );
+      }
       drrn.customNames.set(name, Class);
       drrn.customClasses.set(Class, name);
       drrn.hooks.enabled = true;
@@ -304,7 +356,11 @@
       return new Promise((resolve) => waiting.set(name, [...(waiting.get(name) ?? []), resolve]));
     },
     upgrade(root) {
-      for (const element of [root, ...drrn.descendants(root)]) if (drrn.customNames.has(element.localName)) drrn.upgrade(element, drrn.customNames.get(element.localName));
+      for (const element of [root, ...drrn.descendants(root)]) {
+        if (drrn.customNames.has(element.localName)) {
+          drrn.upgrade(element, drrn.customNames.get(element.localName));
+        }
+      }
     },
   });
 
@@ -318,7 +374,10 @@
   function connect(element) {
     if (element.connectedCallback) safely(() => element.connectedCallback());
   }
-  drrn.isJavaScript = (script) => /^(?:|text\/javascript|application\/javascript|application\/x-javascript|text\/ecmascript|module)$/i.test(script.getAttribute("type")?.trim() ?? "");
+  const JAVASCRIPT =
+    /^(?:|text\/javascript|application\/(?:x-)?javascript|text\/ecmascript|module)$/i;
+  drrn.isJavaScript = (script) =>
+    JAVASCRIPT.test(script.getAttribute("type")?.trim() ?? "");
 
   drrn.hooks.onInsert = function (root) {
     if (root.nodeType !== 1 || root.getRootNode() !== globalThis.document) return;
@@ -329,8 +388,9 @@
         connect(element);
       } else if (element.mayRun) {
         element.mayRun = false;
-        if (element.hasAttribute("src")) drrn.clock.later(0, () => element.dispatchEvent(new Event("error")));
-        else if (drrn.isJavaScript(element)) runInserted(element);
+        if (element.hasAttribute("src")) {
+          drrn.clock.later(0, () => element.dispatchEvent(new Event("error")));
+        } else if (drrn.isJavaScript(element)) runInserted(element);
       }
     }
   };
@@ -342,7 +402,9 @@
   }
   drrn.hooks.onRemove = function (root) {
     if (root.nodeType !== 1 || !drrn.customNames.size) return;
-    for (const element of [root, ...drrn.descendants(root)]) if (element.disconnectedCallback) safely(() => element.disconnectedCallback());
+    for (const element of [root, ...drrn.descendants(root)]) {
+      if (element.disconnectedCallback) safely(() => element.disconnectedCallback());
+    }
   };
 
   drrn.expose("document", new HTMLDocument());

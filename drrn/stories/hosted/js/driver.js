@@ -1,8 +1,9 @@
-// The driver: starts an episode, presses an action, lets the page settle, and returns the page as JSON.
+// The driver: starts an episode, presses an action, waits for the page, and returns it as JSON.
 (function (drrn) {
   "use strict";
 
-  const SETTLING = { span: 10000, firings: 400, rounds: 2 }; // fake milliseconds and timers until a page is settled
+  // Limits until a page is settled: fake milliseconds, timers, and rounds of both.
+  const SETTLING = { span: 10000, firings: 400, rounds: 2 };
   const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, if nothing can be pressed yet
   const THINKING = 1000; // fake milliseconds between two clicks
   const MAX_ERRORS = 20;
@@ -15,7 +16,9 @@
   /** Describe a thrown value, which can be anything; reading its properties may throw again. */
   function describe(error) {
     try {
-      const words = error && error.message !== undefined ? `${error.name || "Error"}: ${error.message}` : String(error);
+      const words = error && error.message !== undefined
+        ? `${error.name || "Error"}: ${error.message}`
+        : String(error);
       return words.slice(0, MAX_MESSAGE);
     } catch {
       return "Error: something without words was thrown";
@@ -29,11 +32,15 @@
     if (errors.length < MAX_ERRORS && !errors.includes(line)) errors.push(line);
   }
 
-  drrn.report = drrn.report || ((error) => globalThis.reportError(error)); // the story may listen for errors
+  // Errors are reported to the window, since the story may listen for them.
+  drrn.report = drrn.report || ((error) => globalThis.reportError(error));
   globalThis.addEventListener("error", (event) => note(event.error || event.message));
   globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
 
-  /** Called before the story's scripts, with the answers to its questions and the chance of the opening. */
+  /**
+   * Called before the story's scripts, with the answers to its questions and the seed of the
+   * opening.
+   */
   drrn.begin = function begin(inputs, key, lots = [], listing = false) {
     errors = [];
     drrn.answers = inputs;
@@ -47,7 +54,9 @@
     return view;
   }
 
-  /** Run timers; first end what a real browser animates by its own clock (`drrn.still`, if defined). */
+  /**
+   * Run timers; first end what a real browser animates by its own clock (`drrn.still`, if defined).
+   */
   async function runTimers(patience) {
     if (drrn.still) await drrn.still();
     const done = await drrn.clock.run(patience.span, patience.firings);
@@ -55,7 +64,10 @@
     return done;
   }
 
-  /** Run timers until the page is settled, text boxes are filled and, if possible, something can be pressed. */
+  /**
+   * Run timers until the page is settled, text boxes are filled and, if possible, something can be
+   * pressed.
+   */
   async function settle() {
     for (let round = 0; round < SETTLING.rounds; round += 1) {
       const still = await runTimers(SETTLING);
@@ -95,7 +107,9 @@
       await settle();
       recordVisit();
       const page = drrn.page();
-      if (page.length > MAX_PAGE) throw new RangeError("the page and the story's variables are larger than 16 MB");
+      if (page.length > MAX_PAGE) {
+        throw new RangeError("the page and the story's variables are larger than 16 MB");
+      }
       drrn.result = page;
     } catch (error) {
       drrn.result = JSON.stringify({ failed: describe(error) });
@@ -121,18 +135,32 @@
   let pressedIndex = 0;
   let visit = null; // the move to this passage, and the clicks in it since, each with its chance
 
-  /** Record how to return to this page: the draws, and whether the last click entered another passage. */
+  /**
+   * Record how to return to this page: the draws, and whether the last click entered another
+   * passage.
+   */
   function recordVisit() {
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
-    if (visit === null || moment !== visit.moment) visit = { moment, chance, storage: drrn.storage(), clicks: [] };
-    else visit.clicks.push({ index: pressedIndex, chance });
+    if (visit === null || moment !== visit.moment) {
+      visit = { moment, chance, storage: drrn.storage(), clicks: [] };
+    } else visit.clicks.push({ index: pressedIndex, chance });
   }
 
-  /** The state as text: the engine's state when this passage was entered, and the clicks since; null if it has none. */
+  /**
+   * The state as text: the engine's state when this passage was entered, and the clicks since; null
+   * if it has none.
+   */
   drrn.save = () => {
     const state = drrn.format.save();
-    return state === null ? null : JSON.stringify({ state, chance: visit.chance, storage: visit.storage, clicks: visit.clicks });
+    return state === null
+      ? null
+      : JSON.stringify({
+        state,
+        chance: visit.chance,
+        storage: visit.storage,
+        clicks: visit.clicks,
+      });
   };
 
   /** Return to a saved state and read its page. */
@@ -144,9 +172,12 @@
       drrn.restarted = false;
       drrn.chance.reseed(chance.key, chance.lots, chance.listing);
       drrn.format.reseed();
-      // As it was after the passage was displayed: if displaying it changes more, the page differs from the saved one.
+      // As it was after the passage was displayed: if displaying it changes more, the page differs
+      // from the saved one.
       if (storage) drrn.restoreStorage(storage);
-      if (!drrn.format.restore(state)) throw new Error("the engine does not accept its saved state");
+      if (!drrn.format.restore(state)) {
+        throw new Error("the engine does not accept its saved state");
+      }
     });
     for (const click of clicks) {
       if (drrn.result.startsWith('{"failed":')) break;

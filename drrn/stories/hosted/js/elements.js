@@ -10,7 +10,8 @@
       super(ownerDocument);
       this.localName = localName;
       this.namespaceURI = namespace;
-      this.attributeMap = none; // shared while it is empty: most elements have no attributes, and a Map is expensive
+      // Shared while it is empty: most elements have no attributes, and a Map is expensive.
+      this.attributeMap = none;
       this.classWords = null;
       this.styleDeclaration = null;
       this.computedStyle = null;
@@ -48,7 +49,11 @@
     }
     get classList() {
       const list = new DOMTokenList(this, "class");
-      Object.defineProperty(this, "classList", { get: () => list, set: (value) => (this.className = value), configurable: true });
+      Object.defineProperty(this, "classList", {
+        get: () => list,
+        set: (value) => (this.className = value),
+        configurable: true,
+      });
       return list;
     }
     set classList(value) {
@@ -72,7 +77,9 @@
     }
     setAttribute(name, value) {
       const key = this.attributeName(name);
-      if (key === "" || /[\s"'>/=]/.test(key)) throw new DOMException(`'${key}' is not a valid attribute name.`, "InvalidCharacterError");
+      if (key === "" || /[\s"'>/=]/.test(key)) {
+        throw new DOMException(`'${key}' is not a valid attribute name.`, "InvalidCharacterError");
+      }
       this.putAttribute(key, String(value));
     }
     putAttribute(key, value) {
@@ -133,11 +140,17 @@
       if (key === "class") this.classWords = null;
       else if (key === "style") {
         if (this.styleDeclaration) this.styleDeclaration.attributeChanged(value ?? "");
-      } else if (key.charCodeAt(0) === 111 && key.charCodeAt(1) === 110 && drrn.handlerNames.includes(key.slice(2))) {
+      } else if (
+        key.charCodeAt(0) === 111 &&
+        key.charCodeAt(1) === 110 &&
+        drrn.handlerNames.includes(key.slice(2))
+      ) {
         this.handlerMap ??= {};
         this.handlerMap[key.slice(2)] = value;
       }
-      if (this.attributeChangedCallback && drrn.observes(this, key)) this.attributeChangedCallback(key, old, value, null);
+      if (this.attributeChangedCallback && drrn.observes(this, key)) {
+        this.attributeChangedCallback(key, old, value, null);
+      }
       if (drrn.hooks.hasObservers) drrn.hooks.attribute(this, key, old);
     }
 
@@ -147,7 +160,12 @@
     set innerHTML(markup) {
       const text = markup === null ? "" : String(markup);
       if (text === "") return void drrn.replaceChildren(this, null);
-      if (text.indexOf("<") < 0 && text.indexOf("&") < 0 && text.indexOf("\r") < 0 && !drrn.rawText.has(this.localName)) {
+      if (
+        text.indexOf("<") < 0 &&
+        text.indexOf("&") < 0 &&
+        text.indexOf("\r") < 0 &&
+        !drrn.rawText.has(this.localName)
+      ) {
         return void drrn.replaceChildren(this, this.ownerDocument.createTextNode(text));
       }
       drrn.replaceChildren(this, drrn.parseFragment(text, this));
@@ -168,7 +186,10 @@
     insertAdjacentHTML(where, markup) {
       const position = String(where).toLowerCase();
       const around = position === "beforebegin" || position === "afterend";
-      this.insertAdjacent(position, drrn.parseFragment(String(markup), around ? this.parentNode : this));
+      this.insertAdjacent(
+        position,
+        drrn.parseFragment(String(markup), around ? this.parentNode : this),
+      );
     }
     insertAdjacentElement(where, element) {
       return this.insertAdjacent(String(where).toLowerCase(), element);
@@ -177,11 +198,18 @@
       this.insertAdjacent(String(where).toLowerCase(), this.ownerDocument.createTextNode(text));
     }
     insertAdjacent(position, node) {
-      if (position === "beforebegin") return this.parentNode ? drrn.insert(this.parentNode, node, this) : null;
+      if (position === "beforebegin") {
+        return this.parentNode ? drrn.insert(this.parentNode, node, this) : null;
+      }
       if (position === "afterbegin") return drrn.insert(this, node, this.firstChild);
       if (position === "beforeend") return drrn.insert(this, node, null);
-      if (position === "afterend") return this.parentNode ? drrn.insert(this.parentNode, node, this.nextSibling) : null;
-      throw new DOMException(`The value provided ('${position}') is not one of 'beforeBegin', 'afterBegin', 'beforeEnd', or 'afterEnd'.`, "SyntaxError");
+      if (position === "afterend") {
+        return this.parentNode ? drrn.insert(this.parentNode, node, this.nextSibling) : null;
+      }
+      throw new DOMException(
+        `The value provided ('${position}') is not one of 'beforeBegin', 'afterBegin', 'beforeEnd', or 'afterEnd'.`,
+        "SyntaxError",
+      );
     }
     matches(selector) {
       return drrn.compileSelector(String(selector)).matches(this, this);
@@ -191,7 +219,9 @@
     }
     closest(selector) {
       const matcher = drrn.compileSelector(String(selector));
-      for (let node = this; node && node.nodeType === 1; node = node.parentNode) if (matcher.matches(node, this)) return node;
+      for (let node = this; node && node.nodeType === 1; node = node.parentNode) {
+        if (matcher.matches(node, this)) return node;
+      }
       return null;
     }
     getElementsByTagName(name) {
@@ -206,10 +236,15 @@
     shallowCopy() {
       const copy = this.ownerDocument.elementNamed(this.localName, this.namespaceURI);
       if (this.attributeMap.size) {
-        if (drrn.customNames.has(this.localName)) for (const [key, value] of this.attributeMap) copy.putAttribute(key, value);
-        else {
+        if (drrn.customNames.has(this.localName)) {
+          for (const [key, value] of this.attributeMap) copy.putAttribute(key, value);
+        } else {
           copy.attributeMap = new Map(this.attributeMap);
-          if (this.handlerMap) for (const [key, value] of this.attributeMap) if (key.startsWith("on")) copy.applyAttribute(key, null, value);
+          if (this.handlerMap) {
+            for (const [key, value] of this.attributeMap) {
+              if (key.startsWith("on")) copy.applyAttribute(key, null, value);
+            }
+          }
         }
       }
       return copy;
@@ -220,7 +255,12 @@
     }
     getBoundingClientRect() {
       const isRendered = this.rendered;
-      return new DOMRect(0, 0, isRendered ? this.offsetWidth : 0, isRendered ? this.offsetHeight : 0);
+      return new DOMRect(
+        0,
+        0,
+        isRendered ? this.offsetWidth : 0,
+        isRendered ? this.offsetHeight : 0,
+      );
     }
     getClientRects() {
       return this.rendered ? [this.getBoundingClientRect()] : [];
@@ -282,7 +322,16 @@
 
   class DOMRect {
     constructor(x = 0, y = 0, width = 0, height = 0) {
-      Object.assign(this, { x, y, width, height, left: x, top: y, right: x + width, bottom: y + height });
+      Object.assign(this, {
+        x,
+        y,
+        width,
+        height,
+        left: x,
+        top: y,
+        right: x + width,
+        bottom: y + height,
+      });
     }
   }
   drrn.expose("DOMRect", DOMRect);

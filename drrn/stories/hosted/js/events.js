@@ -61,7 +61,9 @@
       [name]: class extends parent {
         constructor(type, init) {
           super(type, init);
-          for (const key in fields) this[key] = init && init[key] !== undefined ? init[key] : fields[key];
+          for (const key in fields) {
+            this[key] = init && init[key] !== undefined ? init[key] : fields[key];
+          }
         }
       },
     }[name];
@@ -77,17 +79,23 @@
   };
   const UIEvent = eventClass("UIEvent", Event, { view: null, detail: 0, which: 0 });
   const modifiers = { ctrlKey: false, shiftKey: false, altKey: false, metaKey: false };
-  const coordinates = { screenX: 0, screenY: 0, clientX: 0, clientY: 0, pageX: 0, pageY: 0, offsetX: 0, offsetY: 0 };
+  const coordinates = {
+    screenX: 0, screenY: 0, clientX: 0, clientY: 0, pageX: 0, pageY: 0, offsetX: 0, offsetY: 0,
+  };
   const MouseEvent = eventClass("MouseEvent", UIEvent, {
     ...coordinates, ...modifiers, x: 0, y: 0, button: 0, buttons: 0, relatedTarget: null, movementX: 0, movementY: 0,
   });
   MouseEvent.prototype.initMouseEvent = function (type, bubbles, cancelable) {
     this.initEvent(type, bubbles, cancelable);
   };
-  eventClass("PointerEvent", MouseEvent, { pointerId: 0, width: 1, height: 1, pressure: 0, pointerType: "", isPrimary: false });
+  eventClass("PointerEvent", MouseEvent, {
+    pointerId: 0, width: 1, height: 1, pressure: 0, pointerType: "", isPrimary: false,
+  });
   eventClass("WheelEvent", MouseEvent, { deltaX: 0, deltaY: 0, deltaZ: 0, deltaMode: 0 });
   eventClass("DragEvent", MouseEvent, { dataTransfer: null });
-  const keys = { key: "", code: "", location: 0, repeat: false, isComposing: false, charCode: 0, keyCode: 0 };
+  const keys = {
+    key: "", code: "", location: 0, repeat: false, isComposing: false, charCode: 0, keyCode: 0,
+  };
   eventClass("KeyboardEvent", UIEvent, { ...keys, ...modifiers });
   eventClass("FocusEvent", UIEvent, { relatedTarget: null });
   eventClass("InputEvent", UIEvent, { data: null, inputType: "", isComposing: false });
@@ -99,7 +107,13 @@
   eventClass("TransitionEvent", Event, { propertyName: "", elapsedTime: 0, pseudoElement: "" });
   eventClass("ProgressEvent", Event, { lengthComputable: false, loaded: 0, total: 0 });
   eventClass("MessageEvent", Event, { data: null, origin: "", source: null, ports: [] });
-  eventClass("StorageEvent", Event, { key: null, oldValue: null, newValue: null, url: "", storageArea: null });
+  eventClass("StorageEvent", Event, {
+    key: null,
+    oldValue: null,
+    newValue: null,
+    url: "",
+    storageArea: null,
+  });
   eventClass("SubmitEvent", Event, { submitter: null });
   eventClass("PageTransitionEvent", Event, { persisted: false });
   eventClass("BeforeUnloadEvent", Event, {});
@@ -119,10 +133,20 @@
       let list = self.listenerMap.get(type);
       if (!list) self.listenerMap.set((type = String(type)), (list = []));
       const capture = !!settings.capture;
-      for (const listener of list) if (listener.callback === callback && listener.capture === capture) return;
-      list.push({ callback, capture, once: !!settings.once, passive: !!settings.passive, removed: false });
+      for (const listener of list) {
+        if (listener.callback === callback && listener.capture === capture) return;
+      }
+      list.push({
+        callback,
+        capture,
+        once: !!settings.once,
+        passive: !!settings.passive,
+        removed: false,
+      });
       if (settings.signal) {
-        settings.signal.addEventListener("abort", () => self.removeEventListener(type, callback, capture));
+        settings.signal.addEventListener("abort", () =>
+          self.removeEventListener(type, callback, capture),
+        );
       }
     }
     removeEventListener(type, callback, options) {
@@ -130,7 +154,9 @@
       const list = self.listenerMap && self.listenerMap.get(String(type));
       if (!list) return;
       const capture = typeof options === "object" && options ? !!options.capture : !!options;
-      const index = list.findIndex((listener) => listener.callback === callback && listener.capture === capture);
+      const index = list.findIndex((listener) =>
+        listener.callback === callback && listener.capture === capture,
+      );
       if (index >= 0) list.splice(index, 1)[0].removed = true;
     }
     dispatchEvent(event) {
@@ -148,10 +174,13 @@
     }
   };
 
-  /** Report an uncaught error to window's "error" listeners, as in a browser; it stops nothing else. */
+  /**
+   * Report an uncaught error to window's "error" listeners, as in a browser; it stops nothing else.
+   */
   drrn.report = drrn.uncaught = function (error) {
     try {
-      const message = "Uncaught " + (error instanceof Error ? `${error.name}: ${error.message}` : drrn.describe(error));
+      const message = "Uncaught " +
+        (error instanceof Error ? `${error.name}: ${error.message}` : drrn.describe(error));
       const event = new ErrorEvent("error", { message, error, cancelable: true });
       const handler = globalThis.handlerMap && globalThis.handlerMap.error;
       if (handler) handler.call(globalThis, message, "", 0, 0, error);
@@ -163,7 +192,9 @@
 
   function callHandler(node, event) {
     let handler = node.handlerMap[event.type];
-    if (typeof handler === "string") handler = node.handlerMap[event.type] = drrn.compileHandler(node, handler);
+    if (typeof handler === "string") {
+      handler = node.handlerMap[event.type] = drrn.compileHandler(node, handler);
+    }
     if (typeof handler !== "function") return;
     try {
       if (handler.call(node, event) === false) event.preventDefault();
@@ -180,7 +211,13 @@
     if (!list || !list.length) return;
     for (const listener of list.slice()) {
       if (event.stopLevel === 2) return;
-      if (listener.removed || (phase === 1 && !listener.capture) || (phase === 3 && listener.capture)) continue;
+      if (
+        listener.removed ||
+        (phase === 1 && !listener.capture) ||
+        (phase === 3 && listener.capture)
+      ) {
+        continue;
+      }
       if (listener.once) node.removeEventListener(event.type, listener.callback, listener.capture);
       event.passive = listener.passive;
       try {
@@ -198,7 +235,9 @@
     const path = [target];
     let node = target.parentNode;
     for (; node; node = node.parentNode) path.push(node);
-    if (path[path.length - 1] === globalThis.document && event.type !== "load") path.push(globalThis);
+    if (path[path.length - 1] === globalThis.document && event.type !== "load") {
+      path.push(globalThis);
+    }
     return path;
   }
 

@@ -1,4 +1,4 @@
-// One adapter per story format: where its page is, which elements belong to the format, and its state.
+// One adapter per story format: its page, its own elements, and its state.
 (function (drrn) {
   "use strict";
 
@@ -42,7 +42,10 @@
     return result;
   }
 
-  /** Names and values, including the prototypes': Harlowe up to 2 stores values of earlier passages there. */
+  /**
+   * Names and values, including the prototypes': Harlowe up to 2 stores values of earlier passages
+   * there.
+   */
   function allEntries(object) {
     const entries = [];
     for (const name in object) entries.push([name, object[name]]);
@@ -81,7 +84,8 @@
     roots: () => {
       const dialogs = document.querySelectorAll("tw-backdrop");
       let root = dialogs.length ? dialogs[dialogs.length - 1] : find("tw-story") || document.body;
-      while (root.parentNode.localName === "tw-enchantment") root = root.parentNode; // the whole page can be pressed
+      // The whole page can be pressed.
+      while (root.parentNode.localName === "tw-enchantment") root = root.parentNode;
       return [root];
     },
     passage: () => attempt(() => drrn.harlowe.State.passage, ""),
@@ -111,13 +115,17 @@
   /** Convert state to text and back, including NaN, infinity and undefined, which JSON lacks. */
   const NOT_JSON = "drrn unsaid";
   const NOT_JSON_VALUES = { NaN, Infinity, "-Infinity": -Infinity };
-  const isNotJson = (value) => value === undefined || (typeof value === "number" && !Number.isFinite(value));
-  const asText = (state) => JSON.stringify(state, (_, value) => (isNotJson(value) ? { [NOT_JSON]: String(value) } : value));
+  const isNotJson = (value) =>
+    value === undefined || (typeof value === "number" && !Number.isFinite(value));
+  const asText = (state) =>
+    JSON.stringify(state, (_, value) => (isNotJson(value) ? { [NOT_JSON]: String(value) } : value));
   const fromText = (text) => revive(JSON.parse(text));
 
   function revive(value) {
     if (value === null || typeof value !== "object") return value;
-    if (Object.prototype.hasOwnProperty.call(value, NOT_JSON)) return NOT_JSON_VALUES[value[NOT_JSON]];
+    if (Object.prototype.hasOwnProperty.call(value, NOT_JSON)) {
+      return NOT_JSON_VALUES[value[NOT_JSON]];
+    }
     if (Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype) {
       for (const name of Object.keys(value)) value[name] = revive(value[name]);
     }
@@ -126,7 +134,8 @@
 
   const SEED_PREFIX = "drrn "; // prefix of seeds that the driver set, not the story
 
-  let harloweParts = null; // the parts of Harlowe, which the prepared source passes on before the first passage
+  // The parts of Harlowe, which the prepared source passes on before the first passage.
+  let harloweParts = null;
   Object.defineProperty(drrn, "harlowe", {
     get: () => harloweParts,
     set: (parts) => {
@@ -137,11 +146,15 @@
     },
   });
 
-  /** Harlowe from 3.3 on has its own generator: seed it from ours, unless the story has set a seed. */
+  /**
+   * Harlowe from 3.3 on has its own generator: seed it from ours, unless the story has set a seed.
+   */
   function reseed(first) {
     const state = harloweParts && harloweParts.State;
     if (!state || typeof state.setSeed !== "function") return;
-    if (first || String(state.seed).startsWith(SEED_PREFIX)) state.setSeed(`${SEED_PREFIX}${drrn.chance.key()}`);
+    if (first || String(state.seed).startsWith(SEED_PREFIX)) {
+      state.setSeed(`${SEED_PREFIX}${drrn.chance.key()}`);
+    }
   }
 
   const sugarcube = {
@@ -150,14 +163,18 @@
     roots: () => {
       const dialog = document.getElementById("ui-dialog");
       if (!dialog || !dialog.classList.contains("open")) return [document.body];
-      const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share"); // not part of the story
+      // These dialogs of SugarCube are not part of the story.
+      const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share");
       return [ownUse ? null : find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
     },
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
     history: () => attempt(() => {
       const { State } = globalThis.SugarCube;
-      return [...(State.expired || []), ...State.history.slice(0, State.length).map((moment) => moment.title)];
+      return [
+        ...(State.expired || []),
+        ...State.history.slice(0, State.length).map((moment) => moment.title),
+      ];
     }, []),
     moment: () => globalThis.SugarCube.State.variables,
     fresh: () => globalThis.SugarCube.State.length === 1,
@@ -177,7 +194,8 @@
   };
 
   let isWatching = false;
-  let entryState = null; // Chapbook's state when the current passage was entered, before its variables are set
+  // Chapbook's state when the current passage was entered, before its variables are set.
+  let entryState = null;
 
   function watch(engine) {
     if (isWatching) return;
@@ -206,18 +224,25 @@
       || attempt(() => globalThis._state.get("trail").slice(-1)[0], ""),
     variables: () => attempt(() => {
       const saved = globalThis.engine.state.saveToObject();
-      return Object.fromEntries(Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)));
+      return Object.fromEntries(
+        Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)),
+      );
     }, {}),
     history: () => attempt(() => globalThis.engine.state.get("trail"), []),
     moment: () => {
       attempt(() => watch(globalThis.engine), null);
-      return attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage();
+      return (
+        attempt(() => globalThis.engine.state.get("trail").length, null) ??
+        drrn.format.passage()
+      );
     },
     save: () => entryState,
     restore: (saved) => {
       const { state } = globalThis.engine;
       const values = fromText(saved);
-      for (const name of Object.keys(state.saveToObject())) if (!(name in values)) state.set(name, undefined);
+      for (const name of Object.keys(state.saveToObject())) {
+        if (!(name in values)) state.set(name, undefined);
+      }
       state.restoreFromObject(values);
       return true;
     },
@@ -252,21 +277,32 @@
     roots: rootsOf(["#passages", "body"]),
     passage: () => attempt(() => globalThis.state.history[0].passage.title, ""),
     variables: () => attempt(() => globalThis.state.history[0].variables, {}),
-    history: () => attempt(() => globalThis.state.history.map((moment) => moment.passage?.title || "").reverse(), []),
+    history: () =>
+      attempt(
+        () => globalThis.state.history.map((moment) => moment.passage?.title || "").reverse(),
+        [],
+      ),
     moment: () => globalThis.state.history.length,
     // The history when this passage was entered; the move to it is then repeated.
     save: () => attempt(() => {
       const [present, ...past] = globalThis.state.history;
-      return asText([present.passage.title, past.map(({ passage, variables }) => [passage && passage.title, variables])]);
+      return asText([
+        present.passage.title,
+        past.map(({ passage, variables }) => [passage && passage.title, variables]),
+      ]);
     }, null),
     restore: (saved) => {
       const [title, past] = fromText(saved);
       const { state, tale } = globalThis;
       const root = find("#passages");
       if (root) root.textContent = "";
-      const moments = past.map(([name, variables]) => ({ passage: name === null ? null : tale.get(name), variables }));
+      const moments = past.map(([name, variables]) => ({
+        passage: name === null ? null : tale.get(name),
+        variables,
+      }));
       // Its "back" uses the browser's history, so that gets the same entries.
-      for (let length = 2; length <= moments.length && typeof state.pushState === "function"; length += 1) {
+      const pushes = typeof state.pushState === "function";
+      for (let length = 2; pushes && length <= moments.length; length += 1) {
         state.history = moments.slice(-length);
         attempt(() => state.pushState(false, ""), null);
       }
@@ -280,7 +316,9 @@
     if (globalThis.SugarCube) return sugarcube;
     const data = find("tw-storydata");
     const formatName = ((data && data.getAttribute("format")) || "").toLowerCase();
-    const match = [harlowe, sugarcube, chapbook, snowman].find((format) => formatName.startsWith(format.name.toLowerCase()));
+    const match = [harlowe, sugarcube, chapbook, snowman].find((format) =>
+      formatName.startsWith(format.name.toLowerCase()),
+    );
     if (match) return match;
     if (drrn.harlowe || find("tw-story tw-link")) return harlowe;
     if (find("[data-cb-go],#page article") || globalThis.engine?.state) return chapbook;
@@ -296,7 +334,10 @@
 
   function version() {
     const data = find("tw-storydata");
-    return (data && data.getAttribute("format-version")) || attempt(() => String(globalThis.SugarCube.version), "");
+    return (
+      (data && data.getAttribute("format-version")) ||
+      attempt(() => String(globalThis.SugarCube.version), "")
+    );
   }
 
   drrn.format = {
@@ -305,7 +346,10 @@
       const id = element.id;
       if (id && FURNITURE.has(id)) return true;
       if (element.hasAttribute("data-cb-restart")) return true;
-      return element.hasAttribute("class") && FURNITURE_CLASSES.some((name) => element.classList.contains(name));
+      return (
+        element.hasAttribute("class") &&
+        FURNITURE_CLASSES.some((name) => element.classList.contains(name))
+      );
     },
     about: () => ({ name: current().name, version: version() }),
     roots: () => current().roots(),

@@ -7,19 +7,27 @@
     ("button checkbox color date datetime-local email file hidden image month number password radio range reset search submit tel text time " +
       "url week").split(" "));
 
+  const DEFAULT_VALUES = { checkbox: "on", radio: "on", range: "50", color: "#000000" };
+
   const common = {
     get form() {
       const id = this.getAttribute("form");
       return id ? this.ownerDocument.getElementById(id) : this.closest("form");
     },
     get labels() {
-      return drrn.nodeList([...this.ownerDocument.querySelectorAll("label")].filter((label) => label.control === this));
+      return drrn.nodeList(
+        [...this.ownerDocument.querySelectorAll("label")].filter((label) => label.control === this),
+      );
     },
     get validationMessage() {
       return this.customError ?? "";
     },
     get validity() {
-      return { valid: this.checkValidity(), customError: !!this.customError, valueMissing: this.required === true && this.value === "" };
+      return {
+        valid: this.checkValidity(),
+        customError: !!this.customError,
+        valueMissing: this.required === true && this.value === "",
+      };
     },
     get willValidate() {
       return true;
@@ -27,7 +35,8 @@
     checkValidity() {
       if (drrn.disabled(this)) return true;
       if (this.customError) return false;
-      return !(this.hasAttribute("required") && (this.type === "checkbox" ? !this.checked : this.value === ""));
+      const isEmpty = this.type === "checkbox" ? !this.checked : this.value === "";
+      return !(this.hasAttribute("required") && isEmpty);
     },
     reportValidity() {
       return this.checkValidity();
@@ -57,12 +66,16 @@
       if (this.valueState !== undefined && this.valueState !== null) return this.valueState;
       const value = this.attributeMap.get("value");
       if (value !== undefined) return this.type === "number" && isNaN(Number(value)) ? "" : value;
-      return this.type === "checkbox" || this.type === "radio" ? "on" : this.type === "range" ? "50" : this.type === "color" ? "#000000" : "";
+      return DEFAULT_VALUES[this.type] ?? "";
     },
     set value(value) {
       const string = value === null ? "" : String(value);
-      if (/^(?:checkbox|radio|hidden|submit|button|reset|image)$/.test(this.type)) return this.setAttribute("value", string);
-      this.valueState = this.type === "number" && (string.trim() === "" || isNaN(Number(string))) ? "" : string;
+      if (/^(?:checkbox|radio|hidden|submit|button|reset|image)$/.test(this.type)) {
+        return this.setAttribute("value", string);
+      }
+      this.valueState = this.type === "number" && (string.trim() === "" || isNaN(Number(string)))
+        ? ""
+        : string;
       touch();
     },
     get valueAsNumber() {
@@ -98,8 +111,15 @@
       return copy;
     },
   });
-  drrn.mirror(input.prototype, "name placeholder defaultValue=value min max step pattern accept alt autocomplete src");
-  drrn.mirror(input.prototype, "disabled readOnly required multiple defaultChecked=checked", "flag");
+  drrn.mirror(
+    input.prototype,
+    "name placeholder defaultValue=value min max step pattern accept alt autocomplete src",
+  );
+  drrn.mirror(
+    input.prototype,
+    "disabled readOnly required multiple defaultChecked=checked",
+    "flag",
+  );
   drrn.mirror(input.prototype, "maxLength size", "number", -1);
   Object.assign(input.prototype, { indeterminate: false, selectionStart: 0, selectionEnd: 0 });
 
@@ -107,7 +127,14 @@
     const name = radio.getAttribute("name");
     if (!name) return;
     for (const other of radio.getRootNode().querySelectorAll("input")) {
-      if (other !== radio && other.type === "radio" && other.getAttribute("name") === name && other.form === radio.form) other.checkedState = false;
+      if (
+        other !== radio &&
+        other.type === "radio" &&
+        other.getAttribute("name") === name &&
+        other.form === radio.form
+      ) {
+        other.checkedState = false;
+      }
     }
   }
 
@@ -158,12 +185,16 @@
     },
     get selected() {
       const select = this.closest("select");
-      if (!select || select.multiple) return this.selectedState ?? this.attributeMap.has("selected");
+      if (!select || select.multiple) {
+        return this.selectedState ?? this.attributeMap.has("selected");
+      }
       return select.selectedOption() === this;
     },
     set selected(value) {
       const select = this.closest("select");
-      if (value && select && !select.multiple) for (const other of select.optionList()) other.selectedState = false;
+      if (value && select && !select.multiple) {
+        for (const other of select.optionList()) other.selectedState = false;
+      }
       this.selectedState = !!value;
       touch();
     },
@@ -198,13 +229,20 @@
     selectedOption() {
       if (this.noSelection) return null;
       const options = this.optionList();
-      const chosen = options.findLast((each) => each.selectedState) ?? options.findLast((each) => each.selectedState === undefined && each.attributeMap.has("selected"));
+      const chosen =
+        options.findLast((each) => each.selectedState) ??
+        options.findLast((each) =>
+          each.selectedState === undefined && each.attributeMap.has("selected"),
+        );
       return chosen ?? options.find((each) => !drrn.disabled(each)) ?? null;
     },
     get options() {
       const collection = drrn.collection(this, (from) => from.optionList());
       Object.defineProperty(collection, "add", { value: (item, before) => this.add(item, before) });
-      Object.defineProperty(collection, "selectedIndex", { get: () => this.selectedIndex, set: (index) => (this.selectedIndex = index) });
+      Object.defineProperty(collection, "selectedIndex", {
+        get: () => this.selectedIndex,
+        set: (index) => (this.selectedIndex = index),
+      });
       return collection;
     },
     get selectedOptions() {
@@ -229,7 +267,10 @@
       this.selectedIndex = this.optionList().findIndex((each) => each.value === String(value));
     },
     add(item, before = null) {
-      this.insertBefore(item, typeof before === "number" ? (this.optionList()[before] ?? null) : before);
+      this.insertBefore(
+        item,
+        typeof before === "number" ? (this.optionList()[before] ?? null) : before,
+      );
     },
     item(index) {
       return this.optionList()[index] ?? null;
@@ -257,7 +298,10 @@
   make("HTMLFieldSetElement", "fieldset");
   drrn.mirror(HTMLFieldSetElement.prototype, "name");
   drrn.mirror(HTMLFieldSetElement.prototype, "disabled", "flag");
-  make("HTMLOutputElement", "output", { get value() { return this.textContent; }, set value(value) { this.textContent = value; } });
+  make("HTMLOutputElement", "output", {
+    get value() { return this.textContent; },
+    set value(value) { this.textContent = value; },
+  });
   make("HTMLProgressElement", "progress");
   drrn.mirror(HTMLProgressElement.prototype, "value max", "number");
   make("HTMLMeterElement", "meter");
@@ -265,13 +309,17 @@
   make("HTMLLabelElement", "label", {
     get control() {
       if (this.htmlFor) return this.ownerDocument.getElementById(this.htmlFor);
-      return this.querySelector("input:not([type=hidden]), select, textarea, button, meter, output, progress");
+      return this.querySelector(
+        "input:not([type=hidden]), select, textarea, button, meter, output, progress",
+      );
     },
     get form() {
       return this.closest("form");
     },
   });
   drrn.mirror(HTMLLabelElement.prototype, "htmlFor=for");
-  for (const Class of [input, area, select, button, HTMLFieldSetElement]) drrn.mix(Class.prototype, common);
+  for (const Class of [input, area, select, button, HTMLFieldSetElement]) {
+    drrn.mix(Class.prototype, common);
+  }
   for (const Class of [input, area]) drrn.mix(Class.prototype, text);
 })(globalThis.__drrn);

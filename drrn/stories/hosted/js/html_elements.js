@@ -1,4 +1,4 @@
-// HTML elements: a class per kind, properties that mirror attributes, links, scripts, styles, custom elements.
+// HTML elements: a class per kind, and properties that mirror attributes.
 (function (drrn) {
   "use strict";
   const HTML = "http://www.w3.org/1999/xhtml";
@@ -36,7 +36,10 @@
     get tabIndex() {
       const text = this.getAttribute("tabindex");
       if (text !== null && Number.isInteger(Number(text))) return Number(text);
-      return /^(?:a|button|input|select|textarea|summary|iframe)$/.test(this.localName) && (this.localName !== "a" || this.hasAttribute("href")) ? 0 : -1;
+      return /^(?:a|button|input|select|textarea|summary|iframe)$/.test(this.localName) &&
+        (this.localName !== "a" || this.hasAttribute("href"))
+        ? 0
+        : -1;
     }
     set tabIndex(value) {
       this.setAttribute("tabindex", value);
@@ -67,7 +70,16 @@
     }
     click() {
       if (drrn.disabled(this) && this.localName !== "fieldset") return;
-      this.dispatchEvent(new PointerEvent("click", { bubbles: true, cancelable: true, composed: true, view: globalThis, detail: 1, pointerId: -1 }));
+      this.dispatchEvent(
+        new PointerEvent("click", {
+          bubbles: true,
+          cancelable: true,
+          composed: true,
+          view: globalThis,
+          detail: 1,
+          pointerId: -1,
+        }),
+      );
     }
     /** Perform the default action of a click, unless a listener prevents it. */
     dispatchEvent(event) {
@@ -93,7 +105,9 @@
         get() {
           if (kind === "flag") return this.attributeMap.has(attribute);
           const text = this.attributeMap.get(attribute) ?? "";
-          if (kind === "number") return text === "" || isNaN(parseInt(text, 10)) ? fallback : parseInt(text, 10);
+          if (kind === "number") {
+            return text === "" || isNaN(parseInt(text, 10)) ? fallback : parseInt(text, 10);
+          }
           return kind === "address" && text !== "" ? drrn.resolve(text) : text;
         },
         set(value) {
@@ -106,7 +120,10 @@
   };
   drrn.mirror(HTMLElement.prototype, "title lang dir accessKey role");
   drrn.mirror(HTMLElement.prototype, "hidden inert autofocus", "flag");
-  drrn.mirror(Element.prototype, "ariaLabel=aria-label ariaHidden=aria-hidden ariaLive=aria-live ariaExpanded=aria-expanded");
+  drrn.mirror(
+    Element.prototype,
+    "ariaLabel=aria-label ariaHidden=aria-hidden ariaLive=aria-live ariaExpanded=aria-expanded",
+  );
   Object.assign(HTMLElement.prototype, { draggable: false, spellcheck: true, translate: true });
 
   const classes = (drrn.elementClasses = new Map()); // tag → class
@@ -129,7 +146,10 @@
   for (const [name, tags] of Object.entries(plain)) make(`HTML${name}Element`, tags);
   drrn.mirror(HTMLMetaElement.prototype, "name content httpEquiv=http-equiv");
   drrn.mirror(HTMLBaseElement.prototype, "href target");
-  Object.defineProperty(HTMLTitleElement.prototype, "text", { get() { return this.textContent; }, set(value) { this.textContent = value; } });
+  Object.defineProperty(HTMLTitleElement.prototype, "text", {
+    get() { return this.textContent; },
+    set(value) { this.textContent = value; },
+  });
 
   make("HTMLAnchorElement", "a", {
     toString() {
@@ -144,7 +164,9 @@
   });
   drrn.mirror(HTMLAnchorElement.prototype, "target rel download name type hreflang");
   drrn.mirror(HTMLAnchorElement.prototype, "href", "address");
-  for (const part of ["protocol", "host", "hostname", "port", "pathname", "search", "hash", "origin"]) {
+  for (const part of [
+    "protocol", "host", "hostname", "port", "pathname", "search", "hash", "origin",
+  ]) {
     Object.defineProperty(HTMLAnchorElement.prototype, part, {
       configurable: true,
       get() {
@@ -165,7 +187,11 @@
     },
     cloneNode(deep) {
       const copy = Node.prototype.cloneNode.call(this, deep);
-      if (deep) for (let child = this.content.firstChild; child; child = child.nextSibling) copy.content.appendChild(child.cloneNode(true));
+      if (deep) {
+        for (let child = this.content.firstChild; child; child = child.nextSibling) {
+          copy.content.appendChild(child.cloneNode(true));
+        }
+      }
       return copy;
     },
   });
@@ -181,7 +207,10 @@
   drrn.mirror(HTMLScriptElement.prototype, "async defer noModule", "flag");
   drrn.mirror(HTMLScriptElement.prototype, "src", "address");
 
-  /** The sheet of a style element: rules inserted by script are stored as text after the element's own. */
+  /**
+   * The sheet of a style element: rules inserted by script are stored as text after the element's
+   * own.
+   */
   const sheet = (element) => ({
     ownerNode: element,
     cssRules: [],
@@ -242,10 +271,14 @@
   const rowsOf = (section) => section.children;
   make("HTMLTableElement", "table", {
     get rows() {
-      return drrn.collection(this, (table) => [...table.querySelectorAll("tr")].filter((row) => row.closest("table") === table));
+      return drrn.collection(this, (table) =>
+        [...table.querySelectorAll("tr")].filter((row) => row.closest("table") === table),
+      );
     },
     get tBodies() {
-      return drrn.collection(this, (table) => table.childNodes.filter((child) => child.localName === "tbody"));
+      return drrn.collection(this, (table) =>
+        table.childNodes.filter((child) => child.localName === "tbody"),
+      );
     },
     get tHead() {
       return this.childNodes.find((child) => child.localName === "thead") ?? null;
@@ -253,7 +286,10 @@
     insertRow(index = -1) {
       let body = this.childNodes.findLast((child) => child.localName === "tbody");
       if (!body) body = this.appendChild(this.ownerDocument.createElement("tbody"));
-      return body.insertBefore(this.ownerDocument.createElement("tr"), index < 0 ? null : (rowsOf(body)[index] ?? null));
+      return body.insertBefore(
+        this.ownerDocument.createElement("tr"),
+        index < 0 ? null : (rowsOf(body)[index] ?? null),
+      );
     },
   });
   make("HTMLTableSectionElement", "tbody thead tfoot", { get rows() { return rowsOf(this); } });
@@ -265,7 +301,10 @@
       return [...(this.closest("table")?.rows ?? [])].indexOf(this);
     },
     insertCell(index = -1) {
-      return this.insertBefore(this.ownerDocument.createElement("td"), index < 0 ? null : (this.children[index] ?? null));
+      return this.insertBefore(
+        this.ownerDocument.createElement("td"),
+        index < 0 ? null : (this.children[index] ?? null),
+      );
     },
   });
   make("HTMLTableCellElement", "td th");
@@ -287,12 +326,19 @@
     }
     upgrading = null;
     if (element.attributeChangedCallback) {
-      for (const [key, value] of element.attributeMap) if (drrn.observes(element, key)) element.attributeChangedCallback(key, null, value, null);
+      for (const [key, value] of element.attributeMap) {
+        if (drrn.observes(element, key)) element.attributeChangedCallback(key, null, value, null);
+      }
     }
   };
   const observedAttributes = new Map();
   drrn.observes = (element, key) => {
-    if (!observedAttributes.has(element.constructor)) observedAttributes.set(element.constructor, new Set(element.constructor.observedAttributes ?? []));
+    if (!observedAttributes.has(element.constructor)) {
+      observedAttributes.set(
+        element.constructor,
+        new Set(element.constructor.observedAttributes ?? []),
+      );
+    }
     return observedAttributes.get(element.constructor).has(key);
   };
 })(globalThis.__drrn);

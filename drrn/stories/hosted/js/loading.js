@@ -1,4 +1,4 @@
-// Loads a page: parses the markup up to each script, which the host runs; then fires the load events.
+// Loads a page: parses up to each script, which the host runs; then fires the load events.
 (function (drrn) {
   "use strict";
   let parser = null;
@@ -9,7 +9,10 @@
     modules = [];
   };
 
-  /** The text of the next script to run, or null at the end of the page; external scripts are skipped. */
+  /**
+   * The text of the next script to run, or null at the end of the page; external scripts are
+   * skipped.
+   */
   drrn.nextScript = function () {
     const document = globalThis.document;
     document.currentScript = null;
@@ -22,7 +25,9 @@
     if (parser) document.readyState = "interactive";
     parser = document.parser = null;
     const script = modules.shift();
-    return script ? startScript(null, `(function () { "use strict"; ${script.textContent}\n})();`) : null;
+    return script
+      ? startScript(null, `(function () { "use strict"; ${script.textContent}\n})();`)
+      : null;
   };
   function startScript(script, code) {
     globalThis.document.currentScript = script;

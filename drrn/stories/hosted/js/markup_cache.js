@@ -1,11 +1,13 @@
-// Caches Harlowe's parsed markup: it parses a passage at every visit, which is most of the time of a click.
+// Caches Harlowe's parsed markup: parsing at every visit takes most of the time of a click.
 (function (drrn) {
   "use strict";
 
   const MAX_SOURCES = 5000; // cached sources; text that never repeats must not accumulate
   const cache = new Map(); // source → [{asked, root}]
 
-  /** The tree of a root token, from the engine's lexer the first time; rendering does not change it. */
+  /**
+   * The tree of a root token, from the engine's lexer the first time; rendering does not change it.
+   */
   drrn.lexed = function lexed(lex, token, whole) {
     const key = [token.start, token.place, token.innerMode, whole];
     const entries = cache.get(token.text) || [];

@@ -2,7 +2,8 @@
 (function (drrn) {
   "use strict";
 
-  const tree = (drrn.tree = { version: 0 }); // counts changes, so that results can be cached until the next one
+  // Counts changes, so that results can be cached until the next one.
+  const tree = (drrn.tree = { version: 0 });
 
   class DOMException extends Error {
     constructor(message, name) {
@@ -63,7 +64,12 @@
       return textOf(this);
     }
     set textContent(value) {
-      replaceChildren(this, value === null || value === undefined || value === "" ? null : this.ownerDocument.createTextNode(value));
+      replaceChildren(
+        this,
+        value === null || value === undefined || value === ""
+          ? null
+          : this.ownerDocument.createTextNode(value),
+      );
     }
     get baseURI() {
       return globalThis.location.href;
@@ -87,12 +93,22 @@
       return insert(this, node, before ?? null);
     }
     removeChild(node) {
-      if (!node || node.parentNode !== this) throw new DOMException("The node to be removed is not a child of this node.", "NotFoundError");
+      if (!node || node.parentNode !== this) {
+        throw new DOMException(
+          "The node to be removed is not a child of this node.",
+          "NotFoundError",
+        );
+      }
       detach(node);
       return node;
     }
     replaceChild(node, old) {
-      if (!old || old.parentNode !== this) throw new DOMException("The node to be replaced is not a child of this node.", "NotFoundError");
+      if (!old || old.parentNode !== this) {
+        throw new DOMException(
+          "The node to be replaced is not a child of this node.",
+          "NotFoundError",
+        );
+      }
       if (node === old) return old;
       const after = old.nextSibling === node ? node.nextSibling : old.nextSibling;
       detach(old);
@@ -101,7 +117,11 @@
     }
     cloneNode(deep) {
       const copy = this.shallowCopy();
-      if (deep) for (let child = this.firstChild; child; child = child.nextSibling) link(copy, child.cloneNode(true), null);
+      if (deep) {
+        for (let child = this.firstChild; child; child = child.nextSibling) {
+          link(copy, child.cloneNode(true), null);
+        }
+      }
       return copy;
     }
     normalize() {
@@ -119,7 +139,11 @@
       return this === other;
     }
     isEqualNode(other) {
-      return !!other && this.nodeType === other.nodeType && drrn.serialise(this, true) === drrn.serialise(other, true);
+      return (
+        !!other &&
+        this.nodeType === other.nodeType &&
+        drrn.serialise(this, true) === drrn.serialise(other, true)
+      );
     }
     compareDocumentPosition(other) {
       if (this === other) return 0;
@@ -130,7 +154,9 @@
       while (depth < mine.length && depth < theirs.length && mine[depth] === theirs[depth]) depth++;
       if (depth === mine.length) return 16 | 4;
       if (depth === theirs.length) return 8 | 2;
-      for (let node = mine[depth].nextSibling; node; node = node.nextSibling) if (node === theirs[depth]) return 4;
+      for (let node = mine[depth].nextSibling; node; node = node.nextSibling) {
+        if (node === theirs[depth]) return 4;
+      }
       return 2;
     }
     toJSON() {
@@ -229,19 +255,28 @@
   }
 
   function insert(parent, node, before) {
-    if (!node || node.nodeType === undefined) throw new TypeError("parameter 1 is not of type 'Node'.");
+    if (!node || node.nodeType === undefined) {
+      throw new TypeError("parameter 1 is not of type 'Node'.");
+    }
     if (before && before.parentNode !== parent) {
-      throw new DOMException("The node before which the new node is to be inserted is not a child of this node.", "NotFoundError");
+      throw new DOMException(
+        "The node before which the new node is to be inserted is not a child of this node.",
+        "NotFoundError",
+      );
     }
     if (parent.nodeType === 3 || parent.nodeType === 8) {
-      throw new DOMException("This node type does not support this method.", "HierarchyRequestError");
+      throw new DOMException(
+        "This node type does not support this method.",
+        "HierarchyRequestError",
+      );
     }
     if (node.firstChild !== null && node.contains(parent)) {
       throw new DOMException("The new child element contains the parent.", "HierarchyRequestError");
     }
     if (node.nodeType === 11) {
       const children = node.childNodes.slice();
-      for (let index = children.length - 1; index >= 0; index--) unlink(children[index]); // from the end, so that no list is shifted
+      // From the end, so that no list is shifted.
+      for (let index = children.length - 1; index >= 0; index--) unlink(children[index]);
       for (const child of children) insertOne(parent, child, before);
     } else if (node !== before) {
       insertOne(parent, node, before);
@@ -257,6 +292,15 @@
   }
   drrn.replaceChildren = replaceChildren;
 
-  /** Hooks of the tree for scripts, custom elements and observers; all are rare, so a flag guards each. */
-  drrn.hooks = { enabled: false, hasObservers: false, onInsert() {}, onRemove() {}, childList() {} };
+  /**
+   * Hooks of the tree for scripts, custom elements and observers; all are rare, so a flag guards
+   * each.
+   */
+  drrn.hooks = {
+    enabled: false,
+    hasObservers: false,
+    onInsert() {},
+    onRemove() {},
+    childList() {},
+  };
 })(globalThis.__drrn);

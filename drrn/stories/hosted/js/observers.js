@@ -65,7 +65,10 @@
       return fragment;
     }
     insertNode(node) {
-      this.startContainer.insertBefore(node, this.startContainer.childNodes[this.startOffset] ?? null);
+      this.startContainer.insertBefore(
+        node,
+        this.startContainer.childNodes[this.startOffset] ?? null,
+      );
     }
     cloneRange() {
       return Object.assign(new Range(), this);
@@ -98,7 +101,10 @@
       return "";
     }
   }
-  for (const name of ["addRange", "removeRange", "removeAllRanges", "empty", "collapse", "extend", "selectAllChildren", "setBaseAndExtent"]) {
+  for (const name of [
+    "addRange", "removeRange", "removeAllRanges", "empty", "collapse", "extend",
+    "selectAllChildren", "setBaseAndExtent",
+  ]) {
     Selection.prototype[name] = function () {};
   }
   const selection = new Selection();
@@ -137,16 +143,23 @@
       return null;
     }
     firstChild() {
-      for (let node = this.currentNode.firstChild; node; node = node.nextSibling) if (this.accepts(node) === 1) return (this.currentNode = node);
+      for (let node = this.currentNode.firstChild; node; node = node.nextSibling) {
+        if (this.accepts(node) === 1) return (this.currentNode = node);
+      }
       return null;
     }
     nextSibling() {
-      for (let node = this.currentNode.nextSibling; node; node = node.nextSibling) if (this.accepts(node) === 1) return (this.currentNode = node);
+      for (let node = this.currentNode.nextSibling; node; node = node.nextSibling) {
+        if (this.accepts(node) === 1) return (this.currentNode = node);
+      }
       return null;
     }
   };
   drrn.expose("TreeWalker", drrn.TreeWalker);
-  drrn.expose("NodeFilter", { SHOW_ALL: 0xffffffff, SHOW_ELEMENT: 1, SHOW_TEXT: 4, SHOW_COMMENT: 128, FILTER_ACCEPT: 1, FILTER_REJECT: 2, FILTER_SKIP: 3 });
+  drrn.expose("NodeFilter", {
+    SHOW_ALL: 0xffffffff, SHOW_ELEMENT: 1, SHOW_TEXT: 4, SHOW_COMMENT: 128, FILTER_ACCEPT: 1,
+    FILTER_REJECT: 2, FILTER_SKIP: 3,
+  });
 
   const registrations = []; // {observer, target, options}
   class MutationObserver {
@@ -159,7 +172,9 @@
       drrn.hooks.hasObservers = true;
     }
     disconnect() {
-      for (let i = registrations.length - 1; i >= 0; i--) if (registrations[i].observer === this) registrations.splice(i, 1);
+      for (let i = registrations.length - 1; i >= 0; i--) {
+        if (registrations[i].observer === this) registrations.splice(i, 1);
+      }
       drrn.hooks.hasObservers = registrations.length > 0;
       this.records = [];
     }
@@ -172,12 +187,36 @@
   function notify(kind, target, record) {
     const notified = new Set();
     for (const { observer, target: root, options } of registrations) {
-      const applies = options[kind] || (kind === "attributes" && (options.attributeFilter || options.attributeOldValue));
-      if (!applies || notified.has(observer) || !(root === target || (options.subtree && root.contains(target)))) continue;
-      if (kind === "attributes" && options.attributeFilter && !options.attributeFilter.includes(record.attributeName)) continue;
+      const applies =
+        options[kind] ||
+        (kind === "attributes" && (options.attributeFilter || options.attributeOldValue));
+      if (
+        !applies ||
+        notified.has(observer) ||
+        !(root === target || (options.subtree && root.contains(target)))
+      ) {
+        continue;
+      }
+      if (
+        kind === "attributes" &&
+        options.attributeFilter &&
+        !options.attributeFilter.includes(record.attributeName)
+      ) {
+        continue;
+      }
       notified.add(observer);
       if (!observer.records.length) Promise.resolve().then(() => deliver(observer));
-      observer.records.push({ type: kind, target, addedNodes: [], removedNodes: [], previousSibling: null, nextSibling: null, attributeName: null, oldValue: null, ...record });
+      observer.records.push({
+        type: kind,
+        target,
+        addedNodes: [],
+        removedNodes: [],
+        previousSibling: null,
+        nextSibling: null,
+        attributeName: null,
+        oldValue: null,
+        ...record,
+      });
     }
   }
   function deliver(observer) {
@@ -190,8 +229,14 @@
     }
   }
   drrn.hooks.childList = (parent, addedNodes, removedNodes, previousSibling, nextSibling) =>
-    notify("childList", parent, { addedNodes: drrn.nodeList(addedNodes), removedNodes: drrn.nodeList(removedNodes), previousSibling, nextSibling });
-  drrn.hooks.attribute = (element, attributeName, oldValue) => notify("attributes", element, { attributeName, oldValue });
+    notify("childList", parent, {
+      addedNodes: drrn.nodeList(addedNodes),
+      removedNodes: drrn.nodeList(removedNodes),
+      previousSibling,
+      nextSibling,
+    });
+  drrn.hooks.attribute = (element, attributeName, oldValue) =>
+    notify("attributes", element, { attributeName, oldValue });
   drrn.hooks.characterData = (node, oldValue) => notify("characterData", node, { oldValue });
 
   /** Layout observers; there is no layout, so each element is reported once, as fully visible. */
@@ -202,7 +247,17 @@
       }
       observe(target) {
         if (name !== "IntersectionObserver") return;
-        drrn.clock.later(0, () => this.callback([{ target, isIntersecting: true, intersectionRatio: 1, boundingClientRect: new DOMRect() }], this));
+        drrn.clock.later(0, () =>
+          this.callback(
+            [{
+              target,
+              isIntersecting: true,
+              intersectionRatio: 1,
+              boundingClientRect: new DOMRect(),
+            }],
+            this,
+          ),
+        );
       }
       unobserve() {}
       disconnect() {}
@@ -232,7 +287,12 @@
       }
     };
     visit(element);
-    return parts.join("").replace(/ *([\n\u0001\u0002]+) */g, "$1").replace(/^[\u0001\u0002]+|[\u0001\u0002]+$/g, "")
-      .replace(/[\u0001\u0002]+/g, (run) => (run.includes("\u0002") ? "\n\n" : "\n")).replace(/ {2,}/g, " ").trim();
+    return parts
+      .join("")
+      .replace(/ *([\n\u0001\u0002]+) */g, "$1")
+      .replace(/^[\u0001\u0002]+|[\u0001\u0002]+$/g, "")
+      .replace(/[\u0001\u0002]+/g, (run) => (run.includes("\u0002") ? "\n\n" : "\n"))
+      .replace(/ {2,}/g, " ")
+      .trim();
   };
 })(globalThis.__drrn);

@@ -5,23 +5,31 @@
   const SVG = "http://www.w3.org/2000/svg";
   const set = (text) => new Set(text.split(" "));
 
-  const voids = (drrn.voids = set("area base basefont bgsound br col command embed frame hr img input keygen link meta param source track wbr"));
+  const voids = (drrn.voids = set(
+    "area base basefont bgsound br col command embed frame hr img input keygen link meta param source track wbr",
+  ));
   const closesParagraph = set(
     "address article aside blockquote center details dialog dir div dl fieldset figcaption figure footer header hgroup main menu nav ol " +
       "p search section summary ul pre listing form table hr xmp plaintext h1 h2 h3 h4 h5 h6 li dd dt");
   const headings = set("h1 h2 h3 h4 h5 h6");
-  const formatting = (drrn.formatting = set("a b big code em font i nobr s small strike strong tt u"));
+  const formatting = (drrn.formatting = set(
+    "a b big code em font i nobr s small strike strong tt u",
+  ));
   const special = (drrn.special = set(
     "address applet area article aside base basefont bgsound blockquote body br button caption center col colgroup dd details dir div dl " +
       "dt embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input " +
       "keygen li link listing main marquee menu meta nav noembed noframes noscript object ol p param plaintext pre script section " +
       "select source style summary table tbody td template textarea tfoot th thead title tr track ul wbr xmp"));
-  const scopes = { plain: set("applet caption html table td th marquee object template foreignobject desc") };
+  const scopes = {
+    plain: set("applet caption html table td th marquee object template foreignobject desc"),
+  };
   scopes.button = new Set([...scopes.plain, "button"]);
   scopes.list = new Set([...scopes.plain, "ol", "ul"]);
   scopes.table = set("html table template");
   const impliedEndTags = set("dd dt li optgroup option p rb rp rt rtc");
-  const inHead = set("base basefont bgsound link meta noframes noscript script style template title");
+  const inHead = set(
+    "base basefont bgsound link meta noframes noscript script style template title",
+  );
   const tableParts = set("caption colgroup col tbody tfoot thead tr td th");
   const tableRoots = set("table tbody tfoot thead tr");
   const headingTag = (name) => headings.has(name);
@@ -36,13 +44,16 @@
       this.headStarted = false;
       this.headEnded = false;
       this.form = null;
-      this.script = null; // a complete script of the document, which must run before the rest is parsed
+      // A complete script of the document, which must run before the rest is parsed.
+      this.script = null;
     }
     get current() {
       return this.stack[this.stack.length - 1];
     }
     get currentName() {
-      return this.stack.length === 1 && this.context ? this.context.localName : this.current.localName;
+      return this.stack.length === 1 && this.context
+        ? this.context.localName
+        : this.current.localName;
     }
     inScope(test, scope = scopes.plain) {
       const matches = typeof test === "string" ? (name) => name === test : test;
@@ -58,7 +69,9 @@
       while (this.stack.length > 1) if (matches(this.stack.pop().localName)) return;
     }
     impliedEnds(except) {
-      while (impliedEndTags.has(this.current.localName) && this.current.localName !== except) this.stack.pop();
+      while (impliedEndTags.has(this.current.localName) && this.current.localName !== except) {
+        this.stack.pop();
+      }
     }
     closeParagraph() {
       if (!this.inScope("p", scopes.button)) return;
@@ -66,17 +79,25 @@
       this.popUntil("p");
     }
 
-    /** Where the next node is inserted: in the current element, or before a table that cannot contain it. */
+    /**
+     * Where the next node is inserted: in the current element, or before a table that cannot
+     * contain it.
+     */
     insertionPoint(foster) {
       const current = this.current;
       if (foster && tableRoots.has(this.currentName) && this.stack.length > 1) {
         for (let i = this.stack.length - 1; i > 0; i--) {
           const node = this.stack[i];
           if (node.localName === "template") return [node.content, null];
-          if (node.localName === "table") return node.parentNode ? [node.parentNode, node] : [this.stack[i - 1], null];
+          if (node.localName === "table") {
+            return node.parentNode ? [node.parentNode, node] : [this.stack[i - 1], null];
+          }
         }
       }
-      return [current.localName === "template" && current.content ? current.content : current, null];
+      return [
+        current.localName === "template" && current.content ? current.content : current,
+        null,
+      ];
     }
     put(node, foster) {
       const [parent, before] = this.insertionPoint(foster);
@@ -87,7 +108,11 @@
       const element = this.document.elementNamed(name, namespace, !this.context);
       if (attributes.size) {
         element.attributeMap = new Map(attributes);
-        for (const [key, value] of attributes) if (key.charCodeAt(0) === 111 || element.attributeChangedCallback) element.applyAttribute(key, null, value);
+        for (const [key, value] of attributes) {
+          if (key.charCodeAt(0) === 111 || element.attributeChangedCallback) {
+            element.applyAttribute(key, null, value);
+          }
+        }
       }
       return element;
     }
@@ -119,19 +144,26 @@
     }
     doctype(name) {
       this.document.quirks = false;
-      if (!this.context && !this.document.doctype) drrn.insert(this.document, new DocumentType(this.document, name), this.document.firstChild);
+      if (!this.context && !this.document.doctype) {
+        drrn.insert(this.document, new DocumentType(this.document, name), this.document.firstChild);
+      }
     }
     comment(data) {
       const node = new Comment(data, this.document);
-      if (!this.context && !this.headStarted && this.phase === "head") drrn.insert(this.document, node, this.document.documentElement);
-      else if (this.phase === "body" || this.headEnded === false) this.put(node, false);
+      if (!this.context && !this.headStarted && this.phase === "head") {
+        drrn.insert(this.document, node, this.document.documentElement);
+      } else if (this.phase === "body" || this.headEnded === false) this.put(node, false);
       else drrn.insert(this.document.documentElement, node, null);
     }
     characters(text) {
       if (this.context === null && this.phase === "head" && !this.openTemplate()) {
         const rest = text.replace(/^[ \t\n\f\r]+/, "");
-        if (rest === "") return void (this.headEnded || !this.headStarted || this.insertText(text, false));
-        if (rest !== text && this.headStarted && !this.headEnded) this.insertText(text.slice(0, text.length - rest.length), false);
+        if (rest === "") {
+          return void (this.headEnded || !this.headStarted || this.insertText(text, false));
+        }
+        if (rest !== text && this.headStarted && !this.headEnded) {
+          this.insertText(text.slice(0, text.length - rest.length), false);
+        }
         this.toBody();
         text = rest;
       }
@@ -145,7 +177,12 @@
     }
 
     startTag(name, attributes, selfClosing, tokens) {
-      if (this.current && this.current.namespaceURI === SVG && this.current.localName !== "foreignobject" && name !== "script") {
+      if (
+        this.current &&
+        this.current.namespaceURI === SVG &&
+        this.current.localName !== "foreignobject" &&
+        name !== "script"
+      ) {
         const element = this.open(name, attributes, { namespace: SVG });
         if (selfClosing) this.stack.pop();
         return element;
@@ -165,7 +202,9 @@
     }
     merge(element, attributes) {
       if (!element || this.context) return;
-      for (const [key, value] of attributes) if (!element.hasAttribute(key)) element.setAttribute(key, value);
+      for (const [key, value] of attributes) {
+        if (!element.hasAttribute(key)) element.setAttribute(key, value);
+      }
     }
     headTag(name, attributes, tokens, foster = false) {
       this.headStarted = true;
@@ -202,7 +241,9 @@
       let i = list.length - 1;
       if (i < 0 || list[i] === null || this.stack.includes(list[i])) return;
       while (i > 0 && list[i - 1] !== null && !this.stack.includes(list[i - 1])) i--;
-      for (; i < list.length; i++) list[i] = this.open(list[i].localName, list[i].attributeMap, { foster: true });
+      for (; i < list.length; i++) {
+        list[i] = this.open(list[i].localName, list[i].attributeMap, { foster: true });
+      }
     }
     pushFormatting(element) {
       let same = 0;
@@ -217,7 +258,17 @@
   }
   drrn.Builder = Builder;
 
-  Object.assign(drrn, { tagSets: { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead, implied: impliedEndTags } });
+  Object.assign(drrn, {
+    tagSets: {
+      closesParagraph,
+      headings,
+      headingTag,
+      scopes,
+      tableParts,
+      tableRoots,
+      inHead,
+    },
+  });
 
   drrn.parseFragment = function (markup, context) {
     const document = context.ownerDocument || context;
@@ -225,7 +276,12 @@
     const parent = context.nodeType === 1 ? context : document.createElement("body");
     const name = parent.localName;
     if (drrn.rawText.has(name) || name === "textarea" || name === "title") {
-      fragment.appendChild(new Text(name === "textarea" || name === "title" ? drrn.decode(markup, false) : markup, document));
+      fragment.appendChild(
+        new Text(
+          name === "textarea" || name === "title" ? drrn.decode(markup, false) : markup,
+          document,
+        ),
+      );
       return fragment;
     }
     const builder = new Builder(document, parent);

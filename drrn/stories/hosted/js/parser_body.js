@@ -1,16 +1,25 @@
 // The tree builder within the body: what start and end tags close, ignore or repair.
 (function (drrn) {
   "use strict";
-  const { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead } = drrn.tagSets;
+  const { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead } =
+    drrn.tagSets;
   const none = new Map();
-  const blocks = new Set([...closesParagraph, "button"].filter((name) => !headings.has(name) && !["p", "li", "dd", "dt", "form", "hr", "table"].includes(name)));
+  const blocks = new Set(
+    [...closesParagraph, "button"].filter((name) =>
+      !headings.has(name) && !["p", "li", "dd", "dt", "form", "hr", "table"].includes(name),
+    ),
+  );
   const inTable = new Set(["script", "style", "template"]);
   const rows = (name) => name === "tbody" || name === "tfoot" || name === "thead";
   const cells = (name) => name === "td" || name === "th";
 
   drrn.sameTag = function (one, other) {
-    if (one.localName !== other.localName || one.attributeMap.size !== other.attributeMap.size) return false;
-    for (const [key, value] of one.attributeMap) if (other.attributeMap.get(key) !== value) return false;
+    if (one.localName !== other.localName || one.attributeMap.size !== other.attributeMap.size) {
+      return false;
+    }
+    for (const [key, value] of one.attributeMap) {
+      if (other.attributeMap.get(key) !== value) return false;
+    }
     return true;
   };
 
@@ -19,21 +28,31 @@
     const foster = tableRoots.has(builder.currentName);
     if (name === "svg" || name === "math") {
       builder.reconstruct();
-      builder.open(name, attributes, { foster, namespace: name === "svg" ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1998/Math/MathML" });
+      builder.open(name, attributes, {
+        foster,
+        namespace: name === "svg"
+          ? "http://www.w3.org/2000/svg"
+          : "http://www.w3.org/1998/Math/MathML",
+      });
       if (selfClosing) builder.stack.pop();
       return;
     }
-    if (inHead.has(name) && name !== "noscript") return void builder.headTag(name, attributes, tokens, foster && !inTable.has(name));
+    if (inHead.has(name) && name !== "noscript") {
+      return void builder.headTag(name, attributes, tokens, foster && !inTable.has(name));
+    }
     if ((name === "select" || name === "input") && builder.inScope("select")) {
       builder.popUntil("select");
       if (name === "select") return;
     }
-    const leavesParagraph = ["li", "dd", "dt"].includes(name) || (name === "table" && builder.document.quirks);
+    const leavesParagraph =
+      ["li", "dd", "dt"].includes(name) ||
+      (name === "table" && builder.document.quirks);
     if (closesParagraph.has(name) && !leavesParagraph) builder.closeParagraph();
     if (headings.has(name) && headings.has(builder.current.localName)) builder.stack.pop();
     if (name === "li") closeItem(builder, (open) => open === "li");
-    else if (name === "dd" || name === "dt") closeItem(builder, (open) => open === "dd" || open === "dt");
-    else if (name === "button" && builder.inScope("button")) {
+    else if (name === "dd" || name === "dt") {
+      closeItem(builder, (open) => open === "dd" || open === "dt");
+    } else if (name === "button" && builder.inScope("button")) {
       builder.impliedEnds();
       builder.popUntil("button");
     } else if (name === "form") {
@@ -60,7 +79,9 @@
     else if (name === "textarea" || drrn.rawText.has(name)) builder.raw(element, name, tokens);
     else if (name === "pre" || name === "listing") {
       if (tokens.text[tokens.position] === "\n") tokens.position++;
-    } else if (name === "applet" || name === "marquee" || name === "object") builder.active.push(null);
+    } else if (name === "applet" || name === "marquee" || name === "object") {
+      builder.active.push(null);
+    }
   };
 
   function closeItem(builder, test) {
@@ -78,7 +99,8 @@
 
   /** Rows and cells are allowed only in tables, where missing parents are added. */
   function tablePart(builder, name, attributes) {
-    const open = (test) => builder.inScope(test, scopes.table) || test(builder.context ? builder.context.localName : "");
+    const open = (test) =>
+      builder.inScope(test, scopes.table) || test(builder.context ? builder.context.localName : "");
     const inContext = builder.context ? builder.context.localName : "";
     if (builder.current.localName === "template") {
       builder.open(name, attributes); // a template may contain any part of a table
@@ -86,7 +108,9 @@
     }
     if (!open((each) => tableRoots.has(each) || each === "colgroup")) return;
     const backTo = (names) => {
-      while (builder.stack.length > 1 && !names.includes(builder.current.localName)) builder.stack.pop();
+      while (builder.stack.length > 1 && !names.includes(builder.current.localName)) {
+        builder.stack.pop();
+      }
     };
     if (builder.inScope(cells, scopes.table)) {
       builder.impliedEnds();
@@ -139,8 +163,9 @@
       if (builder.inScope(headingTag)) close(builder, headingTag);
     } else if (name === "li") builder.inScope("li", scopes.list) && close(builder, "li");
     else if (name === "form") endForm(builder);
-    else if (blocks.has(name) || name === "dd" || name === "dt") builder.inScope(name) && close(builder, name);
-    else if (tableParts.has(name) || name === "table" || name === "template") {
+    else if (blocks.has(name) || name === "dd" || name === "dt") {
+      builder.inScope(name) && close(builder, name);
+    } else if (tableParts.has(name) || name === "table" || name === "template") {
       if (!builder.inScope(name, scopes.table)) return;
       close(builder, name);
       if (cells(name) || name === "caption") builder.clearToMarker();
@@ -156,7 +181,9 @@
   function endForm(builder) {
     const form = builder.form;
     builder.form = null;
-    if (!form || !builder.stack.includes(form)) return void (builder.inScope("form") && close(builder, "form"));
+    if (!form || !builder.stack.includes(form)) {
+      return void (builder.inScope("form") && close(builder, "form"));
+    }
     builder.impliedEnds();
     remove(builder.stack, form);
   }
@@ -172,10 +199,14 @@
     }
   }
 
-  /** The "adoption agency": a formatting end tag inside a block that started within the formatting. */
+  /**
+   * The "adoption agency": a formatting end tag inside a block that started within the formatting.
+   */
   drrn.adopt = function (builder, name) {
     const { stack, active } = builder;
-    if (builder.current.localName === name && !active.includes(builder.current)) return void stack.pop();
+    if (builder.current.localName === name && !active.includes(builder.current)) {
+      return void stack.pop();
+    }
     for (let round = 0; round < 8; round++) {
       const formatting = lastActive(builder, name);
       if (!formatting) return anyOther(builder, name);

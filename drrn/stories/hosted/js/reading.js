@@ -5,7 +5,8 @@
   const SKIPPED = new Set(["script", "style", "template", "noscript", "head", "title", "audio", "video", "object",
     "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button",
     "theme-switcher", "restart-link", "warning-list", "error-handler", "page-skip-indicator", "svg", "canvas", "iframe", "datalist"]);
-  const PARAGRAPHS = new Set(["p", "blockquote", "dl", "pre", "hr", "table", "figure"]); // a blank line around them
+  // Elements with a blank line around them.
+  const PARAGRAPHS = new Set(["p", "blockquote", "dl", "pre", "hr", "table", "figure"]);
   const CONTINUE = "Continue"; // label of pressing anywhere on a page
   const ICONS = /[\uE000-\uF8FF]/g; // characters of icon fonts
   // A zero-width non-joiner: Twine 1 writes it where <<nobr>> removes a line break.
@@ -81,8 +82,15 @@
   function wordsOf(element) {
     const writer = new Writer();
     const style = styleOf(element);
-    walkChildren(element, writer, style.display, style.visibility === "visible" || !style.visibility, true);
-    const words = writer.pieces.map((piece) => (typeof piece === "string" ? piece : piece.label)).join("");
+    walkChildren(
+      element,
+      writer,
+      style.display,
+      style.visibility === "visible" || !style.visibility,
+      true,
+    );
+    const texts = writer.pieces.map((piece) => (typeof piece === "string" ? piece : piece.label));
+    const words = texts.join("");
     return words.replace(/\s+/g, " ").trim() || nameOf(element);
   }
 
@@ -98,7 +106,9 @@
   }
 
   function labelFor(check) {
-    return check.id ? document.querySelector(`label[for="${check.id.replace(/["\\]/g, "\\$&")}"]`) : null;
+    return check.id
+      ? document.querySelector(`label[for="${check.id.replace(/["\\]/g, "\\$&")}"]`)
+      : null;
   }
 
   function isCheck(control) {
@@ -116,7 +126,9 @@
   }
 
   function checkLabel(check, words) {
-    return check.getAttribute("type") === "radio" ? words : `[${check.checked ? "x" : " "}] ${words}`;
+    return check.getAttribute("type") === "radio"
+      ? words
+      : `[${check.checked ? "x" : " "}] ${words}`;
   }
 
   function offerOptions(select, writer) {
@@ -124,7 +136,9 @@
       const words = (option.textContent || "").replace(/\s+/g, " ").trim() || option.value;
       if (index > 0) writer.line(1);
       if (index === select.selectedIndex) writer.text(words);
-      else if (!option.disabled) writer.link({ element: select, kind: "select", option }, words, "");
+      else if (!option.disabled) {
+        writer.link({ element: select, kind: "select", option }, words, "");
+      }
     });
     writer.blank();
   }
@@ -136,10 +150,12 @@
     else if (kind === "anywhere") return false; // the whole page is pressed, so its text stays text
     else if (kind === "label") {
       const check = element.querySelector("input[type=checkbox],input[type=radio]");
-      if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, checkLabel(check, wordsOf(element)), "");
-      else return false;
-    } else if (kind === "check") writer.link({ element, kind }, checkLabel(element, labelOf(element, writer)), "");
-    else {
+      if (drrn.kindOf(check)) {
+        writer.link({ element: check, kind: "check" }, checkLabel(check, wordsOf(element)), "");
+      } else return false;
+    } else if (kind === "check") {
+      writer.link({ element, kind }, checkLabel(element, labelOf(element, writer)), "");
+    } else {
       const label = wordsOf(element);
       const target = drrn.targetOf(element);
       if (!label && !target) return false;
@@ -169,15 +185,23 @@
     const least = PARAGRAPHS.has(name) ? 2 : 1;
     if (block) writer.line(writer.pieces.length ? least : 0);
     if (name === "img" || name === "area") {
-      if (plain && visible) writer.text(element.getAttribute("alt") || element.getAttribute("title") || "");
+      if (plain && visible) {
+        writer.text(element.getAttribute("alt") || element.getAttribute("title") || "");
+      }
     } else if (!plain && visible && labelsAnother(element)) {
       // its text is the label of the check box
     } else {
       const kind = plain || !visible ? null : drrn.kindOf(element);
-      if (!kind || !offer(element, kind, writer)) walkChildren(element, writer, style.display, visible, plain);
+      if (!kind || !offer(element, kind, writer)) {
+        walkChildren(element, writer, style.display, visible, plain);
+      }
       if (kind === "anywhere") {
         writer.line(1);
-        writer.link({ element: element.querySelector("tw-passage") || element, kind: "click" }, CONTINUE, "");
+        writer.link(
+          { element: element.querySelector("tw-passage") || element, kind: "click" },
+          CONTINUE,
+          "",
+        );
       }
     }
     if (block) writer.line(writer.pieces.length ? least : 0);
@@ -201,7 +225,9 @@
     }
   }
 
-  /** The visible page below these elements: its pieces, its actions in order, and its text boxes. */
+  /**
+   * The visible page below these elements: its pieces, its actions in order, and its text boxes.
+   */
   drrn.read = function read(roots) {
     const writer = new Writer();
     for (const root of roots) {

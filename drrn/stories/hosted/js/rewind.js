@@ -3,33 +3,48 @@
   "use strict";
 
   const CHANCE = /\b(random|either|shuffle|shuffled|pluck|prng|seed)/i;
-  const CODE = /<script|<<script|<<run\b|\bon[a-z]+\s*=\s*["']|\b(setup|window|localStorage|settings|Save)\.\w|<<(remember|forget)\b|\((save-game|load-game|seed|metadata)\s*:/;
+  const CODE =
+    /<script|<<script|<<run\b|\bon[a-z]+\s*=\s*["']|\b(setup|window|localStorage|settings|Save)\.\w|<<(remember|forget)\b|\((save-game|load-game|seed|metadata)\s*:/;
   const OMITTED = new Set(["script", "style", "tw-storydata"]);
 
   let opening = null; // {saved, storage, signature} of a page that can be rewound
 
-  const sources = (selector) => Array.from(document.querySelectorAll(selector), (element) => element.textContent).join("\n");
+  const sources = (selector) =>
+    Array.from(document.querySelectorAll(selector), (element) => element.textContent).join("\n");
 
-  /** Whether the engine's state contains all changes: the story has no code that could store more. */
+  /**
+   * Whether the engine's state contains all changes: the story has no code that could store more.
+   */
   function plainStory() {
     if (sources("tw-storydata script[role=script],#twine-user-script").trim()) return false;
     if (sources("tw-passagedata[tags~=script]").trim()) return false;
     if (CODE.test(sources("tw-passagedata"))) return false;
-    const first = ["StoryInit", "PassageReady", "PassageHeader"].map((name) => `tw-passagedata[name=${name}]`).join();
-    return !CHANCE.test(sources(`${first},tw-passagedata[tags~=init],tw-passagedata[tags~=startup]`));
+    const first = ["StoryInit", "PassageReady", "PassageHeader"]
+      .map((name) => `tw-passagedata[name=${name}]`)
+      .join();
+    return !CHANCE.test(
+      sources(`${first},tw-passagedata[tags~=init],tw-passagedata[tags~=startup]`),
+    );
   }
 
   /** The whole page as text, with hidden parts, without the story's data and the format's bars. */
   function signature() {
-    const tops = [document.documentElement, document.body].map((element) => element.cloneNode(false).outerHTML);
-    const parts = Array.from(document.body.children).filter((element) => !OMITTED.has(element.localName) && !drrn.format.own(element));
+    const tops = [document.documentElement, document.body].map((element) =>
+      element.cloneNode(false).outerHTML,
+    );
+    const parts = Array.from(document.body.children)
+      .filter((element) => !OMITTED.has(element.localName) && !drrn.format.own(element));
     const styles = document.querySelectorAll("style").length;
-    return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, drrn.storageText()].join("\n");
+    const markup = parts.map((element) => element.outerHTML);
+    const rest = [styles, document.title, drrn.result, drrn.storageText()];
+    return [...tops, ...markup, ...rest].join("\n");
   }
 
   /** The opening, with the chance of an episode. */
   function showOpening(key, lots = [], listing = false) {
-    return drrn.restore(JSON.stringify({ ...opening.saved, chance: { key, lots, listing }, clicks: [] }));
+    return drrn.restore(
+      JSON.stringify({ ...opening.saved, chance: { key, lots, listing }, clicks: [] }),
+    );
   }
 
   /** Show the opening with a fixed chance; return the complete page. */
@@ -46,10 +61,14 @@
     return showOpening(...chance);
   }
 
-  /** Called after the story's scripts: read the first page, and save it for later episodes if that is safe. */
+  /**
+   * Called after the story's scripts: read the first page, and save it for later episodes if that
+   * is safe.
+   */
   drrn.openStory = async (...chance) => {
     await drrn.open();
-    const saved = drrn.clock.waiting() || drrn.restarted || !drrn.format.fresh() || !plainStory() ? null : drrn.save();
+    const isBusy = drrn.clock.waiting() || drrn.restarted;
+    const saved = isBusy || !drrn.format.fresh() || !plainStory() ? null : drrn.save();
     if (saved === null) return drrn.result;
     opening = { saved: JSON.parse(saved), storage: drrn.storageText(), signature: "" };
     const first = drrn.result;

@@ -2,10 +2,16 @@
 (function (drrn) {
   "use strict";
 
-  const identifier = /^(?:--|-?(?:[_a-zA-Z\u0080-\uFFFF]|\\[\s\S]))(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])*|^-?\\[0-9a-fA-F]{1,6}\s?(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])*/;
-  const attribute = /^\[\s*((?:[-\w\u0080-\uFFFF:.]|\|(?!=)|\\[\s\S])+)\s*(?:([~|^$*]?=)\s*(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|((?:[-\w\u0080-\uFFFF]|\\[\s\S])+))\s*([iIsS])?\s*)?\]/;
+  const identifier =
+    /^(?:--|-?(?:[_a-zA-Z\u0080-\uFFFF]|\\[\s\S]))(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])*|^-?\\[0-9a-fA-F]{1,6}\s?(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])*/;
+  const attribute =
+    /^\[\s*((?:[-\w\u0080-\uFFFF:.]|\|(?!=)|\\[\s\S])+)\s*(?:([~|^$*]?=)\s*(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|((?:[-\w\u0080-\uFFFF]|\\[\s\S])+))\s*([iIsS])?\s*)?\]/;
   const unescape = (text) =>
-    text.indexOf("\\") < 0 ? text : text.replace(/\\([0-9a-fA-F]{1,6})\s?|\\([\s\S])/g, (_, hex, char) => (hex ? String.fromCodePoint(parseInt(hex, 16) || 0xfffd) : char));
+    text.indexOf("\\") < 0
+      ? text
+      : text.replace(/\\([0-9a-fA-F]{1,6})\s?|\\([\s\S])/g, (_, hex, char) =>
+        (hex ? String.fromCodePoint(parseInt(hex, 16) || 0xfffd) : char),
+      );
 
   function invalidSelector(selector) {
     return new DOMException(`'${selector}' is not a valid selector.`, "SyntaxError");
@@ -61,8 +67,13 @@
       return ignoresCase && text !== undefined ? text.toLowerCase() : text;
     };
     if (operator === "=") return (element) => value(element) === operand;
-    if (operator === "~=") return (element) => operand !== "" && drrn.words(value(element) ?? "").includes(operand);
-    if (operator === "|=") return (element) => value(element) === operand || (value(element) ?? "").startsWith(operand + "-");
+    if (operator === "~=") {
+      return (element) => operand !== "" && drrn.words(value(element) ?? "").includes(operand);
+    }
+    if (operator === "|=") {
+      return (element) =>
+        value(element) === operand || (value(element) ?? "").startsWith(operand + "-");
+    }
     if (operand === "") return () => false;
     if (operator === "^=") return (element) => (value(element) ?? "").startsWith(operand);
     if (operator === "$=") return (element) => (value(element) ?? "").endsWith(operand);
@@ -71,7 +82,14 @@
 
   /** One compound selector: its tests, the key that indexes its rules, and its specificity. */
   function readCompound(reader) {
-    const compound = { tests: [], tag: "", id: "", className: "", specificity: 0, pseudoElement: false };
+    const compound = {
+      tests: [],
+      tag: "",
+      id: "",
+      className: "",
+      specificity: 0,
+      pseudoElement: false,
+    };
     for (;;) {
       const char = reader.rest[0];
       if (char === "*") {
@@ -106,12 +124,14 @@
     const [first, second] = tests;
     if (tests.length === 0) compound.test = () => true;
     else if (tests.length === 1) compound.test = first;
-    else if (tests.length === 2) compound.test = (element, scope) => first(element, scope) && second(element, scope);
-    else compound.test = (element, scope) => tests.every((test) => test(element, scope));
+    else if (tests.length === 2) {
+      compound.test = (element, scope) => first(element, scope) && second(element, scope);
+    } else compound.test = (element, scope) => tests.every((test) => test(element, scope));
     return compound;
   }
 
-  const pseudoElements = /^(?:before|after|first-line|first-letter|selection|placeholder|marker|backdrop|cue|part|slotted|highlight|file-selector-button|target-text|(?:spelling|grammar)-error|view-transition.*|-webkit-.*)$/i;
+  const pseudoElements =
+    /^(?:before|after|first-line|first-letter|selection|placeholder|marker|backdrop|cue|part|slotted|highlight|file-selector-button|target-text|(?:spelling|grammar)-error|view-transition.*|-webkit-.*)$/i;
   function readPseudo(reader, compound) {
     if (reader.take(/^::/) || /^:(?:before|after|first-line|first-letter)\b/.test(reader.rest)) {
       reader.take(/^:/);
@@ -153,13 +173,20 @@
     if (combinator === ">") {
       return (element, scope) => {
         const parent = element.parentNode;
-        return test(element, scope) && parent !== null && parent.nodeType === 1 && before(parent, scope);
+        return (
+          test(element, scope) &&
+          parent !== null &&
+          parent.nodeType === 1 &&
+          before(parent, scope)
+        );
       };
     }
     if (combinator === " ") {
       return (element, scope) => {
         if (!test(element, scope)) return false;
-        for (let node = element.parentNode; node && node.nodeType === 1; node = node.parentNode) if (before(node, scope)) return true;
+        for (let node = element.parentNode; node && node.nodeType === 1; node = node.parentNode) {
+          if (before(node, scope)) return true;
+        }
         return false;
       };
     }
@@ -172,7 +199,9 @@
     }
     return (element, scope) => {
       if (!test(element, scope)) return false;
-      for (let node = element.previousElementSibling; node; node = node.previousElementSibling) if (before(node, scope)) return true;
+      for (let node = element.previousElementSibling; node; node = node.previousElementSibling) {
+        if (before(node, scope)) return true;
+      }
       return false;
     };
   }
@@ -186,7 +215,9 @@
     }
     if (reader.rest.trim() !== "") throw invalidSelector(text);
     const [only] = list;
-    const matches = list.length === 1 ? only.matches : (element, scope) => list.some((each) => each.matches(element, scope));
+    const matches = list.length === 1
+      ? only.matches
+      : (element, scope) => list.some((each) => each.matches(element, scope));
     return { list, matches, specificity: Math.max(...list.map((each) => each.specificity)) };
   };
 
@@ -195,7 +226,8 @@
     let selector = cache.get(text);
     if (selector) return selector;
     selector = drrn.readSelector(text);
-    if (cache.size > 5000) cache.clear(); // jQuery writes a new id into some selectors, which must not accumulate
+    // jQuery writes a new id into some selectors, which must not accumulate.
+    if (cache.size > 5000) cache.clear();
     cache.set(text, selector);
     return selector;
   };

@@ -6,7 +6,9 @@
   const names = { "&": "&amp;", "\u00A0": "&nbsp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   const escapeText = (text) => (text.replace(inText, (char) => names[char]));
   const escapeValue = (text) => text.replace(/[&\u00A0"<>]/g, (char) => names[char]);
-  const asIs = new Set(["style", "script", "xmp", "iframe", "noembed", "noframes", "plaintext", "noscript"]);
+  const asIs = new Set([
+    "style", "script", "xmp", "iframe", "noembed", "noframes", "plaintext", "noscript",
+  ]);
 
   function children(node) {
     let markup = "";
@@ -16,7 +18,11 @@
   }
 
   function outer(node) {
-    if (node.nodeType === 3) return node.parentNode && asIs.has(node.parentNode.localName) ? node.data : escapeText(node.data);
+    if (node.nodeType === 3) {
+      return node.parentNode && asIs.has(node.parentNode.localName)
+        ? node.data
+        : escapeText(node.data);
+    }
     if (node.nodeType === 8) return `<!--${node.data}-->`;
     if (node.nodeType === 10) return `<!DOCTYPE ${node.name}>`;
     if (node.nodeType !== 1) return children(node);

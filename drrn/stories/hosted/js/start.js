@@ -8,10 +8,23 @@
   const nativeValues = [];
   drrn.expose = function (name, value) {
     nativeValues.push(value);
-    if (typeof value === "function" && value.prototype && !Object.hasOwn(value.prototype, Symbol.toStringTag)) {
-      Object.defineProperty(value.prototype, Symbol.toStringTag, { value: name, configurable: true }); // jQuery checks for "[object NodeList]"
+    if (
+      typeof value === "function" &&
+      value.prototype &&
+      !Object.hasOwn(value.prototype, Symbol.toStringTag)
+    ) {
+      // jQuery checks for "[object NodeList]".
+      Object.defineProperty(value.prototype, Symbol.toStringTag, {
+        value: name,
+        configurable: true,
+      });
     }
-    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+    Object.defineProperty(globalThis, name, {
+      value,
+      writable: true,
+      configurable: true,
+      enumerable: false,
+    });
   };
 
   /** Replaces one of V8's methods. */
@@ -20,7 +33,11 @@
   /** Copies methods and accessors to a prototype. */
   drrn.mix = function (prototype, members) {
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(members))) {
-      Object.defineProperty(prototype, name, { ...descriptor, enumerable: true, configurable: true });
+      Object.defineProperty(prototype, name, {
+        ...descriptor,
+        enumerable: true,
+        configurable: true,
+      });
     }
   };
 
@@ -30,16 +47,24 @@
     for (const value of nativeValues) {
       if (typeof value !== "function") continue;
       ours.add(value);
-      for (const { value: method } of Object.values(Object.getOwnPropertyDescriptors(value.prototype ?? {}))) {
+      for (const { value: method } of Object.values(
+        Object.getOwnPropertyDescriptors(value.prototype ?? {}),
+      )) {
         if (typeof method === "function") ours.add(method);
       }
     }
     const originalToString = Function.prototype.toString;
     const toString = function toString() {
-      return ours.has(this) ? `function ${this.name}() { [native code] }` : originalToString.call(this);
+      return ours.has(this)
+        ? `function ${this.name}() { [native code] }`
+        : originalToString.call(this);
     };
     ours.add(toString);
-    Object.defineProperty(Function.prototype, "toString", { value: toString, writable: true, configurable: true });
+    Object.defineProperty(Function.prototype, "toString", {
+      value: toString,
+      writable: true,
+      configurable: true,
+    });
   };
 
   drrn.expose("window", globalThis);

@@ -9,20 +9,43 @@
     "any-hover": "hover", pointer: "fine", "any-pointer": "fine", "display-mode": "browser", scripting: "enabled", update: "fast",
     "prefers-contrast": "no-preference", "forced-colors": "none", "inverted-colors": "none",
   };
-  const pixels = (text) => parseFloat(text) * (/r?em$/.test(text) ? 16 : /pt$/.test(text) ? 4 / 3 : /cm$/.test(text) ? 37.8 : /in$/.test(text) ? 96 : 1);
+  const UNITS = { em: 16, pt: 4 / 3, cm: 37.8, in: 96 }; // in pixels
+  const pixels = (text) => parseFloat(text) * (UNITS[text.slice(-2)] ?? 1);
+
+  const COMPARISONS = {
+    "<": (a, b) => a < b,
+    "<=": (a, b) => a <= b,
+    ">": (a, b) => a > b,
+    ">=": (a, b) => a >= b,
+    "=": (a, b) => a === b,
+  };
 
   function featureHolds(text) {
     const [name, value] = text.split(":").map((part) => part.trim());
     const range = /^(?:(\S+)\s*([<>]=?)\s*)?([a-z-]+)(?:\s*([<>]=?|=)\s*(\S+))?$/.exec(text.trim());
     if (value === undefined && range && (range[2] || range[4]) && sizes[range[3]] !== undefined) {
-      const compare = (a, sign, b) => (sign === "<" ? a < b : sign === "<=" ? a <= b : sign === ">" ? a > b : sign === ">=" ? a >= b : a === b);
       const size = sizes[range[3]];
-      return (!range[2] || compare(pixels(range[1]), range[2], size)) && (!range[4] || compare(size, range[4], pixels(range[5])));
+      return (
+        (!range[2] || COMPARISONS[range[2]](pixels(range[1]), size)) &&
+        (!range[4] || COMPARISONS[range[4]](size, pixels(range[5])))
+      );
     }
-    if (value === undefined) return name in sizes || (name in features && !/^(?:no-preference|none)$/.test(features[name])) || name === "color";
+    if (value === undefined) {
+      return (
+        name in sizes ||
+        (name in features && !/^(?:no-preference|none)$/.test(features[name])) ||
+        name === "color"
+      );
+    }
     const bound = /^(min|max)-(.+)$/.exec(name);
-    if (bound && sizes[bound[2]] !== undefined) return bound[1] === "min" ? sizes[bound[2]] >= pixels(value) : sizes[bound[2]] <= pixels(value);
-    if (bound && /resolution|pixel-ratio/.test(name)) return bound[1] === "min" ? parseFloat(value) <= 1 : parseFloat(value) >= 1;
+    if (bound && sizes[bound[2]] !== undefined) {
+      return bound[1] === "min"
+        ? sizes[bound[2]] >= pixels(value)
+        : sizes[bound[2]] <= pixels(value);
+    }
+    if (bound && /resolution|pixel-ratio/.test(name)) {
+      return bound[1] === "min" ? parseFloat(value) <= 1 : parseFloat(value) >= 1;
+    }
     if (bound && /aspect-ratio/.test(name)) {
       const [wide, high = 1] = value.split("/").map(Number);
       return bound[1] === "min" ? 1.6 >= wide / high : 1.6 <= wide / high;
@@ -36,15 +59,27 @@
     if (text === "") return true;
     const isNegated = /^not\s+(?!\()/.test(text);
     const holds = text.replace(/^(?:not|only)\s+(?!\()/, "").split(/\s+and\s+/).every((part) => {
-      if (part.includes(" or ")) return part.split(/\s+or\s+/).some((each) => featureHolds(each.replace(/[()]/g, "")));
-      if (/^not\s*\(/.test(part)) return !featureHolds(part.replace(/^not\s*/, "").replace(/[()]/g, ""));
-      return part.startsWith("(") ? featureHolds(part.replace(/^\(+|\)+$/g, "")) : part === "screen" || part === "all";
+      if (part.includes(" or ")) {
+        return part.split(/\s+or\s+/).some((each) => featureHolds(each.replace(/[()]/g, "")));
+      }
+      if (/^not\s*\(/.test(part)) {
+        return !featureHolds(part.replace(/^not\s*/, "").replace(/[()]/g, ""));
+      }
+      return part.startsWith("(")
+        ? featureHolds(part.replace(/^\(+|\)+$/g, ""))
+        : part === "screen" || part === "all";
     });
     return holds !== isNegated;
   }
   drrn.mediaHolds = (text) => text.split(",").some(queryHolds);
 
-  /** The rules of a sheet as [selector text, declarations text], including those in conditional blocks that apply. */
+  /** Whether the rules of an @ block apply. */
+  function blockHolds(head) {
+    if (/^@media\b/i.test(head)) return drrn.mediaHolds(head.slice(6));
+    return /^@(?:supports|layer|container)\b/i.test(head);
+  }
+
+  /** The rules of a sheet, as [selector text, declarations text]. */
   function rulesOf(text, rules) {
     let start = 0;
     for (let i = 0; i < text.length; i++) {
@@ -58,7 +93,7 @@
         const head = text.slice(start, i).trim();
         const body = text.slice(i + 1, end);
         if (!head.startsWith("@")) rules.push([head, body]);
-        else if (/^@media\b/i.test(head) ? drrn.mediaHolds(head.slice(6)) : /^@(?:supports|layer|container)\b/i.test(head)) rulesOf(body, rules);
+        else if (blockHolds(head)) rulesOf(body, rules);
         i = end;
         start = end + 1;
       }
@@ -84,12 +119,13 @@
     return text.length;
   }
 
-  /** One sheet's text as rules {matches, key, specificity, values: Map property → [value, important]}. */
+  // Text of a sheet → rules {matches, specificity, compound, declarations}.
   const sheetCache = new Map();
   function parseSheet(text) {
     if (sheetCache.has(text)) return sheetCache.get(text);
     const rules = [];
-    for (const [head, body] of rulesOf(text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, " ").replace(/<!--|-->/g, " "), [])) {
+    const withoutComments = text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, " ").replace(/<!--|-->/g, " ");
+    for (const [head, body] of rulesOf(withoutComments, [])) {
       const declarations = drrn.declarations(body);
       if (!declarations.length) continue;
       let selector;
@@ -111,7 +147,8 @@
   drrn.registerSheet = (element) => sheets.add(new WeakRef(element));
   let checkedVersion = -1;
   let sources = [];
-  let cascade = new Map(); // property → {id, class, tag, rest}: candidate rules, indexed by their rightmost key
+  // Property → {id, class, tag, rest}: candidate rules, indexed by their rightmost key.
+  let cascade = new Map();
 
   function connectedSheets() {
     const elements = [];
@@ -120,34 +157,58 @@
       if (!element) sheets.delete(reference);
       else if (!element.disabled && element.isConnected) elements.push(element);
     }
-    if (elements.length > 1) elements.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
-    return elements.filter((element) => /^(?:|text\/css)$/i.test(element.getAttribute("type") ?? "") && drrn.mediaHolds(element.getAttribute("media") ?? ""));
+    if (elements.length > 1) {
+      elements.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    }
+    return elements.filter((element) =>
+      /^(?:|text\/css)$/i.test(element.getAttribute("type") ?? "") &&
+      drrn.mediaHolds(element.getAttribute("media") ?? ""),
+    );
   }
 
   function refresh() {
     if (checkedVersion === tree.version) return;
     checkedVersion = tree.version;
-    const texts = connectedSheets().map((element) => element.textContent + (element.insertedRules ?? ""));
-    if (texts.length === sources.length && texts.every((text, index) => text === sources[index])) return;
+    const texts = connectedSheets().map((element) =>
+      element.textContent + (element.insertedRules ?? ""),
+    );
+    if (texts.length === sources.length && texts.every((text, index) => text === sources[index])) {
+      return;
+    }
     sources = texts;
     cascade = new Map();
     let order = 0;
     for (const text of texts) for (const rule of parseSheet(text)) addToCascade(rule, order++);
   }
+  const RULE_KEYS = ["id", "className", "tag"];
   function addToCascade(rule, order) {
     for (const [property, value, important] of rule.declarations) {
       let candidates = cascade.get(property);
-      if (!candidates) cascade.set(property, (candidates = { id: new Map(), className: new Map(), tag: new Map(), rest: [] }));
-      const kind = rule.compound.id ? "id" : rule.compound.className ? "className" : rule.compound.tag ? "tag" : "";
-      const entry = { matches: rule.matches, value, rank: (important ? 1e12 : 0) + rule.specificity * 1e5 + order };
+      if (!candidates) {
+        cascade.set(
+          property,
+          (candidates = { id: new Map(), className: new Map(), tag: new Map(), rest: [] }),
+        );
+      }
+      const kind = RULE_KEYS.find((key) => rule.compound[key]);
+      const entry = {
+        matches: rule.matches,
+        value,
+        rank: (important ? 1e12 : 0) + rule.specificity * 1e5 + order,
+      };
       if (!kind) candidates.rest.push(entry);
-      else if (candidates[kind].has(rule.compound[kind])) candidates[kind].get(rule.compound[kind]).push(entry);
-      else candidates[kind].set(rule.compound[kind], [entry]);
+      else if (candidates[kind].has(rule.compound[kind])) {
+        candidates[kind].get(rule.compound[kind]).push(entry);
+      } else candidates[kind].set(rule.compound[kind], [entry]);
     }
   }
 
   function better(entries, element, best) {
-    for (const entry of entries) if (entry.rank >= best.rank && entry.matches(element, globalThis.document.documentElement)) best = entry;
+    for (const entry of entries) {
+      if (entry.rank >= best.rank && entry.matches(element, globalThis.document.documentElement)) {
+        best = entry;
+      }
+    }
     return best;
   }
   const unset = { value: "", rank: -1 };
@@ -156,7 +217,9 @@
   drrn.cascadedValue = function (element, property) {
     if (checkedVersion !== tree.version) refresh();
     const attributes = element.attributeMap;
-    const inline = attributes.size && attributes.has("style") ? element.style[drrn.styleValues].get(property) : undefined;
+    const inline = attributes.size && attributes.has("style")
+      ? element.style[drrn.styleValues].get(property)
+      : undefined;
     if (inline && inline[1]) return inline[0];
     const candidates = cascade.get(property);
     let best = inline ? { value: inline[0], rank: 9e11 } : unset;

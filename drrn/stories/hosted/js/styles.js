@@ -31,17 +31,22 @@
       "-webkit-box-shadow -webkit-background-clip -webkit-text-fill-color -webkit-mask-image -webkit-tap-highlight-color"
     ).split(" "));
   for (const side of sides) {
-    for (const what of [`margin-${side}`, `padding-${side}`, `border-${side}`]) knownProperties.add(what);
+    for (const what of [`margin-${side}`, `padding-${side}`, `border-${side}`]) {
+      knownProperties.add(what);
+    }
     for (const what of ["color", "style", "width"]) knownProperties.add(`border-${side}-${what}`);
   }
   drrn.knownProperties = knownProperties;
 
 
+  const DECLARATION =
+    /(?:[^;"'(]|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\)|["'(])+/g;
+
   /** "a: b; c: d !important" as [property, value, important]; respects strings and parentheses. */
   drrn.declarations = function (text) {
     const list = [];
     const plain = text.indexOf("/*") < 0 ? text : text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, "");
-    for (const piece of plain.match(/(?:[^;"'(]|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\)|["'(])+/g) || []) {
+    for (const piece of plain.match(DECLARATION) || []) {
       const colon = piece.indexOf(":");
       if (colon < 0) continue;
       const name = piece.slice(0, colon).trim();
@@ -61,14 +66,20 @@
   function valid(property, value) {
     if (value === "") return property.startsWith("--");
     if (property === "display") return displays.test(value);
-    if (property === "visibility") return /^(?:visible|hidden|collapse|inherit|initial|unset|revert|var\(.*\))$/i.test(value);
-    if (property === "opacity") return /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?%?|[a-z-]+(?:\(.*\))?)$/i.test(value);
+    if (property === "visibility") {
+      return /^(?:visible|hidden|collapse|inherit|initial|unset|revert|var\(.*\))$/i.test(value);
+    }
+    if (property === "opacity") {
+      return /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?%?|[a-z-]+(?:\(.*\))?)$/i.test(value);
+    }
     return true;
   }
 
   const none = new Map();
   // Symbols, so that scripts that enumerate a style do not see them.
-  const [owner, values, writing] = [Symbol("owner"), Symbol("kept"), Symbol("writing")];
+  const owner = Symbol("owner");
+  const values = Symbol("values");
+  const writing = Symbol("writing");
   drrn.styleValues = values;
 
   class CSSStyleDeclaration {
@@ -83,7 +94,9 @@
     }
     read(text) {
       this[values].clear();
-      for (const [property, value, important] of drrn.declarations(text)) this[values].set(property, [value, important]);
+      for (const [property, value, important] of drrn.declarations(text)) {
+        this[values].set(property, [value, important]);
+      }
     }
     write() {
       if (!this[owner]) return;
@@ -94,7 +107,9 @@
     }
     get cssText() {
       let text = "";
-      for (const [property, [value, important]] of this[values]) text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
+      for (const [property, [value, important]] of this[values]) {
+        text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
+      }
       return text;
     }
     set cssText(text) {
@@ -150,7 +165,9 @@
     },
   });
   for (const name of knownProperties) {
-    const camel = name.replace(/^-webkit-/, "webkit-").replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
+    const camel = name.replace(/^-webkit-/, "webkit-").replace(/-([a-z])/g, (_, letter) =>
+      letter.toUpperCase(),
+    );
     Object.defineProperty(CSSStyleDeclaration.prototype, camel, property(name));
     if (camel !== name) Object.defineProperty(CSSStyleDeclaration.prototype, name, property(name));
   }

@@ -60,7 +60,9 @@
     }
     get wholeText() {
       let first = this;
-      while (first.previousSibling && first.previousSibling.nodeType === 3) first = first.previousSibling;
+      while (first.previousSibling && first.previousSibling.nodeType === 3) {
+        first = first.previousSibling;
+      }
       let text = "";
       for (; first && first.nodeType === 3; first = first.nextSibling) text += first.data;
       return text;
@@ -130,7 +132,9 @@
       return new DocumentFragment(this.ownerDocument);
     }
   }
-  for (const Class of [CharacterData, Text, Comment, DocumentType, DocumentFragment]) drrn.expose(Class.name, Class);
+  for (const Class of [CharacterData, Text, Comment, DocumentType, DocumentFragment]) {
+    drrn.expose(Class.name, Class);
+  }
 
   /** All elements below a node, in document order. */
   drrn.descendants = function (root) {
@@ -155,14 +159,18 @@
     if (items.length === 1 && typeof items[0] === "object" && items[0]) return items[0];
     const document = parent.nodeType === 9 ? parent : parent.ownerDocument;
     const fragment = new DocumentFragment(document);
-    for (const item of items) fragment.appendChild(item && item.nodeType ? item : new Text(item, document));
+    for (const item of items) {
+      fragment.appendChild(item && item.nodeType ? item : new Text(item, document));
+    }
     return fragment;
   }
 
   drrn.mixParent = function (prototype) {
     drrn.mix(prototype, {
       get children() {
-        return drrn.collection(this, (parent) => parent.childNodes.filter((child) => child.nodeType === 1));
+        return drrn.collection(this, (parent) =>
+          parent.childNodes.filter((child) => child.nodeType === 1),
+        );
       },
       get firstElementChild() {
         let child = this.firstChild;
@@ -176,7 +184,9 @@
       },
       get childElementCount() {
         let count = 0;
-        for (let child = this.firstChild; child; child = child.nextSibling) if (child.nodeType === 1) count++;
+        for (let child = this.firstChild; child; child = child.nextSibling) {
+          if (child.nodeType === 1) count++;
+        }
         return count;
       },
       append(...items) {
@@ -216,14 +226,22 @@
         if (this.parentNode) drrn.insert(this.parentNode, asNode(this.parentNode, items), this);
       },
       after(...items) {
-        if (this.parentNode) drrn.insert(this.parentNode, asNode(this.parentNode, items), this.nextSibling);
+        if (this.parentNode) {
+          drrn.insert(this.parentNode, asNode(this.parentNode, items), this.nextSibling);
+        }
       },
       replaceWith(...items) {
         const parent = this.parentNode;
         if (!parent) return;
         const next = this.nextSibling;
         drrn.detach(this);
-        if (items.length) drrn.insert(parent, asNode(parent, items), next && next.parentNode === parent ? next : null);
+        if (items.length) {
+          drrn.insert(
+            parent,
+            asNode(parent, items),
+            next && next.parentNode === parent ? next : null,
+          );
+        }
       },
     });
   };

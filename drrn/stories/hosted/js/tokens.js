@@ -1,8 +1,10 @@
-// The HTML tokeniser: splits text into tags, comments and characters, and decodes character references.
+// The HTML tokeniser: tags, comments and characters, with character references decoded.
 (function (drrn) {
   "use strict";
 
-  drrn.rawText = new Set(["script", "style", "xmp", "iframe", "noembed", "noframes", "noscript", "plaintext"]);
+  drrn.rawText = new Set([
+    "script", "style", "xmp", "iframe", "noembed", "noframes", "noscript", "plaintext",
+  ]);
   const windows1252 =
     "\u20AC\u0081\u201A\u0192\u201E\u2026\u2020\u2021\u02C6\u2030\u0160\u2039\u0152\u008D\u017D\u008F" +
     "\u0090\u2018\u2019\u201C\u201D\u2022\u2013\u2014\u02DC\u2122\u0161\u203A\u0153\u009D\u017E\u0178";
@@ -25,7 +27,9 @@
         const character = drrn.entities[name.slice(0, length)];
         if (!character) continue;
         const rest = whole.slice(length + 1);
-        if (inAttribute && (rest !== "" ? rest !== ";" : text[offset + whole.length] === "=")) return whole;
+        if (inAttribute && (rest !== "" ? rest !== ";" : text[offset + whole.length] === "=")) {
+          return whole;
+        }
         return character + rest;
       }
       return whole;
@@ -36,7 +40,10 @@
   const isSpace = (code) => code === 32 || code === 10 || code === 9 || code === 12 || code === 13;
   const noAttributes = new Map();
 
-  /** Reads tokens one by one and passes them to a builder: startTag, endTag, characters, comment, doctype. */
+  /**
+   * Reads tokens one by one and passes them to a builder: startTag, endTag, characters, comment,
+   * doctype.
+   */
   class Tokeniser {
     constructor(text, builder) {
       this.text = text.indexOf("\r") < 0 ? text : text.replace(/\r\n?/g, "\n");
@@ -84,7 +91,9 @@
       if (/^<!doctype/i.test(text.substr(position, 9))) {
         const end = this.endOf(">", position);
         this.position = end + 1;
-        return this.builder.doctype(text.slice(position + 9, end).trim().split(/\s+/)[0].toLowerCase());
+        return this.builder.doctype(
+          text.slice(position + 9, end).trim().split(/\s+/)[0].toLowerCase(),
+        );
       }
       this.bogusComment(position + 2);
     }
@@ -102,7 +111,9 @@
       const length = text.length;
       let i = from;
       let code = text.charCodeAt(i);
-      while (i < length && code !== 62 && code !== 47 && !isSpace(code)) code = text.charCodeAt(++i);
+      while (i < length && code !== 62 && code !== 47 && !isSpace(code)) {
+        code = text.charCodeAt(++i);
+      }
       const name = text.slice(from, i).toLowerCase();
       this.position = i;
       const attributes = code === 62 ? noAttributes : this.attributes();
@@ -124,7 +135,9 @@
         if (i >= length || code === 62) break;
         const start = i++;
         code = text.charCodeAt(i);
-        while (i < length && code !== 61 && code !== 62 && code !== 47 && !isSpace(code)) code = text.charCodeAt(++i);
+        while (i < length && code !== 61 && code !== 62 && code !== 47 && !isSpace(code)) {
+          code = text.charCodeAt(++i);
+        }
         const name = text.slice(start, i).toLowerCase();
         while (i < length && isSpace(code)) code = text.charCodeAt(++i);
         let value = "";
@@ -165,7 +178,9 @@
       while (match) {
         const before = this.text.slice(from, match.index);
         const commentStart = before.lastIndexOf("<!--");
-        const inner = commentStart < 0 || before.indexOf("-->", commentStart) >= 0 ? -1 : before.slice(commentStart).search(/<script[\s/>]/i);
+        const inner = commentStart < 0 || before.indexOf("-->", commentStart) >= 0
+          ? -1
+          : before.slice(commentStart).search(/<script[\s/>]/i);
         if (inner < 0 || /<\/script[\s/>]/i.test(before.slice(commentStart + inner))) return match;
         match = end.exec(this.text);
       }

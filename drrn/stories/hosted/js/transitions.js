@@ -3,8 +3,16 @@
   "use strict";
 
   const kinds = {
-    animationend: { duration: "animation-duration", delay: "animation-delay", createEvent: () => new AnimationEvent("animationend", { bubbles: true }) },
-    transitionend: { duration: "transition-duration", delay: "transition-delay", createEvent: () => new TransitionEvent("transitionend", { bubbles: true }) },
+    animationend: {
+      duration: "animation-duration",
+      delay: "animation-delay",
+      createEvent: () => new AnimationEvent("animationend", { bubbles: true }),
+    },
+    transitionend: {
+      duration: "transition-duration",
+      delay: "transition-delay",
+      createEvent: () => new TransitionEvent("transitionend", { bubbles: true }),
+    },
   };
 
   /** Duration of an element's animation or transition in milliseconds; 0 if it has none. */
@@ -21,8 +29,14 @@
     const kind = Object.hasOwn(kinds, type) ? kinds[type] : null;
     if (!kind || !this || this.nodeType !== 1) return;
     drrn.clock.later(16, () => {
-      const moving = [this, ...drrn.descendants(this)].find((element) => element.isConnected && durationOf(element, kind) > 0);
-      if (moving) drrn.clock.later(durationOf(moving, kind), () => moving.isConnected && moving.dispatchEvent(kind.createEvent()));
+      const moving = [this, ...drrn.descendants(this)].find((element) =>
+        element.isConnected && durationOf(element, kind) > 0,
+      );
+      if (moving) {
+        drrn.clock.later(durationOf(moving, kind), () =>
+          moving.isConnected && moving.dispatchEvent(kind.createEvent()),
+        );
+      }
     });
   };
 })(globalThis.__drrn);

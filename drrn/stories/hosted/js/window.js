@@ -33,8 +33,12 @@
   function notifyMove(old, withPopstate) {
     drrn.clock.later(0, () => {
       const now = entries[position].url;
-      if (withPopstate) window.dispatchEvent(new PopStateEvent("popstate", { state: entries[position].state }));
-      if (now.split("#")[1] !== old.split("#")[1]) window.dispatchEvent(new HashChangeEvent("hashchange", { oldURL: old, newURL: now }));
+      if (withPopstate) {
+        window.dispatchEvent(new PopStateEvent("popstate", { state: entries[position].state }));
+      }
+      if (now.split("#")[1] !== old.split("#")[1]) {
+        window.dispatchEvent(new HashChangeEvent("hashchange", { oldURL: old, newURL: now }));
+      }
     });
   }
 
@@ -56,7 +60,9 @@
       return this.href;
     }
   }
-  for (const part of ["href", "protocol", "host", "hostname", "port", "pathname", "search", "hash", "origin"]) {
+  for (const part of [
+    "href", "protocol", "host", "hostname", "port", "pathname", "search", "hash", "origin",
+  ]) {
     Object.defineProperty(Location.prototype, part, {
       enumerable: true,
       get: () => (part === "href" ? entries[position].url : currentUrl()[part]),
@@ -71,10 +77,17 @@
   Location.prototype.ancestorOrigins = [];
   drrn.expose("Location", Location);
   const location = new Location();
-  Object.defineProperty(window, "location", { enumerable: true, configurable: true, get: () => location, set: (address) => go(address) });
+  Object.defineProperty(window, "location", {
+    enumerable: true,
+    configurable: true,
+    get: () => location,
+    set: (address) => go(address),
+  });
 
   const entry = (state, address) => ({
-    url: address === undefined || address === null ? entries[position].url : drrn.resolve(String(address)),
+    url: address === undefined || address === null
+      ? entries[position].url
+      : drrn.resolve(String(address)),
     state: state === undefined ? null : structuredClone(state),
   });
 
@@ -138,67 +151,105 @@
   function storage() {
     const store = Object.defineProperty(new Storage(), "itemMap", { value: new Map() });
     return new Proxy(store, {
-      get: (target, key) => (key in target ? (typeof target[key] === "function" ? target[key].bind(target) : target[key]) : (target.itemMap.get(key) ?? undefined)),
+      get(target, key) {
+        if (!(key in target)) return target.itemMap.get(key) ?? undefined;
+        return typeof target[key] === "function" ? target[key].bind(target) : target[key];
+      },
       set: (target, key, value) => (target.itemMap.set(String(key), String(value)), true),
       has: (target, key) => key in target || target.itemMap.has(key),
       deleteProperty: (target, key) => (target.itemMap.delete(key), true),
       ownKeys: (target) => ["itemMap", ...target.itemMap.keys()],
       getOwnPropertyDescriptor: (target, key) =>
-        target.itemMap.has(key) ? { value: target.itemMap.get(key), writable: true, enumerable: true, configurable: true } : Object.getOwnPropertyDescriptor(target, key),
+        target.itemMap.has(key)
+          ? { value: target.itemMap.get(key), writable: true, enumerable: true, configurable: true }
+          : Object.getOwnPropertyDescriptor(target, key),
     });
   }
   drrn.expose("localStorage", storage());
   drrn.expose("sessionStorage", storage());
 
-  const agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
+  const agent =
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36";
   const navigator = {
-    userAgent: agent, appVersion: agent.slice(8), appName: "Netscape", appCodeName: "Mozilla", product: "Gecko", vendor: "Google Inc.",
-    platform: "Linux x86_64", language: "en-US", languages: Object.freeze(["en-US", "en"]), onLine: true, cookieEnabled: true, doNotTrack: null,
+    userAgent: agent, appVersion: agent.slice(
+      8,
+    ), appName: "Netscape", appCodeName: "Mozilla", product: "Gecko", vendor: "Google Inc.",
+    platform: "Linux x86_64", language: "en-US", languages: Object.freeze([
+      "en-US", "en",
+    ]), onLine: true, cookieEnabled: true, doNotTrack: null,
     maxTouchPoints: 0, hardwareConcurrency: 4, webdriver: false, plugins: [], mimeTypes: [], pdfViewerEnabled: false,
     clipboard: { writeText: () => Promise.resolve(), readText: () => Promise.resolve("") },
     permissions: { query: () => Promise.resolve({ state: "denied", addEventListener() {} }) },
     javaEnabled: () => false, vibrate: () => false, sendBeacon: () => false, getGamepads: () => [],
   };
   drrn.expose("navigator", navigator);
-  const screen = { width: 1280, height: 800, availWidth: 1280, availHeight: 800, availTop: 0, availLeft: 0, colorDepth: 24, pixelDepth: 24 };
-  drrn.expose("screen", { ...screen, orientation: { type: "landscape-primary", angle: 0, addEventListener() {} } });
-  const visualViewport = Object.assign(new EventTarget(), { width: 1280, height: 800, scale: 1, offsetLeft: 0, offsetTop: 0, pageLeft: 0, pageTop: 0 });
+  const screen = {
+    width: 1280, height: 800, availWidth: 1280, availHeight: 800, availTop: 0, availLeft: 0,
+    colorDepth: 24, pixelDepth: 24,
+  };
+  drrn.expose("screen", {
+    ...screen,
+    orientation: { type: "landscape-primary", angle: 0, addEventListener() {} },
+  });
+  const visualViewport = Object.assign(new EventTarget(), {
+    width: 1280, height: 800, scale: 1, offsetLeft: 0, offsetTop: 0, pageLeft: 0, pageTop: 0,
+  });
   const values = {
     innerWidth: 1280, innerHeight: 800, outerWidth: 1280, outerHeight: 800, screenX: 0, screenY: 0, scrollX: 0, scrollY: 0, pageXOffset: 0,
     pageYOffset: 0, devicePixelRatio: 1, length: 0, closed: false, opener: null, frameElement: null, origin: "https://story.invalid", name: "",
     status: "", isSecureContext: true, visualViewport, clientInformation: navigator, external: {}, chrome: {},
   };
   for (const [name, value] of Object.entries(values)) drrn.expose(name, value);
-  for (const name of ["scroll", "scrollTo", "scrollBy", "focus", "blur", "stop", "print", "moveTo", "resizeTo", "close", "postMessage", "captureEvents", "releaseEvents"]) {
+  for (const name of [
+    "scroll", "scrollTo", "scrollBy", "focus", "blur", "stop", "print", "moveTo", "resizeTo",
+    "close", "postMessage", "captureEvents", "releaseEvents",
+  ]) {
     drrn.expose(name, function () {});
   }
   drrn.expose("open", () => null);
 
   drrn.expose("matchMedia", (query) => {
-    const list = Object.assign(new EventTarget(), { media: String(query), matches: drrn.mediaHolds(String(query)), onchange: null });
+    const list = Object.assign(new EventTarget(), {
+      media: String(query),
+      matches: drrn.mediaHolds(String(query)),
+      onchange: null,
+    });
     list.addListener = list.removeListener = function () {};
     return list;
   });
   drrn.expose("CSS", {
-    supports: (property, value) => (value === undefined ? true : drrn.knownProperties.has(property)),
-    escape: (text) => String(text).replace(/^(-?)(\d)/, "$1\\3$2 ").replace(/[^-\w\u0080-\uFFFF\\ ]/g, "\\$&"),
+    supports: (property, value) =>
+      (value === undefined ? true : drrn.knownProperties.has(property)),
+    escape: (text) =>
+      String(text).replace(/^(-?)(\d)/, "$1\\3$2 ").replace(/[^-\w\u0080-\uFFFF\\ ]/g, "\\$&"),
   });
   drrn.expose("structuredClone", (value) => drrn.copy(value, new Map()));
   drrn.expose("queueMicrotask", (act) => void Promise.resolve().then(act).catch(drrn.report));
   drrn.expose("reportError", (error) => drrn.uncaught(error));
 
+  function emptyCopy(value) {
+    if (Array.isArray(value)) return [];
+    if (value instanceof Map) return new Map();
+    if (value instanceof Set) return new Set();
+    return value instanceof Error ? new value.constructor(value.message) : {};
+  }
   drrn.copy = function (value, copies) {
-    if (typeof value === "function" || typeof value === "symbol") throw new DOMException(`${String(value)} could not be cloned.`, "DataCloneError");
+    if (typeof value === "function" || typeof value === "symbol") {
+      throw new DOMException(`${String(value)} could not be cloned.`, "DataCloneError");
+    }
     if (value === null || typeof value !== "object") return value;
     if (copies.has(value)) return copies.get(value);
     if (value instanceof Date) return new Date(value.getTime());
     if (value instanceof RegExp) return new RegExp(value.source, value.flags);
     if (ArrayBuffer.isView(value)) return value.slice();
-    if (value instanceof Node) throw new DOMException("A node could not be cloned.", "DataCloneError");
-    const copy = Array.isArray(value) ? [] : value instanceof Map ? new Map() : value instanceof Set ? new Set() : value instanceof Error ? new value.constructor(value.message) : {};
+    if (value instanceof Node) {
+      throw new DOMException("A node could not be cloned.", "DataCloneError");
+    }
+    const copy = emptyCopy(value);
     copies.set(value, copy);
-    if (value instanceof Map) value.forEach((each, key) => copy.set(drrn.copy(key, copies), drrn.copy(each, copies)));
-    else if (value instanceof Set) value.forEach((each) => copy.add(drrn.copy(each, copies)));
+    if (value instanceof Map) {
+      value.forEach((each, key) => copy.set(drrn.copy(key, copies), drrn.copy(each, copies)));
+    } else if (value instanceof Set) value.forEach((each) => copy.add(drrn.copy(each, copies)));
     else for (const key of Object.keys(value)) copy[key] = drrn.copy(value[key], copies);
     return copy;
   };
