@@ -629,6 +629,11 @@ def test_the_command_tests_a_game_in_python(capsys):
     assert "4 endings." in capsys.readouterr().out
 
 
+def test_the_command_tests_a_game_of_a_suite(capsys, stand_ins):
+    assert main(["test", "twx:coin", "--seconds", "1"]) == 0
+    assert "Estimated in" in capsys.readouterr().out
+
+
 def test_a_passage_that_occurs_twice_is_noted(story):
     text = text_of(report_of(story(TALE + "\n:: Attic\nAgain.\n", RULES)))
     assert "Notes (1)" in text and 'passage "Attic" occurs twice' in text

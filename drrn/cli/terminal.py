@@ -51,10 +51,17 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 
 def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> str:
-    """Return a table with aligned columns; columns of numbers are aligned to the right."""
+    """Return a table with aligned columns; numbers and percentages are aligned to the right."""
+    columns = zip(*rows, strict=True)
+    sides = ["r" if all(map(_is_number, column)) else "l" for column in columns]
     cells = [[literal(_cell(cell)) for cell in row] for row in rows]
     names = header or [""] * max(map(len, cells), default=0)
-    return to_text(Document("", [Table("", names, cells)]), width=sys.maxsize).rstrip("\n")
+    grid = Table("", names, cells, align="".join(sides))
+    return to_text(Document("", [grid]), width=sys.maxsize).rstrip("\n")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, type(None))) or str(value).endswith(" %")
 
 
 def _cell(value: object) -> str:
