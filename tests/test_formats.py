@@ -120,7 +120,7 @@ def test_a_file_of_many_brackets_is_rejected():
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
 def test_the_real_formats_are_read_and_installed():
     additions = add_formats(SHARED_FORMATS)
-    assert {addition.what for addition in additions} == {"added"}
+    assert {what for _, what in additions} == {"added"}
     assert len(additions) == len(REAL_FORMATS)
     for entry in library_formats():
         story_format = entry.read()
@@ -183,7 +183,7 @@ def test_another_file_of_the_same_version_needs_replace(tmp_path, capsys):
     first = write_format(tmp_path / "one")
     second = write_format(tmp_path / "two", source=f"<p>other</p>{PAGE}")
     additions = add_formats(first) + add_formats(first)
-    assert [addition.what for addition in additions] == ["added", "already added"]
+    assert [what for _, what in additions] == ["added", "already added"]
     assert main(["formats", "add", str(second)]) == 2
     assert "another file of Harlowe 3.3.9 is installed as" in capsys.readouterr().err
     assert library_formats()[0].read().source == PAGE

@@ -91,10 +91,10 @@ def run_formats(options: argparse.Namespace) -> None:
 
 def run_add_formats(options: argparse.Namespace) -> None:
     additions = formats.add_formats(options.path, replace=options.replace)
-    for addition in additions:
-        if addition.story_format is None:
-            warn(f"skipped: {addition.what}")
+    for story_format, what in additions:
+        if story_format is None:
+            warn(f"skipped: {what}")
         else:
-            print(f"{addition.story_format}: {addition.what}")
-    if not any(addition.story_format for addition in additions):
+            print(f"{story_format}: {what}")
+    if not any(story_format for story_format, _ in additions):
         raise InputError(f"{options.path}: none of its formats could be added")

@@ -112,9 +112,7 @@ def status_line(hint: str = "") -> Callable[[str], None] | None:
 def counter(unit: str, total: int) -> Callable[[int], None] | None:
     """Return a function that displays a count as the status; None if stderr is not a terminal."""
     show = status_line()
-    if show is None:
-        return None
-    return lambda count: show(f"{count:,} of at most {total:,} {unit}")
+    return show and (lambda count: show(f"{count:,} of at most {total:,} {unit}"))
 
 
 def clear_status() -> None:

@@ -49,6 +49,9 @@ METADATA = frozenset("StoryTitle StoryData StorySettings StoryIncludes".split())
 NO_DATA_TAGS = frozenset(("script", "stylesheet", "Twine.private"))
 
 
+# What was done with a file, and its format; None: the file was skipped.
+Addition = tuple["StoryFormat | None", str]
+
 # --- files
 
 
@@ -144,15 +147,6 @@ class LibraryFormat:
         return story_format
 
 
-@dataclass(frozen=True)
-class Addition:
-    """The outcome of adding a file."""
-
-    path: Path
-    story_format: StoryFormat | None = None  # None: it was skipped
-    what: str = ""
-
-
 def formats_folder() -> Path:
     return home() / "formats"
 
@@ -213,7 +207,7 @@ def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
         try:
             additions.append(_add(file, replace))
         except InputError as error:
-            additions.append(Addition(file, what=str(error)))
+            additions.append((None, str(error)))
     if not additions:
         cure = "name Twine's folder story-formats"
         raise InputError(f"{path}: no {FILE_NAME} in this folder or its subfolders; {cure}")
@@ -237,12 +231,12 @@ def _add(path: Path, replace: bool) -> Addition:
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
     before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
     if before == data:
-        return Addition(path, story_format, "already added")
+        return story_format, "already added"
     if before is not None and not replace:
         cause = f"another file of {story_format} is installed as {target}"
         raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
     write(target, data)
-    return Addition(path, story_format, "added" if before is None else "replaced")
+    return story_format, "added" if before is None else "replaced"
 
 
 # --- publishing
