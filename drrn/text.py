@@ -147,7 +147,7 @@ class Lexicon:
     def bags(self, texts: Ids, norm: float | None = None) -> Bags:
         """Return the bags of some texts (-1: no text); `norm` scales them to a Euclidean length."""
         if self._counted < len(self._ids):
-            self._count_words()
+            self.count_words()
         first = self._bag_starts[texts]
         lengths = np.where(texts < 0, 0, self._bag_starts[texts + 1] - first)
         at = ranges(first, lengths)
@@ -173,7 +173,7 @@ class Lexicon:
         # of a scratch lexicon, with `keeps_unknown`: words of a text outside the vocabulary
         self.unknown: dict[int, list[str]] = {}
 
-    def _count_words(self) -> None:
+    def count_words(self) -> None:
         """Count the bags of texts that were added since the last call."""
         done = self._counted
         starts = self.starts[done:]
@@ -288,10 +288,11 @@ class Store:
         return Store(states, states if self.shared else self.actions.scratch())
 
     def read(self, states: Iterable[str], actions: Iterable[str]) -> None:
-        """Add texts."""
+        """Add texts, and count their words."""
         for side, texts in ((self.states, states), (self.actions, actions)):
             for text in texts:
                 side.id(text)
+            side.count_words()
 
     def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
         """Return a page as ids."""

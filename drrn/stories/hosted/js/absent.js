@@ -166,7 +166,7 @@
     "WebSocket", "EventSource", "Worker", "SharedWorker", "RTCPeerConnection", "BroadcastChannel",
   ]) {
     drrn.expose(name, function () {
-      throw new DOMException(`${name} is not to be had here.`, "SecurityError");
+      throw new DOMException(`${name} is not available.`, "SecurityError");
     });
   }
 

@@ -38,9 +38,7 @@
     });
   };
 
-  /**
-   * The browser's storage if the story may use it, else null: entries of the engine do not matter.
-   */
+  /** The browser's storage if the story may use it, else null. */
   drrn.storage = () => {
     if (usesStorage === null) {
       const parts = document.querySelectorAll(

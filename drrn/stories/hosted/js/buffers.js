@@ -17,9 +17,7 @@
     return buffer;
   }
 
-  /**
-   * The number of bytes that a constructor allocates; a view of an existing buffer allocates none.
-   */
+  /** The number of bytes that a constructor allocates; 0 for a view of a buffer. */
   function byteCount(argument, elementSize) {
     if (argument === null || argument === undefined) return 0;
     if (typeof argument !== "object") return Number(argument) * elementSize;

@@ -50,10 +50,7 @@
     return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
   }
 
-  /**
-   * One of `outcomes` equally likely numbers from 0; `draws_of` in hosted/stage.py computes the
-   * same numbers.
-   */
+  /** One of `outcomes` equally likely numbers from 0, the same as `draws_of` in hosted/stage.py. */
   function listedDraw(outcomes) {
     const index = chance.lots.length;
     const byKey = () =>
@@ -63,10 +60,7 @@
     return outcome;
   }
 
-  /**
-   * A number below `outcomes` that will be rounded down: a listed draw, if `outcomes` is a whole
-   * number.
-   */
+  /** A number below `outcomes`, to be rounded down; a listed draw if `outcomes` is an integer. */
   function spread(outcomes) {
     if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MAX_OUTCOMES) {
       return random() * outcomes;

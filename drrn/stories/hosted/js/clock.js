@@ -69,10 +69,7 @@
     }
   }
 
-  /**
-   * Run timers for a span of fake time or a number of firings; true if none remains within the
-   * span.
-   */
+  /** Run timers for a span of fake time, at most `firings`; true if none remains. */
   async function run(span, firings) {
     const until = now + span;
     let left = firings;

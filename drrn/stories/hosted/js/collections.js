@@ -3,10 +3,7 @@
   "use strict";
   const tree = drrn.tree;
 
-  /**
-   * A live collection without a Proxy: indices are accessors of the prototype, updated when the
-   * tree changes.
-   */
+  /** A live collection without a Proxy: its indices are accessors of the prototype. */
   class HTMLCollection {
     constructor(root, find) {
       Object.defineProperty(this, "live", { value: { root, find, version: -1, nodes: null } });
@@ -244,10 +241,7 @@
   };
   class DOMStringMap {}
   drrn.expose("DOMStringMap", DOMStringMap);
-  /**
-   * The data-… attributes as an object; the Proxy's target must be extensible, so it is an object
-   * that refers to the element.
-   */
+  /** The data-… attributes as an object; the target of the Proxy must be extensible. */
   drrn.dataset = (element) => {
     const handler = {};
     for (const [trap, act] of Object.entries(dataset)) {

@@ -65,10 +65,7 @@
     return element;
   }
 
-  /**
-   * Whether an element has a box: it is in the document, and neither it nor an ancestor has display
-   * none.
-   */
+  /** Whether an element has a box: it is in the document, and display none does not apply. */
   drrn.rendered = function (element) {
     let node = element;
     for (; node && node.nodeType === 1; node = node.parentNode) {

@@ -11,10 +11,7 @@
   // Ids omit the other characters.
   const letters = (name) => small(name).replace(/[^\p{L}\p{N}]/gu, "");
 
-  /**
-   * The answer to the first of these names that has one, else the suggestion, else the default
-   * name.
-   */
+  /** The answer to the first name that has one, else the suggestion, else the default. */
   drrn.answer = function answer(names, suggestion) {
     const keys = Object.keys(drrn.answers);
     for (const normalise of [bare, small, letters]) {
@@ -26,9 +23,7 @@
     return suggestion ? String(suggestion) : DEFAULT_ANSWER;
   };
 
-  /**
-   * The names by which [inputs] may answer a question: its variable, its words, or a name in it.
-   */
+  /** The names under which [inputs] may answer a question: variables, its words, names in it. */
   drrn.questionNames = function questionNames(question) {
     const text = String(question).toLowerCase();
     const keys = Object.keys(drrn.answers);

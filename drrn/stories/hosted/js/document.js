@@ -149,10 +149,7 @@
     getElementsByClassName(names) {
       return drrn.byClass(this, names);
     }
-    /**
-     * Create an element of the class of its tag; upgrade: whether a custom element's constructor
-     * may run.
-     */
+    /** Create an element of its tag's class; upgrade: run a custom element's constructor. */
     elementNamed(name, namespace, upgrade = true) {
       if (namespace !== HTML) {
         return namespace === SVG
@@ -245,10 +242,7 @@
       return this;
     }
     close() {}
-    /**
-     * While the page is parsed, the text that a script writes is parsed next; later it is appended
-     * to the body.
-     */
+    /** Text written while the page is parsed is parsed next; later it is appended to the body. */
     write(...texts) {
       const markup = texts.join("");
       const tokens = this.parser && this.parser.tokens;

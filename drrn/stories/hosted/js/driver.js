@@ -37,10 +37,7 @@
   globalThis.addEventListener("error", (event) => note(event.error || event.message));
   globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
 
-  /**
-   * Called before the story's scripts, with the answers to its questions and the seed of the
-   * opening.
-   */
+  /** Called before the story's scripts, with the player's answers and the seed of the opening. */
   drrn.begin = function begin(inputs, key, lots = [], listing = false) {
     errors = [];
     drrn.answers = inputs;
@@ -54,9 +51,7 @@
     return view;
   }
 
-  /**
-   * Run timers; first end what a real browser animates by its own clock (`drrn.still`, if defined).
-   */
+  /** Run timers; `drrn.still` first ends animations of a real browser, if it is defined. */
   async function runTimers(patience) {
     if (drrn.still) await drrn.still();
     const done = await drrn.clock.run(patience.span, patience.firings);
@@ -64,10 +59,7 @@
     return done;
   }
 
-  /**
-   * Run timers until the page is settled, text boxes are filled and, if possible, something can be
-   * pressed.
-   */
+  /** Run timers until the page is settled, its text boxes are filled, and it has actions. */
   async function settle() {
     for (let round = 0; round < SETTLING.rounds; round += 1) {
       const still = await runTimers(SETTLING);
@@ -120,7 +112,7 @@
   /** Called after the story's scripts: read the first page. */
   drrn.open = () => settleAfter(() => { visit = null; });
 
-  /** Press the action at an index, with the chance of a key, and read the next page. */
+  /** Press the action at an index, with the random numbers of a key, and read the next page. */
   drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settleAfter(() => {
     const action = view.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
@@ -133,12 +125,9 @@
   });
 
   let pressedIndex = 0;
-  let visit = null; // the move to this passage, and the clicks in it since, each with its chance
+  let visit = null; // the move to this passage, and the clicks in it since, each with its draws
 
-  /**
-   * Record how to return to this page: the draws, and whether the last click entered another
-   * passage.
-   */
+  /** Record how to return to this page: the move to its passage, and the clicks in it. */
   function recordVisit() {
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
@@ -147,10 +136,7 @@
     } else visit.clicks.push({ index: pressedIndex, chance });
   }
 
-  /**
-   * The state as text: the engine's state when this passage was entered, and the clicks since; null
-   * if it has none.
-   */
+  /** The engine's state on entering this passage and the clicks since; null if it has none. */
   drrn.save = () => {
     const state = drrn.format.save();
     return state === null

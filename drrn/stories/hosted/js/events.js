@@ -174,9 +174,7 @@
     }
   };
 
-  /**
-   * Report an uncaught error to window's "error" listeners, as in a browser; it stops nothing else.
-   */
+  /** Report an uncaught error to the window's "error" listeners; it stops nothing else. */
   drrn.report = drrn.uncaught = function (error) {
     try {
       const message = "Uncaught " +

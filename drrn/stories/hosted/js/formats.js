@@ -42,10 +42,7 @@
     return result;
   }
 
-  /**
-   * Names and values, including the prototypes': Harlowe up to 2 stores values of earlier passages
-   * there.
-   */
+  /** Names and values with those of prototypes, where Harlowe 1 and 2 keep earlier values. */
   function allEntries(object) {
     const entries = [];
     for (const name in object) entries.push([name, object[name]]);
@@ -146,9 +143,7 @@
     },
   });
 
-  /**
-   * Harlowe from 3.3 on has its own generator: seed it from ours, unless the story has set a seed.
-   */
+  /** Seed the generator that Harlowe has since 3.3, unless the story has set a seed. */
   function reseed(first) {
     const state = harloweParts && harloweParts.State;
     if (!state || typeof state.setSeed !== "function") return;

@@ -207,10 +207,7 @@
   drrn.mirror(HTMLScriptElement.prototype, "async defer noModule", "flag");
   drrn.mirror(HTMLScriptElement.prototype, "src", "address");
 
-  /**
-   * The sheet of a style element: rules inserted by script are stored as text after the element's
-   * own.
-   */
+  /** The sheet of a style element; rules inserted by scripts follow the element's own. */
   const sheet = (element) => ({
     ownerNode: element,
     cssRules: [],

@@ -9,10 +9,7 @@
     modules = [];
   };
 
-  /**
-   * The text of the next script to run, or null at the end of the page; external scripts are
-   * skipped.
-   */
+  /** The text of the next script, or null at the end of the page; skips external scripts. */
   drrn.nextScript = function () {
     const document = globalThis.document;
     document.currentScript = null;

@@ -3,11 +3,9 @@
   "use strict";
 
   const MAX_SOURCES = 5000; // cached sources; text that never repeats must not accumulate
-  const cache = new Map(); // source → [{asked, root}]
+  const cache = new Map(); // source → [{key, root}]
 
-  /**
-   * The tree of a root token, from the engine's lexer the first time; rendering does not change it.
-   */
+  /** The cached tree of a root token, else the lexer's; rendering does not change it. */
   drrn.lexed = function lexed(lex, token, whole) {
     const key = [token.start, token.place, token.innerMode, whole];
     const entries = cache.get(token.text) || [];

@@ -292,10 +292,7 @@
   }
   drrn.replaceChildren = replaceChildren;
 
-  /**
-   * Hooks of the tree for scripts, custom elements and observers; all are rare, so a flag guards
-   * each.
-   */
+  /** Hooks for scripts, custom elements and observers; all are rare, so flags guard them. */
   drrn.hooks = {
     enabled: false,
     hasObservers: false,

@@ -79,10 +79,7 @@
       this.popUntil("p");
     }
 
-    /**
-     * Where the next node is inserted: in the current element, or before a table that cannot
-     * contain it.
-     */
+    /** Where to insert: in the current element, or before a table that cannot contain the node. */
     insertionPoint(foster) {
       const current = this.current;
       if (foster && tableRoots.has(this.currentName) && this.stack.length > 1) {

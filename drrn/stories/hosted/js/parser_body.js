@@ -199,9 +199,7 @@
     }
   }
 
-  /**
-   * The "adoption agency": a formatting end tag inside a block that started within the formatting.
-   */
+  /** The "adoption agency": an end tag of formatting inside a block that it contains. */
   drrn.adopt = function (builder, name) {
     const { stack, active } = builder;
     if (builder.current.localName === name && !active.includes(builder.current)) {

@@ -145,10 +145,7 @@
     };
   }
 
-  /**
-   * A pseudo-class as {test, specificity}, or null if it is unknown: jQuery then uses its own
-   * matcher.
-   */
+  /** A pseudo-class as {test, specificity}; null if unknown, for which jQuery has a matcher. */
   drrn.pseudoClass = function (name, argument) {
     const result = (test, specificity = 100) => (test ? { test, specificity } : null);
     if (argument === null) return Object.hasOwn(simple, name) ? result(simple[name]) : null;

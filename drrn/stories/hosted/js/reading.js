@@ -225,9 +225,7 @@
     }
   }
 
-  /**
-   * The visible page below these elements: its pieces, its actions in order, and its text boxes.
-   */
+  /** The visible page below these elements: pieces, actions in order, and text boxes. */
   drrn.read = function read(roots) {
     const writer = new Writer();
     for (const root of roots) {

@@ -12,9 +12,7 @@
   const sources = (selector) =>
     Array.from(document.querySelectorAll(selector), (element) => element.textContent).join("\n");
 
-  /**
-   * Whether the engine's state contains all changes: the story has no code that could store more.
-   */
+  /** Whether the engine's state is complete: the story has no code that could store more. */
   function plainStory() {
     if (sources("tw-storydata script[role=script],#twine-user-script").trim()) return false;
     if (sources("tw-passagedata[tags~=script]").trim()) return false;
@@ -40,14 +38,14 @@
     return [...tops, ...markup, ...rest].join("\n");
   }
 
-  /** The opening, with the chance of an episode. */
+  /** Show the opening, with the random numbers of an episode. */
   function showOpening(key, lots = [], listing = false) {
     return drrn.restore(
       JSON.stringify({ ...opening.saved, chance: { key, lots, listing }, clicks: [] }),
     );
   }
 
-  /** Show the opening with a fixed chance; return the complete page. */
+  /** Show the opening with fixed random numbers; return the complete page. */
   async function openingSignature() {
     drrn.clock.rewind();
     drrn.restoreStorage(opening.storage);
@@ -61,10 +59,7 @@
     return showOpening(...chance);
   }
 
-  /**
-   * Called after the story's scripts: read the first page, and save it for later episodes if that
-   * is safe.
-   */
+  /** Called after the story's scripts: read the first page; if safe, save it for later episodes. */
   drrn.openStory = async (...chance) => {
     await drrn.open();
     const isBusy = drrn.clock.waiting() || drrn.restarted;

@@ -40,10 +40,7 @@
   const isSpace = (code) => code === 32 || code === 10 || code === 9 || code === 12 || code === 13;
   const noAttributes = new Map();
 
-  /**
-   * Reads tokens one by one and passes them to a builder: startTag, endTag, characters, comment,
-   * doctype.
-   */
+  /** Reads tokens one by one and passes them to a builder. */
   class Tokeniser {
     constructor(text, builder) {
       this.text = text.indexOf("\r") < 0 ? text : text.replace(/\r\n?/g, "\n");
