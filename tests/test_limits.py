@@ -56,15 +56,17 @@ def test_a_wider_model_needs_more_memory():
 )
 @pytest.mark.parametrize("value", ["inf", "nan", "1e999"])
 def test_infinity_and_nan_are_rejected(name, value, capsys):
-    assert main(["train", "long-watch", f"--{name.replace('_', '-')}", value]) == 2
+    flag = f"--{name.replace('_', '-')}"
+    assert main(["train", "long-watch", flag, value]) == 2
     error = capsys.readouterr().err
-    assert f"{name} is {float(value)}; it must be " in error and error.count("\n") == 1
+    assert f"{flag} is {float(value)}; it must be " in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["count_power", "pseudo_count", "optimism", "vectors_noise"])
 def test_the_error_for_a_huge_number_names_the_setting(name, capsys):
-    assert main(["train", "long-watch", f"--{name.replace('_', '-')}", "1e300"]) == 2
-    assert f"{name} is 1e+300; it must " in capsys.readouterr().err
+    flag = f"--{name.replace('_', '-')}"
+    assert main(["train", "long-watch", flag, "1e300"]) == 2
+    assert f"{flag} is 1e+300; it must " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("paper", [True, False])
