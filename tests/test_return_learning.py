@@ -184,12 +184,10 @@ def test_a_small_story_is_learned_with_settings_at_their_bounds(small_fork, sett
     assert min(greedy_returns(small_fork, **settings)) > 0.9
 
 
-def test_a_story_that_ends_on_its_first_page_has_no_transitions(story):
+def test_a_story_that_ends_on_its_first_page_is_refused(story):
     for more in ({}, {"no_compile": True}, {"exploration": "optimism"}, {"model": "table"}):
-        trainer, rounds = run_training(
-            story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more}
-        )
-        assert [result.transitions for result in rounds] == [0, 0] and trainer.round == 2
+        with pytest.raises(drrn.InputError, match="first page has no actions"):
+            run_training(story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more})
 
 
 def test_a_story_whose_actions_have_no_words_is_trained():
