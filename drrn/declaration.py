@@ -3,8 +3,6 @@
 The checks, the command line, the page's form and NAME=VALUE are derived from the declaration.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

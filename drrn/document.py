@@ -17,8 +17,6 @@ Pass foreign text, such as the name of a passage, through `literal` to show its 
 asterisks as they are.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

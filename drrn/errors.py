@@ -1,7 +1,5 @@
 """Errors that the user can fix: one sentence that names what is wrong, where, and the fix."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 from collections.abc import Iterable

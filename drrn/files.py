@@ -1,7 +1,5 @@
 """Files: the home folder, reading with one-sentence errors, TOML and CSV, atomic writes, names."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import csv

@@ -4,8 +4,6 @@ An observation is the text of the page. `info["admissible_commands"]` lists the 
 TextWorld and TALES, and `info["action_mask"]` has a 1 for each. An action is an index or a text.
 """
 
-from __future__ import annotations
-
 import string
 from pathlib import Path
 from typing import Any

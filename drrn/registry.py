@@ -4,8 +4,6 @@ Checking a name imports nothing of the user's; only `resolve` does. So the valid
 on what happens to be loaded.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

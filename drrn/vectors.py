@@ -10,8 +10,6 @@ The first use of a large file copies its vectors into the cache, as an array; la
 array into memory.
 """
 
-from __future__ import annotations
-
 import codecs
 import hashlib
 import importlib

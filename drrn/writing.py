@@ -6,8 +6,6 @@ split into characters: Chinese, Japanese, Thai, Lao, Khmer and Burmese. A letter
 one character however they are typed (NFC).
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -1,7 +1,5 @@
 """The command line: `commands.toml` declares the commands; a module is imported to run one."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import logging

@@ -1,7 +1,5 @@
 """`drrn annotate STORY`: write a TOML to start from, with every ending listed."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """`drrn evaluate RUN` and `drrn ask RUN`: how a trained agent plays, and its Q-values."""
 
-from __future__ import annotations
-
 import argparse
 import statistics
 from collections import Counter

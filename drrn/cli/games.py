@@ -1,7 +1,5 @@
 """`drrn games` and `drrn formats`: list what is installed, and add more."""
 
-from __future__ import annotations
-
 import argparse
 
 from drrn.cli.terminal import table, warn

@@ -1,7 +1,5 @@
 """`drrn inspect GAME`: statistics, endings and their probabilities, the best play, a map."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 from collections.abc import Iterator

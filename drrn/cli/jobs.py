@@ -1,7 +1,5 @@
 """Commands that run many jobs: their workers, --set, and a line for each finished job."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence

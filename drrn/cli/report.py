@@ -1,7 +1,5 @@
 """`drrn report`: tables and figures from recorded rows."""
 
-from __future__ import annotations
-
 import argparse
 
 from drrn.cli.terminal import warn

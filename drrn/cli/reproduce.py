@@ -1,7 +1,5 @@
 """`drrn reproduce`: run the paper's experiments, and write its tables and figures."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`drrn runs`, `compare`, `push` and `pull`: list, compare and share runs."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """`drrn serve`: a local web page to play, test, train and explain."""
 
-from __future__ import annotations
-
 import argparse
 
 from drrn.errors import InputError, require

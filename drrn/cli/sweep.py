@@ -1,7 +1,5 @@
 """`drrn sweep GAME`: try combinations of settings, and report the best on other seeds."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the commands share: opening the game, tables, JSON, progress on a terminal."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json

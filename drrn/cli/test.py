@@ -1,7 +1,5 @@
 """`drrn test STORY`: play-test a story: coverage, endings, dead ends, errors, expectations."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -1,7 +1,5 @@
 """`drrn train GAME`: train an agent, and save the run to a folder."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import datetime

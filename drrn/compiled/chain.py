@@ -5,8 +5,6 @@ series converge quickly. Where loops are hardly ever left they do not; then the 
 directly, one strongly connected component after another, in topological order.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from drrn.compiled.game import Compiled, Flags, Floats, Ints, totals

@@ -4,8 +4,6 @@ States that behave the same are merged. The cache has one file per game, named b
 and of the code that compiles it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib

@@ -11,8 +11,6 @@ that softmax play visits. A learner from samples need not converge to it, since 
 about pairs that it no longer visits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ episode), a number means the return at that discount. Episodes have no step limi
 given.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -19,8 +19,6 @@ each time), `edition` (str, what a player sees although the fingerprint leaves i
 `Enumerable` game can be compiled; `SeededGame` is the base class of our own games.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Play episodes to an ending or to the step limit."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections import Counter

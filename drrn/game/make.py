@@ -1,7 +1,5 @@
 """`make`: from a name, a path or `module:factory` to a game; a `GameSpec` opens it again."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import traceback

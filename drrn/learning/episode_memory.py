@@ -4,8 +4,6 @@ A pair is the text of a page and an action. If pages recur, a pair has many retu
 says more than any one of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property

@@ -7,8 +7,6 @@ hardly recur, the memory counts by SimHash: texts of mostly the same words share
 al. 2017).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot

@@ -1,7 +1,5 @@
 """Learners by name; a new one also needs its name in settings.toml."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from drrn import registry

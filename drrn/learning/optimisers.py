@@ -1,7 +1,5 @@
 """Optimisers: plain SGD, as in the paper, and Adam."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

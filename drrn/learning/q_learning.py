@@ -1,7 +1,5 @@
 """Q-learning with experience replay; `fast` makes the same updates faster."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

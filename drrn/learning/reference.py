@@ -6,8 +6,6 @@ are those of its equations. The rest of `drrn/` makes the same updates for many 
 and faster; a test compares them.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections import deque

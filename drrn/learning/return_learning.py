@@ -4,8 +4,6 @@ A one-step target credits an action with the average over all histories that rea
 A return counts what really followed. docs/beyond.md shows what each part adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

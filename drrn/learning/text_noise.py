@@ -4,8 +4,6 @@ A paraphrase drops some words and adds others that the model may know from other
 from noisy texts makes Q depend on more than one word.
 """
 
-from __future__ import annotations
-
 from dataclasses import astuple, dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Models, which compute Q-values: built-in ones by name, a user's as `module:name`."""
 
-from __future__ import annotations
-
 import torch
 
 from drrn import registry

@@ -1,7 +1,5 @@
 """Baselines: the paper's linear, max-action and per-action DQN; LSTM-DQN; a look-up table."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The deep reinforcement relevance network: two towers, and an interaction (equation 7)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

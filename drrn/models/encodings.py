@@ -3,8 +3,6 @@
 Both save time with encoders that read word by word.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 

@@ -1,7 +1,5 @@
 """Pages for a browser: Jinja2 templates, styles and scripts."""
 
-from __future__ import annotations
-
 import functools
 from importlib.resources import files
 from typing import Any

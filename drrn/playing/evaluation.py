@@ -1,7 +1,5 @@
 """Evaluate how well replicas play, by each policy; softmax has the same α as in training."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

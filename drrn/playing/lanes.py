@@ -1,7 +1,5 @@
 """Games played side by side: each lane plays one episode after another on its own copy."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Policies over Q-values, and the base class of rollouts, which play games with them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

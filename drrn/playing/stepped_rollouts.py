@@ -1,7 +1,5 @@
 """Play any game step by step: the episodes of all replicas step together, by one forward pass."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ A run may name Python modules, such as a model of the user's. Loading a run neve
 that comes with it: a module inside the run's own folder is refused.
 """
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Learning curves of runs, drawn from their scores alone."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import warnings

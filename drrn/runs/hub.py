@@ -3,8 +3,6 @@
 Only the files of a run are uploaded and downloaded, and none of them is executed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

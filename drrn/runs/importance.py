@@ -1,7 +1,5 @@
 """How much each word of a page and of its actions matters to an agent: Q minus Q without it."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Limits of a run: rejects settings that do not fit in memory; reports divergence."""
 
-from __future__ import annotations
-
 import logging
 import os
 from collections.abc import Mapping

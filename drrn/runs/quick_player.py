@@ -1,7 +1,5 @@
 """A small agent for play-tests of stories that cannot be compiled: trained within seconds."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ the old and the new hashes, since the process may be killed between two files; a
 file, with the new hashes alone.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

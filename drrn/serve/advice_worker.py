@@ -1,7 +1,5 @@
 """The process in which agents rate actions: Q-values, probabilities, and which words matter."""
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The application, and the server that runs it: its socket, its link, the browser."""
 
-from __future__ import annotations
-
 import errno
 import ipaddress
 import logging

@@ -3,8 +3,6 @@
 An episode is its seed and the actions chosen.
 """
 
-from __future__ import annotations
-
 import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence

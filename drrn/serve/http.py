@@ -1,7 +1,5 @@
 """HTTP: JSON requests and answers, errors as one sentence, and the guard of all requests."""
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import hashlib

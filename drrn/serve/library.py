@@ -3,8 +3,6 @@
 A request names a game by its id, which is looked up here; no part of it becomes part of a path.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 What it reports is the JSON of `Findings`: of the story, and of the games that start on one page.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import time

@@ -1,7 +1,5 @@
 """The routes of the page's API: games, play, play-tests, training, scores."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable

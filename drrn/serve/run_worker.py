@@ -6,8 +6,6 @@ It does not need the server. It reads the page's request and writes an ordinary 
 `drrn train --resume` can resume as well. The page stops it by SIGTERM: finished rounds are saved.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

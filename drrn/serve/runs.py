@@ -4,8 +4,6 @@ A run is trained by its own process, which outlives the server. A request names 
 is looked up among the existing folders; no part of a request becomes part of a path.
 """
 
-from __future__ import annotations
-
 import datetime
 import functools
 import importlib.util

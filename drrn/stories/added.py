@@ -4,8 +4,6 @@ One small file names the folder of the games. It is written last, so that the ga
 all at once or not at all.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import asdict, dataclass

@@ -5,8 +5,6 @@
 `face_at`, and the properties of its story. Agents see the observations only.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import time

@@ -5,8 +5,6 @@ Its members are JSON; JavaScript functions may follow them. Installed formats ar
 folder. Publishing writes a story as the page that Twine would write.
 """
 
-from __future__ import annotations
-
 import hashlib
 import html
 import json

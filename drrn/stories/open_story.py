@@ -1,7 +1,5 @@
 """Opens a story file: by our interpreter if that understands all of it, otherwise by its engine."""
 
-from __future__ import annotations
-
 import importlib.util
 from dataclasses import dataclass
 from functools import cached_property

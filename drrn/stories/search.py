@@ -4,8 +4,6 @@
 was reached.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from abc import ABC, abstractmethod

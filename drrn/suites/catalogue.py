@@ -1,7 +1,5 @@
 """The suites that can be played (`catalogue.toml`), and the reader of `suite:game?option=value`."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Environments of the suites: reset by a seed, stepped by words, each in a separate process."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Parser games: worlds in which every page offers the same commands, verbs times objects."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from drrn.files import read_toml

@@ -3,8 +3,6 @@
 Its rooms and errands are data (`comet-house.toml`); docs/worlds.md lists the rules.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from functools import cache

@@ -4,8 +4,6 @@ The rules are those of Narasimhan, Kulkarni and Barzilay (2015); docs/worlds.md 
 sentences are data (`home-world.toml`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Base class of parser games: fixed commands of a verb and an object, and listed outcomes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any

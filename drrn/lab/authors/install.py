@@ -1,7 +1,5 @@
 """Installs the paper's two games from a clone of the authors' repository; nothing of it is run."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

@@ -6,8 +6,6 @@ anything. An instance of the one class that the story file names becomes a `Reco
 any other name is refused.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

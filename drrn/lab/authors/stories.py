@@ -9,8 +9,6 @@ and <<display>>.
 The simulator is Python 2: its source is parsed to a syntax tree, which is read and never executed.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -5,8 +5,6 @@ disk. It also sends them during the job, so that finished rounds outlive the wor
 process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

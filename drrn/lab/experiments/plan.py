@@ -5,8 +5,6 @@ job. An experiment is a tuple of variants; variants that several experiments sha
 Variants of the paper are listed here, others in plan.toml, and example states in examples.toml.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field

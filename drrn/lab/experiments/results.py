@@ -9,8 +9,6 @@
 The record is written last: rows without a record belong to an interrupted job and are ignored.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Many jobs at once: the loop, the processes of this machine, and the order of the jobs."""
 
-from __future__ import annotations
-
 import math
 import time
 import traceback

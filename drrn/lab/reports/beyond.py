@@ -1,7 +1,5 @@
 """Experiments that the paper does not have: the strong agent, encoders, parser games, suites."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the rows say about the paper's claims, in sentences; the headline of the README."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -1,7 +1,5 @@
 """Figures of the report: their data, and their drawings as SVG."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

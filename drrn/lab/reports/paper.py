@@ -1,7 +1,5 @@
 """The report's sections on the paper's experiments: our numbers next to the paper's."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """RESULTS.md, report.html and the figures: written from the rows, or compared with them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import replace

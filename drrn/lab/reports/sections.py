@@ -4,8 +4,6 @@ To add a section, write a function from the rows to blocks, add it to SECTIONS u
 its experiment, and add a title to prose.toml.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

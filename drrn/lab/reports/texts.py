@@ -1,7 +1,5 @@
 """The report's sentences, from prose.toml, and the paper's numbers, from paper.toml."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

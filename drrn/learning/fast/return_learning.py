@@ -5,8 +5,6 @@ are in one array, so that the sparse first layer, its gradient and the noise are
 operations, whatever the batch. `benchmarks/strong.py` measures it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor

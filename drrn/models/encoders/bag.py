@@ -4,8 +4,6 @@ The matrix takes no part in automatic differentiation: the gradient of the encod
 to the words that occur in them, δW₁ = δ₁ sᵀ, and to no others.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -3,8 +3,6 @@
 The vectors are fixed; one learned matrix [D, H] maps them to the first layer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import torch

@@ -4,8 +4,6 @@ Two states are one if no page ahead can differ: they show the same, and agree in
 may still be read, in the part of the history that the story asks for, and in hidden clicks.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

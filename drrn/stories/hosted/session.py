@@ -1,7 +1,5 @@
 """One hosted story being played in an isolate, page by page."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import operator

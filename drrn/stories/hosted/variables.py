@@ -5,8 +5,6 @@ counts as read, and a passage may lead to every passage whose name occurs in it,
 keeps too much of a state, never too little.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ column straight, at the height of a dummy vertex, so no line passes behind a box
 are placed below each other; lines from one band to the next run around the margins.
 """
 
-from __future__ import annotations
-
 import itertools
 from bisect import bisect_left, insort
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The map of a story as SVG: self-contained, light and dark, with a group per page for scripts."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

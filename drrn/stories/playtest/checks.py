@@ -5,8 +5,6 @@ condition was violated), what was not seen in the time fails if it was expected,
 close to their bound are unsure.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Paths through a game: the actions of an episode, to be reported, saved and replayed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

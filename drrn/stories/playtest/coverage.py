@@ -1,7 +1,5 @@
 """Coverage of a story: passages and links, broken links, dead ends, values, and advice."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 

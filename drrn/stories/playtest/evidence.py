@@ -1,7 +1,5 @@
 """Evidence: everything that games and searches observed in a story, with the clicks to each."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 `playtest` fills them; `drrn test`, `inspect`, `annotate` and the page show parts of them.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

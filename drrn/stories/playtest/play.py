@@ -4,8 +4,6 @@ A searching game returns, by the same clicks and seed, to a page with an untried
 on it takes the action that was taken least often.
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

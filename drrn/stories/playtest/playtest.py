@@ -3,8 +3,6 @@
 Both are exact if the game can be compiled; otherwise they play as many games as time allows.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 To add a section to all formats, yield it in `_sections`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from drrn import document as doc

@@ -1,7 +1,5 @@
 """Exact answers from a compiled game: probabilities, best play, shortest paths, traps, lengths."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Callable, Collection

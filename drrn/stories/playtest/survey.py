@@ -1,7 +1,5 @@
 """Statistics of a game (the paper's table), from its compiled, explored or observed pages."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 

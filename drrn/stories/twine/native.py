@@ -4,8 +4,6 @@ A story is read as Twine 1 if it names no format (most Twee files and all of Twi
 one, unless its code is unmistakably that of another format.
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Readers of stories: Twee (versions 1 and 3), published Twine pages (1 and 2), folders of Twee."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import os

@@ -1,7 +1,5 @@
 """Reward rules, expectations and paraphrases of a story, from the TOML next to it."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A parsed story, what cannot be played of it, and a page during rendering."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

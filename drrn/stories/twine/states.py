@@ -6,8 +6,6 @@ search starts with nothing that matters, learns, and starts again when it has le
 ends without having learned anything, no two different states were merged.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Stories as their authors wrote them: named passages of marked-up text."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping

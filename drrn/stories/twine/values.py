@@ -3,8 +3,6 @@
 All are immutable, so that a state can be a dictionary key.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

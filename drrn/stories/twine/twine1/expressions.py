@@ -3,8 +3,6 @@
 Nothing from a story is passed to `eval` or `exec`; an unknown name is an error of the parser.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 A new macro is a function with `@macro("name")`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ The scanner takes time linear in the passage's length: its pattern finds opening
 ending that was missed once is not searched again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
