@@ -100,7 +100,7 @@ def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
     monkeypatch.setattr(workers, "in_order", in_order)
     assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
     output = capfd.readouterr()
-    assert output.out.count("its worker was lost (WorkerCrashedError): started again") == 1
+    assert output.out.count("its worker was lost (WorkerCrashedError); restarted") == 1
     assert "ray" not in output.err.lower()  # its log does not reach the terminal
     local_paths = sorted(path.relative_to("here") for path in Path("here").rglob("*"))
     assert local_paths == sorted(path.relative_to("there") for path in Path("there").rglob("*"))

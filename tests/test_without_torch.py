@@ -47,8 +47,8 @@ def drrn_command(tmp_path):
     "arguments",
     [
         ["test", "tale.toml", "--seconds", "1"],
-        ["inspect", "tale.toml"],
-        ["inspect", "hosted.html"],
+        ["inspect", "tale.toml", "--seconds", "1"],
+        ["inspect", "hosted.html", "--seconds", "1"],
         ["play", "--help"],
         ["play", "long-watch", "--policy", "random", "--episodes", "3"],
         ["runs", "."],
