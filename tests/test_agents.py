@@ -117,6 +117,7 @@ def test_a_repeated_page_shows_the_probabilities_of_the_agent(tale, run, capsys,
     assert out.count("A repeated page: the agent draws") == 1
 
 
+@pytest.mark.slow
 def test_an_agent_plays_alone_with_each_policy(tale, run, capsys):
     capsys.readouterr()
     play = ["play", str(tale), "--agent", str(run), "--episodes", "20", "--seed", "1"]

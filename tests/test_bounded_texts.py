@@ -63,6 +63,7 @@ def test_a_full_replay_buffer_limits_the_stored_texts(monkeypatch):
     assert np.array_equal(used[0], np.arange(len(trainer.store.states)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"grow": True}, {"no_compile": True, "keep": True}, {}, {"model": "table", "grow": True}],

@@ -48,6 +48,7 @@ def market():
     return compiled(drrn.make("night-market"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shuffle", [True, False])
 @pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
 def test_every_compiled_game_keeps_the_contract(name, shuffle, game_path):
@@ -188,6 +189,7 @@ def test_a_callback_receives_the_number_of_states_during_compilation():
 # Many episodes at once
 
 
+@pytest.mark.slow
 def test_parallel_episodes_score_about_the_exact_score(market):
     game = market
     episodes = game.play(None, 40_000, seed=0)
@@ -337,6 +339,7 @@ def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
     assert calls < 10 * 200  # of about 100,000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [{"limit": 5}, {"memory": 0}, {"limit": 101}])
 @pytest.mark.parametrize("name", ["long-watch", "home-world"])
 def test_limits_have_the_same_effect_with_and_without_a_cache(tmp_path, name, limits):

@@ -286,6 +286,7 @@ FOREIGN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
 def test_weights_of_another_run_are_rejected(tale, tmp_path, mine, theirs, message, capsys):
     train(tale, tmp_path / "one", "--rounds", "1", *mine)

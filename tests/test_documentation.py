@@ -39,6 +39,7 @@ def test_the_code_of_a_tutorial_runs_and_prints_the_output_on_the_page(page, rea
         reader.follow(block)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/stories.md", "docs/training.md"])
 def test_the_python_code_of_a_page_runs(page, reader):
     pytest.importorskip("gymnasium")
@@ -107,6 +108,7 @@ def anchors(page):
     return slugs | set(re.findall(r'<a id="([\w-]+)">', text))
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_warnings_and_loads_nothing_from_other_hosts(tmp_path):
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings_handlers.python")

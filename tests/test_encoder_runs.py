@@ -62,6 +62,7 @@ def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, 
     assert resumes(fork, tmp_path / "run", settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ALL)
 def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder):
     """Texts have noise while learning; α and η follow the number of rounds."""
@@ -75,6 +76,7 @@ def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, 
     assert resumes(fork, tmp_path / "run", settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["linear", "max-action", "per-action"])
 @pytest.mark.parametrize("encoder", ALL)
 def test_every_baseline_learns_with_every_encoder(fork, tmp_path, model, encoder):

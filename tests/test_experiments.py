@@ -80,6 +80,7 @@ def results(finished_results, tmp_path):
 # The command
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_row_per_seed_round_and_policy_and_a_report(finished_results):
     with (finished_results / "rows/long-watch/drrn-2x100.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -144,6 +145,7 @@ def test_none_is_accepted_only_by_optional_settings(tmp_path, capsys):
     assert 'rounds is "none"; it must be a whole number' in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_repeated_game_runs_once(results, capsys):
     options = ["--games", "long-watch", "--only", "table", "--out", str(results)]
     assert main([*COMMAND, *options]) == 0
@@ -192,6 +194,7 @@ def test_ctrl_c_leaves_no_process_and_the_command_resumes_to_the_same_rows(tmp_p
 # One job
 
 
+@pytest.mark.slow
 def test_a_job_interrupted_after_each_round_ends_with_the_same_rows(tmp_path):
     list(job_for(tmp_path / "whole").run())
     for _ in range(2):
@@ -226,6 +229,7 @@ def test_a_job_resumed_at_another_commit_records_both(tmp_path):
     assert record is not None and record["commit"] == "a commit, another"
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_rows(results, monkeypatch):
     before = texts(results)
     write = write_atomically
@@ -297,6 +301,7 @@ def test_a_malformed_record_is_rejected(results, capsys):
     assert "drrn-2x100.json: not the record of a job" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -323,6 +328,7 @@ def test_the_error_names_a_file_of_no_job(results, capsys):
     assert "notes.json: no job has this name" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "text"), [("config.json", "{}"), ("evaluations.csv", "a,b\n")])
 def test_the_error_names_a_foreign_file_of_an_unfinished_run_and_again_restarts_it(
     tmp_path, name, text, capsys
@@ -394,6 +400,7 @@ def test_check_names_the_line_of_an_altered_figure_on_the_page(results, capsys):
     assert "report.html, line " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_report_is_deterministic(results):
     names = [
         "RESULTS.md",
@@ -416,6 +423,7 @@ def test_without_matplotlib_the_error_names_the_installation(results, monkeypatc
     assert main(["report", "--out", str(results), "--check"]) == 0  # a comparison draws nothing
 
 
+@pytest.mark.slow
 def test_the_command_fails_if_the_report_cannot_be_written(results, monkeypatch, capsys):
     def fail(path, parts):
         raise InputError(f"{path}: No space left on device")

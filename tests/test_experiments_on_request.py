@@ -185,6 +185,7 @@ def test_rows_have_the_share_of_completed_quests_and_the_steps_played(parser_res
         assert 0 <= float(row["exact_done"]) <= 1 and float(row["exact_return"]) < 1
 
 
+@pytest.mark.slow
 def test_steps_are_counted_if_the_replay_buffer_is_full(tmp_path):
     few: dict[str, Any] = {"rounds": 1, "episodes_per_round": 2, "evaluation_episodes": 1}
     settings = {**few, "replicas": 1, "capacity": 3, "hidden": 4}

@@ -406,6 +406,7 @@ def by_hand(tokens, level=0):
     return by_hand(tokens, level + 1)
 
 
+@pytest.mark.slow
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.lists(
@@ -438,6 +439,7 @@ SOURCES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node to compare with")
 def test_expressions_agree_with_javascript():
     sources = []

@@ -90,6 +90,7 @@ def test_a_story_that_loops_at_its_start_is_rejected(half_a_second, open_page, s
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"]
 )

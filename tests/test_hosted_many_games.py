@@ -125,6 +125,7 @@ def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
     assert output_of(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
 
+@pytest.mark.slow
 def test_a_game_that_was_never_closed_is_collected(tmp_path):
     (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
     before = len(OPEN_ISOLATES)
@@ -136,6 +137,7 @@ def test_a_game_that_was_never_closed_is_collected(tmp_path):
     assert len(OPEN_ISOLATES) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["native", "hosted"])
 def test_the_story_of_a_deleted_game_is_collected(tmp_path, engine):
     page = tiny_story(

@@ -103,6 +103,7 @@ def press(session, page, label: str):
     return session.press([link.label for link in page.links].index(label))
 
 
+@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
 def test_every_format_plays_the_small_story(path: Path):
@@ -118,6 +119,7 @@ def test_every_format_plays_the_small_story(path: Path):
     session.close()
 
 
+@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("path", WITH_FORMS, ids=name_of)
 def test_text_boxes_of_a_format_get_the_answers_of_their_variables(path: Path):
@@ -142,6 +144,7 @@ def test_a_prompt_of_harlowe_gets_the_answer_of_the_variable_that_it_sets(path: 
     session.close()
 
 
+@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
 def test_a_restarted_episode_equals_a_new_one(path: Path):
@@ -158,6 +161,7 @@ def test_a_restarted_episode_equals_a_new_one(path: Path):
     session.close()
 
 
+@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
 def test_a_state_is_saved_and_restored_if_the_engine_has_saves(path: Path):
@@ -178,6 +182,7 @@ def test_a_state_is_saved_and_restored_if_the_engine_has_saves(path: Path):
     session.close()
 
 
+@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
 def test_clicks_within_a_passage_are_saved(kind: str):

@@ -281,6 +281,7 @@ STORED = {
 }
 
 
+@pytest.mark.slow
 @needs_formats
 @pytest.mark.parametrize("passages", STORED.values(), ids=STORED)
 def test_stored_texts_and_code_distinguish_states(passages, tmp_path, home):
@@ -314,6 +315,7 @@ def test_a_story_with_elliptic_comparisons_has_exact_odds(condition, tmp_path, h
     game.close()
 
 
+@pytest.mark.slow
 @needs_formats
 def test_the_storage_of_a_state_is_restored(tmp_path, home):
     passages = {

@@ -194,6 +194,7 @@ def test_values_of_episode_memory_do_not_depend_on_the_width_limit(monkeypatch):
     assert widest == 12 and means()[0] == pytest.approx(one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [

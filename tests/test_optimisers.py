@@ -20,6 +20,7 @@ TWEE = "".join(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
 def test_an_interrupted_run_with_growing_tables_resumes_to_the_same_numbers(
     name, tmp_path, monkeypatch

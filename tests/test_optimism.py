@@ -120,6 +120,7 @@ def train(game, exploration, **settings):
     return trainer, list(trainer.train())[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner", [{"updates": 20, "batch_size": 64}, {"learner": "q-learning"}], ids=str
 )

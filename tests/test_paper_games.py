@@ -50,6 +50,7 @@ def test_sampled_random_play_of_machine_of_death_has_the_exact_score(shared_game
     assert summary.mean_return == pytest.approx(-11.1, abs=0.4)
 
 
+@pytest.mark.slow
 def test_machine_of_death_reaches_all_16_ending_rules_and_shows_at_most_9_actions(shared_games):
     result = exploration(shared_games, "machineofdeath")
     assert {face.ending.rule for face in result.faces if face.ending} == set(range(16))
@@ -109,6 +110,7 @@ def test_saving_john_has_134_states_and_73_classes_of_bisimilar_ones(shared_game
     assert (compiled.raw_states, compiled.raw_complete, len(compiled)) == (134, True, 73)
 
 
+@pytest.mark.slow
 def test_the_best_score_of_machine_of_death_needs_no_memory(shared_games):
     compiled = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"))
     assert best_memoryless(compiled).score == pytest.approx(best(compiled).score)

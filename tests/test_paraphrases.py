@@ -124,6 +124,7 @@ def test_a_reworded_game_has_the_same_pages_and_outcomes():
     assert tuple(other.actions) == tuple(reworded[action] for action in plain.actions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_action_of_a_built_in_story_has_a_distinct_rewording(name):
     actions = drrn.compile_game(drrn.make(name)).actions

@@ -143,6 +143,7 @@ ASK = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "own",
     [

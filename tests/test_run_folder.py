@@ -56,6 +56,7 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     assert same_results(results_of(tmp_path / "one"), results_of(tmp_path / "two"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

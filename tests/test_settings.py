@@ -255,6 +255,7 @@ def published_jobs():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("game", "name"), published_jobs())
 def test_published_rows_have_the_settings_of_the_plan(game, name):
     record = Results(RESULTS).record(game, name)
@@ -497,6 +498,7 @@ def test_every_change_of_the_strong_recipe_is_tested():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_model_is_trained_by_the_strong_recipe_with_both_learners(model, learner):

@@ -41,6 +41,7 @@ def server(monkeypatch, tmp_path):
         yield hub
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("server")
 def test_a_run_after_push_and_pull_plays_as_before(run, tmp_path, capsys, server):
     killed = tmp_path / "runs/.drrn-pull-killed/tale"
@@ -179,6 +180,7 @@ def test_a_run_that_names_modules_is_pulled_only_with_the_option(run, tmp_path, 
     assert main(["pull", "ann/tale", "--modules"]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

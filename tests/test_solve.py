@@ -291,6 +291,7 @@ def brute_force(game, discount):
     return [sum(p * v[s] for p, s in start) for v in (mean, most)]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tales())
 def test_compiled_values_equal_brute_force_over_all_variables(tale):

@@ -249,6 +249,7 @@ def test_in_the_long_watch_no_action_is_good_everywhere():
     assert max(value[target] for target in pages[start].links.values()) > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 @pytest.mark.parametrize("index", [0, -1])
 def test_a_fixed_position_in_the_order_of_the_story_does_not_help(name, index):

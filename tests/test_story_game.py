@@ -27,6 +27,7 @@ def count_live_observations():
     return sum(type(item) is drrn.Observation for item in gc.get_objects())
 
 
+@pytest.mark.slow
 def test_the_cache_of_pages_is_bounded(story, monkeypatch):
     monkeypatch.setattr("drrn.stories.twine.story_game.MOST_VIEWS", 50)
     game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")

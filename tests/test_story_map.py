@@ -94,6 +94,7 @@ def assert_readable(graph: StoryMap, layout) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(maps())
 def test_boxes_do_not_overlap_and_no_line_passes_behind_a_box(graph):

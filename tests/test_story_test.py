@@ -629,6 +629,7 @@ def test_the_command_tests_a_game_in_python(capsys):
     assert "4 endings." in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_command_tests_a_game_of_a_suite(capsys, stand_ins):
     assert main(["test", "twx:coin", "--seconds", "1"]) == 0
     assert "Estimated in" in capsys.readouterr().out

@@ -58,6 +58,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_recipe_learns_the_small_games(check):
     assert check()
@@ -142,6 +143,7 @@ BROKEN_PARTS: tuple[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], boo
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("break_part", "check"), BROKEN_PARTS, ids=lambda function: function.__name__
 )

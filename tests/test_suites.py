@@ -53,6 +53,7 @@ def test_a_game_of_a_suite_follows_the_contract(open_game, name):
     drrn.check_game(open_game(name), episodes=2, max_steps=60)  # raises a ContractError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_actions_are_sorted_and_copies_are_independent(open_game, name):
     first = open_game(name)

@@ -120,6 +120,7 @@ def test_names_of_jobs_are_unique_file_names():
 # The command
 
 
+@pytest.mark.slow
 def test_the_best_settings_are_selected_on_some_seeds_and_reported_on_others(
     finished_sweep, capsys
 ):

@@ -73,6 +73,7 @@ def test_json_has_the_exact_text_of_a_page(hostile_story, capsys):
     assert json.loads(capsys.readouterr().out)[0]["text"] == page.text
 
 
+@pytest.mark.slow
 def test_play_ask_and_evaluate_print_no_control_characters(
     hostile_story, tmp_path, capsys, monkeypatch, real_curves
 ):

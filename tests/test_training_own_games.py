@@ -212,6 +212,7 @@ def test_copies_that_are_the_same_object_are_rejected():
         drrn.trainer(Same(), paper=True, **SMALL)
 
 
+@pytest.mark.slow
 def test_copies_are_bounded_and_closed():
     class Heavy(Walk):
         open = 0

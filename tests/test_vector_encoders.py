@@ -184,6 +184,7 @@ def test_the_matrix_of_vectors_follows_the_gradient(vectors, encoder, interactio
     assert change == pytest.approx(numeric, rel=2e-2, abs=1e-4) and change != 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", ENCODERS)
 @pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
@@ -218,6 +219,7 @@ def test_a_replica_among_others_learns_the_same_as_alone(vectors, encoder):
     assert torch.allclose(together.q(pages_of(together))[1], alone.q(pages())[0], atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{}, {"grow": True}, {"encoder": "vectors", "shared": True}, {"model": "max-action"}],

@@ -21,6 +21,7 @@ def test_worker_processes_give_the_results_of_one_process(name):
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
+@pytest.mark.slow
 def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, import_folder):
     (tmp_path / "once.py").write_text(
         "import drrn, pathlib\n"
@@ -72,6 +73,7 @@ def test_an_object_without_a_name_has_no_workers():
         drrn.trainer(Walk(), paper=True, workers=2, **SMALL)
 
 
+@pytest.mark.slow
 def test_errors_in_a_worker_are_raised(tmp_path, import_folder):
     (tmp_path / "brittle.py").write_text(
         "import os, drrn\n"

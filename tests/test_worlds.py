@@ -48,6 +48,7 @@ def test_worlds_follow_the_contract_and_list_their_outcomes(name):
     check_outcomes(drrn.make(name), episodes=2, max_steps=40)
 
 
+@pytest.mark.slow
 def test_every_page_has_6_verbs_times_37_objects(house, compiled):
     assert len(set(house.commands)) == 222 == compiled.page_actions.shape[1]
     assert len({command.split()[0] for command in house.commands}) == 6
