@@ -35,7 +35,7 @@ from drrn.game.contract import (
     step_limit_of,
     title_of,
 )
-from drrn.text import Hashes, mix, ranges
+from drrn.text import Hashes, mix, ranges, starts_of
 
 LIMIT = 200_000  # states
 MOST_STATES = 50_000  # of a game that is compiled without being asked for
@@ -244,7 +244,7 @@ def assemble(game: Game, states: States) -> Compiled:
         passage=passage,
         reward=np.array([face.reward for face in states.faces])[of_state],
         ending_at=ending_at,
-        first=_starts(count),
+        first=starts_of(count),
         **graph,
         raw_states=states.raw_states,
         raw_complete=states.raw_complete,
@@ -337,7 +337,7 @@ def _merge_outcomes(
     merged = totals(number, probability[old], len(pairs))
     row = pairs // size
     merged /= totals(row, merged, len(rows))[row]  # so that the probabilities sum to exactly 1
-    row_first = _starts(np.bincount(row))
+    row_first = starts_of(np.bincount(row))
     return {"row_first": row_first, "successor": pairs % size, "probability": merged}
 
 
@@ -385,11 +385,7 @@ def _first_occurrences(hashes: Hashes) -> tuple[Ints, Ints]:
 def _flat(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
     """Return the concatenation of lists, and the start of each."""
     items = _ints([item for items in lists for item in items])
-    return items, _starts(_ints([len(items) for items in lists]))
-
-
-def _starts(counts: Ints) -> Ints:
-    return np.concatenate([[0], np.cumsum(counts)])
+    return items, starts_of([len(items) for items in lists])
 
 
 def _ints(numbers: ArrayLike) -> Ints:

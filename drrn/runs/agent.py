@@ -121,7 +121,9 @@ class Agent:
 
         Each call is independent; use `policy` for an agent that remembers the episode.
         """
-        player = self._players.setdefault(policy, self.policy(policy))
+        if policy not in self._players:
+            self._players[policy] = self.policy(policy)
+        player = self._players[policy]
         player.begin()
         return player.act(text, actions)
 
