@@ -6,6 +6,8 @@ A text is its sequence of words (`writing` defines a word); its bag of words is 
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -22,6 +24,28 @@ RECENT = 4096  # texts that a lexicon finds without hashing them
 Ids = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 State = Mapping[str, Any]  # what a part saves from round to round: arrays, and JSON values
+
+
+PHRASES = os.environ.get("PHRASES", "")
+
+
+def tokens(text: str) -> list[str]:
+    """Return words and phrases."""
+    plain = words(text)
+    clauses = [words(part) for part in CLAUSE.split(text)]
+    clauses = [part for part in clauses if len(part) > 1]
+    result = list(plain)
+    if "c" in PHRASES:
+        result += [" ".join(part) for part in clauses]
+    if "b" in PHRASES:
+        for part in clauses:
+            result += [f"{a} {b}" for a, b in zip(part, part[1:])]
+    if "p" in PHRASES:
+        result.append("= " + " ".join(plain))
+    return result
+
+
+CLAUSE = re.compile(r"[.,;:!?\n()\u2014\"]")
 
 
 class Vocabulary:
@@ -236,6 +260,8 @@ class Lexicon:
     def _add(self, key: bytes, text: str) -> int:
         parent = self.parent
         spelled = words(text)
+        if PHRASES:
+            spelled = tokens(text)
         read = self.vocabulary.read(spelled, grow=parent is None)
         number = self._ids[key] = len(self)
         if self.keeps_texts or (parent is not None and parent.keeps_texts):
