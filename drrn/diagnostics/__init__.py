@@ -4,35 +4,13 @@ A name such as `diagnostic:memory/2` opens one; `diagnostic:order/2/held-out` ha
 training variant does not show.
 """
 
+from drrn.diagnostics import paths, reading, rewards
 from drrn.diagnostics.diagnostic import LEVELS, Diagnostic
-from drrn.diagnostics.paths import Costs, Grid, Lock, Memory, Parser, Sparse
-from drrn.diagnostics.reading import (
-    Combination,
-    Counting,
-    Matching,
-    Noise,
-    Numbers,
-    Order,
-    Paraphrase,
-)
-from drrn.diagnostics.rewards import (
-    Credit,
-    Delayed,
-    NoisyRewards,
-    Recurring,
-    Scale,
-    Temptation,
-    Wide,
-)
 from drrn.errors import InputError, did_you_mean
 from drrn.game.make import GameSpec
 
-_READING = (Order, Counting, Numbers, Noise, Paraphrase, Matching, Combination)
-_EXPLORATION = (Memory, Grid, Parser, Lock, Sparse, Wide)
-_REWARDS = (Temptation, Credit, Delayed, Recurring, Costs, NoisyRewards, Scale)
-DIAGNOSTICS: dict[str, type[Diagnostic]] = {
-    kind.key(): kind for kind in (*_READING, *_EXPLORATION, *_REWARDS)
-}
+_GAMES: tuple[type[Diagnostic], ...] = (*reading.GAMES, *paths.GAMES, *rewards.GAMES)
+DIAGNOSTICS = {game.key(): game for game in _GAMES}  # in the order of figures
 
 
 def open_diagnostic_of(spec: GameSpec) -> Diagnostic:

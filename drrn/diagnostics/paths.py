@@ -196,3 +196,6 @@ class Parser(FiniteDiagnostic):
         verbs, things = self.size
         pairs = product(self.verbs[:verbs], self.things[:things])
         return [f"{verb} {thing}" for verb, thing in pairs]
+
+
+GAMES = (Memory, Grid, Parser, Lock, Sparse, Costs)

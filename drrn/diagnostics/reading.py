@@ -200,3 +200,6 @@ class Combination(Questions):
     def _words(self, parts: tuple[int, ...], language: int) -> list[str]:
         lists = (self.verbs, self.colours, self.things)
         return [words[i].split("/")[language] for words, i in zip(lists, parts, strict=True)]
+
+
+GAMES = (Order, Counting, Numbers, Noise, Paraphrase, Matching, Combination)

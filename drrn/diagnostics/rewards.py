@@ -177,3 +177,6 @@ class Credit(FiniteDiagnostic):
         if step == 0:
             return f"{self.weathers[number]} A long journey starts.", self.things
         return f"{landmark(step)} People live here.", ("Talk to them.", "Work for them.")
+
+
+GAMES = (Wide, Temptation, Credit, Delayed, Recurring, NoisyRewards, Scale)
