@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from drrn.diagnostics import DIAGNOSTICS, Diagnostic
+from drrn.diagnostics import DIAGNOSTICS
+from drrn.diagnostics.diagnostic import Diagnostic
 from drrn.files import read_csv, read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
@@ -57,9 +58,9 @@ def sizes(episodes: int) -> dict[str, int]:
 
 def sources_of(names: Collection[str], level: int) -> list[str]:
     """Return the full names of diagnostics, such as diagnostic:memory/2; of all without names."""
-    texts = [name.removeprefix("diagnostic:") for name in names or DIAGNOSTICS]
-    full = [text if "/" in text else f"{text}/{level}" for text in texts]
-    return [f"diagnostic:{text}" for text in dict.fromkeys(full)]
+    parts = [name.removeprefix("diagnostic:").split("/") for name in names or DIAGNOSTICS]
+    sources = [f"diagnostic:{name}/{own[0] if own else level}" for name, *own in parts]
+    return list(dict.fromkeys(sources))
 
 
 def open_diagnostic(source: str) -> Diagnostic:
