@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     if papers:
         where = f"from {added.REPOSITORY}, {papers}"
     print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
-    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/games.md): {', '.join(DIAGNOSTICS)}")
+    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/diagnostics.md): {', '.join(DIAGNOSTICS)}")
 
 
 def _facts(game: Game) -> list[object]:
