@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.game.episodes import CIRCLE
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 
@@ -107,14 +108,14 @@ def test_play_marks_the_choice_of_the_agent(tale, run, tmp_path, capsys, monkeyp
     assert "← the agent's choice" in capsys.readouterr().out
 
 
-def test_a_repeated_page_shows_the_probabilities_of_the_agent(tale, run, capsys, monkeypatch):
-    answers = iter(["go out", "turn back"])
+def test_a_circle_shows_the_probabilities_of_the_agent(tale, run, capsys, monkeypatch):
+    answers = iter(["go out", "turn back"] * CIRCLE)
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
     capsys.readouterr()
     assert main(["play", str(tale), "--agent", str(run), "--seed", "1"]) == 0
     out = capsys.readouterr().out
-    assert out.count("← the agent's choice") == 2 and out.count("%") == 2
-    assert out.count("A repeated page: the agent draws") == 1
+    assert out.count("← the agent's choice") == 2 * CIRCLE and out.count("%") == 2
+    assert out.count("A circle: the agent draws") == 1
 
 
 @pytest.mark.slow

@@ -16,10 +16,10 @@ ROOT = Path(drrn.__file__).parent
 # A package imports only from its own layer or a lower one.
 LAYERS = [
     "version errors registry declaration settings processes files writing pages",
-    "text vectors document",
+    "text vectors sentences document",
     "game",
     "compiled",
-    "worlds suites stories",
+    "worlds suites stories diagnostics",
     "models",
     "learning",
     "playing",
@@ -185,7 +185,8 @@ def test_the_path_from_the_command_to_the_update_is_short(learner):
     first = (train.run, inspect.unwrap(train.new_run), train.train, Trainer.__init__)
     functions = {function.__code__ for function in first}
     types: set[type] = set()
-    games = [ROOT / name for name in ("game", "compiled", "stories", "worlds", "suites")]
+    names = "game compiled stories worlds suites diagnostics".split()
+    games = [ROOT / name for name in names]
 
     def record(frame, event, _):
         code = frame.f_code

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 import drrn
-from drrn.game.episodes import summarise
+from drrn.game.contract import Observation
+from drrn.game.episodes import CIRCLE, summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
@@ -13,21 +14,22 @@ from drrn.playing.policies import policy_of, probabilities_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import POLICIES, Settings
+from tests.sample_games import Doors
 from tests.stories import FORK, REWARDS
 from tests.trainings import CPU, SMALL
 
-CIRCLE = {
+LOOP_Q = {
     "Go out.": 1.0,
     "Stay in.": 0.0,
     "Row on.": 0.0,
     "Turn back.": 1.0,
 }  # greedy play never ends
 OTHER = 1 / (1 + np.e)  # probability of the other action by softmax with α = 1
-EXIT = 1 - (1 - OTHER) ** 10  # probability of an ending: 10 of 12 steps are on repeated pages
+EXIT = 1 - (1 - OTHER) ** (12 - 2 * CIRCLE)  # probability of an ending within 12 steps
 KINDS = ["compiled", "menu", "stepped"]
 
 
-def fix_q(model, action_q=CIRCLE):
+def fix_q(model, action_q=LOOP_Q):
     """Replace a model's Q-values by these, in all replicas."""
 
     def q(pages, readers=None):
@@ -39,7 +41,7 @@ def fix_q(model, action_q=CIRCLE):
     model.q = q
 
 
-def rollouts_of(game, kind, action_q=CIRCLE):
+def rollouts_of(game, kind, action_q=LOOP_Q):
     trainer = Trainer(
         game,
         Settings.from_flat(**{**SMALL, "model": "max-action" if kind == "menu" else "drrn"}),
@@ -67,14 +69,14 @@ def last_menus(steps):
     return steps.page_actions[steps.page[steps.last] + 1]
 
 
-def repeats_of(steps):
-    """For each step, whether its state occurred earlier in the episode."""
-    repeats = []
-    earlier: set[int] = set()
-    for state, last in zip(steps.states.tolist(), steps.last.tolist(), strict=True):
-        repeats.append(state in earlier)
-        earlier = set() if last else earlier | {state}
-    return np.array(repeats, bool)
+def circles_of(pages, lasts):
+    """For each step, whether its page occurred CIRCLE times earlier in the episode."""
+    circles = []
+    earlier: list[int] = []
+    for page, last in zip(pages.tolist(), lasts.tolist(), strict=True):
+        circles.append(earlier.count(page) >= CIRCLE)
+        earlier = [] if last else [*earlier, page]
+    return np.array(circles, bool)
 
 
 @pytest.mark.slow
@@ -97,7 +99,7 @@ def test_recorded_probabilities_equal_those_of_the_policy(fork, kind, name):
     for replica, steps in enumerate(record(rollouts, policy, 50)):
         pages = Pages(steps.states, steps.actions.padded())
         q = rollouts.model.q(pages).numpy()
-        shares = probabilities_of(policy, replica, q, pages, repeats_of(steps))
+        shares = probabilities_of(policy, replica, q, pages, circles_of(steps.states, steps.last))
         assert shares.sum(axis=1) == pytest.approx(1) and (shares[~pages.mask] == 0).all()
         assert steps.probabilities == pytest.approx(shares[np.arange(len(steps)), steps.taken])
         assert (steps.probabilities > 0).all()
@@ -152,18 +154,18 @@ def test_a_lane_starts_each_episode_without_earlier_pages(fork, monkeypatch):
     rollouts = rollouts_of(fork, "compiled")
     game = rollouts.game
     (first, again) = rollouts.tables(policy_of("best", 1.0))[0]
-    seven_lanes = 7 * len(game.texts)
-    monkeypatch.setattr("drrn.compiled.game.MAX_SEEN_TABLE", seven_lanes)
+    seven_lanes = 7 * len(game.page_text)
+    monkeypatch.setattr("drrn.compiled.game.MAX_VISITS", seven_lanes)
     transitions = game.play(first, 300, seed=0, record=True, again=again).transitions
     assert np.bincount(np.unique(transitions.episode)).sum() == 300
     for episode in range(300):
         rows = transitions.episode == episode
-        texts = game.text[transitions.state[rows]].tolist()
-        repeats = [text in texts[:index] for index, text in enumerate(texts)]
-        assert transitions.again[rows].tolist() == repeats
+        pages = game.page[transitions.state[rows]]
+        circles = circles_of(pages, np.zeros(len(pages), bool))
+        assert np.array_equal(transitions.again[rows], circles)
 
 
-def test_an_equal_table_for_repeated_pages_changes_no_draw(fork):
+def test_an_equal_table_for_circles_changes_no_draw(fork):
     rollouts = rollouts_of(fork, "compiled")
     ((shares, again), _) = rollouts.tables(policy_of("softmax", 1.0))
     assert again is None
@@ -175,14 +177,14 @@ def test_an_equal_table_for_repeated_pages_changes_no_draw(fork):
         rollouts.game.play(None, 5, seed=1, again=shares)
 
 
-def test_repeated_pages_are_recognised_after_the_scratch_store_is_renewed(fork, monkeypatch):
+def test_circles_are_recognised_after_the_scratch_store_is_renewed(fork, monkeypatch):
     rollouts = rollouts_of(fork, "stepped")
     usual = evaluate(rollouts, ["best"], 1.0, 40, [1, 2])
     monkeypatch.setattr("drrn.playing.stepped_rollouts.MOST_SCRATCH", 1)
     assert evaluate(rollouts, ["best"], 1.0, 40, [1, 2]) == usual
 
 
-def test_best_is_greedy_on_new_pages_and_softmax_on_repeated_pages():
+def test_best_is_greedy_and_softmax_in_a_circle():
     q = np.array([[1.0, 2.0, 9.0], [3.0, 2.0, 0.0]])
     pages = Pages(np.array([4, 5]), np.array([[0, 1, -1], [2, 3, 4]]))
     best = policy_of("best", 0.5)
@@ -196,6 +198,29 @@ def test_evaluating_best_does_not_change_the_results_of_softmax_and_greedy(fork)
     all_three = evaluate(rollouts, POLICIES, 1.0, 30, [1, 2], number=4)
     assert all_three[:4] == evaluate(rollouts, POLICIES[:2], 1.0, 30, [1, 2], number=4)
     assert {e.policy for e in all_three[4:]} == {"best"}
+
+
+class Days(Doors):
+    """Twelve days of two pages each; the right action on the second one pays 1."""
+
+    name = "days"
+    max_steps = 24
+
+    def outcomes(self, state, index):
+        moment, _ = state
+        return [(1.0, (1 - moment, float(moment and index == 0)))]
+
+    def look(self, state):
+        moment, pay = state
+        actions = ("sell", "eat") if moment else ("pick", "sleep")
+        return Observation("It is evening." if moment else "It is morning.", actions, pay)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_best_is_greedy_where_pages_recur_and_pay(kind):
+    rollouts = rollouts_of(Days(), kind, {"pick": 0.1, "sell": 0.1})
+    summary = summarise(play(rollouts, policy_of("best", 1.0), 20))
+    assert summary.mean_return == 12
 
 
 @pytest.mark.slow

@@ -320,17 +320,17 @@ class Session:
         if len(page.actions) > LONG_MENU:
             self._show_commands(page, q)
             return
-        repeats = self.agent is not None and self.agent.has_seen(page)
+        draws = self.agent is not None and self.agent.is_circle(page)
         for index, action in enumerate(page.actions):
             remark = ""
             if self.agent:
-                choice = f" ← {probabilities[index]:.0%}" if repeats else ""
+                choice = f" ← {probabilities[index]:.0%}" if draws else ""
                 if probabilities[index] == 1:
                     choice = " ← the agent's choice"
                 remark = f" [dim]{q[index]:.2f}[/][bold yellow]{choice}[/]"
             self.view.action(index + 1, action, remark)
-        if repeats:
-            self.view.note("A repeated page: the agent draws an action with these probabilities.")
+        if draws:
+            self.view.note("A circle: the agent draws an action with these probabilities.")
 
     def _show_commands(self, page: Observation, q: Sequence[float]) -> None:
         """Print what the last command paid, since such games often say nothing, and advice."""

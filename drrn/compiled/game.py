@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from drrn.compiled.search import EndingId, first_words
 from drrn.game.contract import Observation, check_index
+from drrn.game.episodes import CIRCLE
 from drrn.text import ranges
 
 Ints = NDArray[np.intp]
@@ -29,7 +30,7 @@ Flags = NDArray[np.bool_]
 Draw = Callable[[Ints], Ints]
 
 LANES = 10_000
-MAX_SEEN_TABLE = 100_000_000  # bytes: lanes times texts
+MAX_VISITS = 100_000_000  # bytes: lanes times pages
 WIDE = 64  # actions of a page; beyond this, states are not stored as a padded table
 SALT = 0x67616D65  # "game": a policy with the same seed draws independently
 NOT_PLAYED = "name title raw_states raw_complete live_states search_bytes unreached shuffle".split()
@@ -43,7 +44,7 @@ class StepsTaken:
     state: Ints
     slot: Ints
     successor: Ints
-    again: Flags  # whether the episode had shown the state's text before
+    again: Flags  # whether the episode was in a circle
 
 
 @dataclass(frozen=True)
@@ -246,23 +247,23 @@ class Compiled:
             episodes: How many to play.
             seed: Determines all episodes.
             record: Whether to return every transition.
-            again: The probability of each slot on a page whose text the episode has shown before,
-                if it differs from `policy`.
+            again: The probability of each slot on a page where the episode is in a circle (see
+                `episodes.CIRCLE`), if it differs from `policy`.
         """
         random = np.random.default_rng([SALT, seed])
         count = min(LANES, episodes)
         if again is not None:
-            count = min(count, max(1, MAX_SEEN_TABLE // len(self.texts)))
+            count = min(count, max(1, MAX_VISITS // len(self.page_text)))
         choose = _chooser(self, policy, random, again)
         arrive = arrivals(self, random)
         lanes = Lanes(self, arrive, episodes, count)
         steps: list[tuple[Ints | Flags, ...]] = []
         while lanes.start_and_finish():
-            repeated = np.zeros(lanes.state.size, bool) if again is None else lanes.mark_texts()
-            slot = choose(lanes.state + len(self) * repeated)
+            circle = np.zeros(lanes.state.size, bool) if again is None else lanes.visit()
+            slot = choose(lanes.state + len(self) * circle)
             successor = arrive(self.row[slot])
             if record:  # copies, since lanes change these arrays in place
-                steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), repeated))
+                steps.append((lanes.episode.copy(), lanes.state, slot, successor.copy(), circle))
             lanes.move(successor)
         return replace(lanes.played, transitions=_steps_taken(steps)) if record else lanes.played
 
@@ -298,17 +299,19 @@ class Lanes:
         self.total += self.game.reward[successor]
         self.steps += 1
 
-    def mark_texts(self) -> Flags:
-        """Return whether each lane's episode has shown its text before, and mark it as shown."""
-        self.shown[self.number[self.steps == 0]] = False  # a new episode
-        here = self.number, self.game.text[self.state]
-        repeated: Flags = self.shown[here]
-        self.shown[here] = True
-        return repeated
+    def visit(self) -> Flags:
+        """Count each lane's page; return whether its episode is in a circle."""
+        starts = (self.steps == 0) | (self.game.reward[self.state] > 0)
+        self.visits[self.number[starts]] = 0
+        here = self.number, self.game.page[self.state]
+        circle: Flags = self.visits[here] >= CIRCLE
+        self.visits[here] += ~circle
+        return circle
 
     @cached_property
-    def shown(self) -> Flags:
-        return np.zeros((self.lanes, len(self.game.texts)), bool)
+    def visits(self) -> NDArray[np.uint8]:
+        """Visits of each page since the last positive reward of each lane, [lanes, P]."""
+        return np.zeros((self.lanes, len(self.game.page_text)), np.uint8)
 
     def _record(self, over: Ints) -> None:
         episode = self.episode[over]
@@ -339,12 +342,12 @@ def _steps_taken(steps: list[tuple[Ints | Flags, ...]]) -> StepsTaken:
 def _chooser(
     game: Compiled, policy: Floats | None, random: np.random.Generator, again: Floats | None
 ) -> Draw:
-    """Return the function from states to slots; with `again`, repeated state i is S + i."""
+    """Return the function from states to slots; with `again`, state i in a circle is S + i."""
     first = game.first
     count = game.count
     if policy is None:
         if again is not None:
-            raise TypeError("a policy for repeated pages needs probabilities of slots")
+            raise TypeError("a policy for circles needs probabilities of slots")
         return lambda state: (
             first[state] + (random.random(state.size) * count[state]).astype(np.intp)
         )

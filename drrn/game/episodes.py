@@ -13,6 +13,10 @@ from drrn.game.make import as_game
 # Returns the index of an action. A policy with memory also has begin(), which `episode` calls.
 Policy = Callable[[Observation], int]
 
+# An episode is in a circle if it was on the same page this many times before, without a positive
+# reward since the first of them. Fewer visits are often due to chance, such as failed moves.
+CIRCLE = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -30,6 +34,30 @@ class Episode:
     total: float  # undiscounted return
     steps: int
     ending: str | None  # name of the ending; None if the episode was truncated
+
+
+class Visits:
+    """Counts the visits of each page in an episode since its last positive reward.
+
+    A page is its text and its actions in any order.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Counter[int] = Counter()
+
+    def is_circle(self, page: Observation) -> bool:
+        """Return whether the episode is in a circle when it shows a page."""
+        return page.reward <= 0 and self.counts[_key(page)] >= CIRCLE
+
+    def add(self, page: Observation) -> None:
+        """Count a visit."""
+        if page.reward > 0:
+            self.counts.clear()
+        self.counts[_key(page)] += 1
+
+
+def _key(page: Observation) -> int:
+    return hash((page.text, frozenset(page.actions)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ COMMON_OPTIONS = frozenset({"source", "shuffle", "folder", "history", "lenient",
 STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
 WORLD = Opener("drrn.worlds:open_world_of", "a parser game")
 SUITE = Opener("drrn.suites.game:open_suite_of", "a game of a suite")
+DIAGNOSTIC = Opener("drrn.diagnostics:open_diagnostic_of", "a diagnostic")
 FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
@@ -54,6 +55,8 @@ def opener_for(name: str) -> Opener:
     suite, colon, _ = name.partition(":")
     if colon and suite in SUITES:
         return SUITE
+    if colon and suite == "diagnostic":
+        return DIAGNOSTIC
     is_factory = registry.is_object(name) or name in registry.registered("game")
     return FACTORY if is_factory else STORY
 

@@ -82,7 +82,7 @@ class CompiledRollouts(Rollouts):
         return [first for first, _ in self.tables(policy)]
 
     def tables(self, policy: Policy) -> list[tuple[Floats, Floats | None]]:
-        """Return each replica's probabilities of slots, on new pages and repeated (None: same)."""
+        """Return each replica's probabilities of slots, in general and in circles (None: same)."""
         choices = [choose for choose in policy if choose is not None]
         replicas = len(self.model.seeds)
         counts = self.menus.counts
@@ -162,7 +162,7 @@ class MenuEpisodes:
         if not lanes.state.size:
             return
         pages = Pages(*self.pages())
-        probabilities = probabilities_of(policy, self.replica, q, pages, lanes.mark_texts())
+        probabilities = probabilities_of(policy, self.replica, q, pages, lanes.visit())
         taken = draw_actions(probabilities, self.generator.random(len(q)))
         rows = np.arange(len(taken))
         order = self.order[lanes.number]

@@ -15,7 +15,7 @@ from drrn.settings import POLICIES
 
 # From a replica, the Q-values and the pages to the probabilities of their actions [N, A].
 Choose = Callable[[int, Q, Pages], Probabilities]
-# On pages whose text is new in the episode, and on repeated pages (None: the same).
+# In general, and if the episode is in a circle (None: the same).
 Policy = tuple[Choose, Choose | None]
 
 
@@ -31,8 +31,8 @@ def softmax_policy(alpha: float) -> Policy:
 def policy_of(name: str, alpha: float) -> Policy:
     """Return a policy by its name, one of `settings.POLICIES`.
 
-    The policy `best` is greedy on pages that are new in the episode, softmax on others: greedy
-    play loops if a page does not show what was done before; softmax leaves the loop.
+    The policy `best` is greedy, but softmax in a circle: if a page does not show what was done
+    before, greedy play may take the same actions on the same pages for ever.
     """
 
     def by_greedy(replica: int, q: Q, pages: Pages) -> Probabilities:
@@ -52,15 +52,15 @@ def policy_of(name: str, alpha: float) -> Policy:
 
 
 def probabilities_of(
-    policy: Policy, replica: int, q: Q, pages: Pages, repeated: NDArray[np.bool_]
+    policy: Policy, replica: int, q: Q, pages: Pages, circle: NDArray[np.bool_]
 ) -> Probabilities:
-    """Return probabilities [N, A]; `repeated` pages [N] were shown before in their episode."""
+    """Return probabilities [N, A]; `circle` [N] is whether each page's episode is in a circle."""
     first, again = policy
     probabilities: Probabilities = first(replica, q, pages)
-    if again is None or not repeated.any():
+    if again is None or not circle.any():
         return probabilities
     probabilities = probabilities.copy()
-    probabilities[repeated] = again(replica, q[repeated], pages[repeated])
+    probabilities[circle] = again(replica, q[circle], pages[circle])
     return probabilities
 
 

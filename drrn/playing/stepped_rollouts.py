@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from drrn.game.contract import Game, step_limit_of
-from drrn.game.episodes import Episode
+from drrn.game.episodes import Episode, Visits
 from drrn.learning.equations import draw_actions
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators
@@ -35,8 +35,8 @@ class Trajectory:
     rewards: list[float] = field(default_factory=list)
     probabilities: list[float] = field(default_factory=list)  # of the actions when taken
     stopped: bool = False  # truncated, by the game or by the step limit
-    shown: set[int] = field(default_factory=set)  # hashes of texts; scratch ids may change
-    repeated: bool = False  # the text of the present page was shown before
+    visits: Visits = field(default_factory=Visits)
+    circle: bool = False  # whether the episode is in a circle
 
     @property
     def episode(self) -> Episode:
@@ -54,9 +54,8 @@ class Trajectory:
     def show(self, page: LanePage) -> None:
         """Enter a page."""
         self.page = page
-        key = hash(page.observation.text)
-        self.repeated = key in self.shown
-        self.shown.add(key)
+        self.circle = self.visits.is_circle(page.observation)
+        self.visits.add(page.observation)
 
 
 def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
@@ -175,9 +174,9 @@ class SteppedRollouts(Rollouts):
             uniform = generators[r].random(len(row))
             if row:
                 count = len(row)
-                repeated = np.array([each.repeated for each in row])
+                circle = np.array([each.circle for each in row])
                 own = pages[r, :count]
-                probabilities = probabilities_of(policy, r, q[r, :count], own, repeated)
+                probabilities = probabilities_of(policy, r, q[r, :count], own, circle)
                 index = draw_actions(probabilities, uniform)
                 taken = probabilities[np.arange(count), index]
                 choices += zip(index.tolist(), taken.tolist(), strict=True)

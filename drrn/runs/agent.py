@@ -19,6 +19,7 @@ from drrn.compiled.history import History, with_history
 from drrn.compiled.solve import Score, policy_score
 from drrn.errors import InputError
 from drrn.game.contract import Observation, step_limit_of
+from drrn.game.episodes import Visits
 from drrn.game.make import GameSpec, as_game, open_game
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
@@ -33,9 +34,10 @@ from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, WEIGHTS, WORDS
+from drrn.sentences import open_sentences
 from drrn.settings import POLICIES, Settings
 from drrn.text import Store
-from drrn.vectors import open_sentences, open_vectors
+from drrn.vectors import open_vectors
 
 Q = NDArray[np.float32]
 BATCH = 64  # pages that are rated at once
@@ -223,7 +225,7 @@ class Player:
 
     def begin(self) -> None:
         """Start a new episode: forget the pages of the last one."""
-        self.pages: set[str] = set()
+        self.visits = Visits()
         self.history = History(self.agent.settings.run.history)
 
     def __call__(self, observation: Observation) -> int:
@@ -235,12 +237,13 @@ class Player:
 
     def take(self, observation: Observation, index: int) -> None:
         """Remember a page and the action taken on it."""
-        self.pages.add(self.history.prepend_to(observation.text))
+        self.visits.add(self._with_history(observation))
         self.history = self.history.add(observation.text, observation.actions[index])
 
-    def has_seen(self, observation: Observation) -> bool:
-        """Whether the episode has shown this page before."""
-        return self.history.prepend_to(observation.text) in self.pages
+    def is_circle(self, observation: Observation) -> bool:
+        """Whether the policy plays differently on this page, since the episode is in a circle."""
+        has_exit = self.policy[1] is not None
+        return has_exit and self.visits.is_circle(self._with_history(observation))
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """Return the action that it chooses; call `begin` before each episode."""
@@ -250,16 +253,19 @@ class Player:
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:
         """Return Q and the probability of each action."""
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
-        return self._of_replicas(q), self.probabilities(q, self.has_seen(observation))
+        return self._of_replicas(q), self.probabilities(q, self.is_circle(observation))
 
-    def probabilities(self, q: Q, is_repeated: bool) -> Probabilities:
+    def probabilities(self, q: Q, is_circle: bool) -> Probabilities:
         """Return the probability of each action, from Q of all replicas, [R, A]."""
         scaled = self._of_replicas(q * self.agent.scales)  # α belongs to the units of learning
         page = Pages(np.zeros(1, np.int64), np.arange(len(scaled))[None])
-        repeated = np.array([is_repeated])
-        rows = probabilities_of(self.policy, self.replica or 0, scaled[None], page, repeated)
+        circle = np.array([is_circle])
+        rows = probabilities_of(self.policy, self.replica or 0, scaled[None], page, circle)
         row: Probabilities = rows[0]
         return row
+
+    def _with_history(self, observation: Observation) -> Observation:
+        return replace(observation, text=self.history.prepend_to(observation.text))
 
     def _of_replicas(self, q: Q) -> Q:
         values: Q = q.mean(axis=0) if self.replica is None else q[self.replica]

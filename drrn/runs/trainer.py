@@ -370,6 +370,7 @@ class Trainer:
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         vectors = self.model.shape.vectors
+        sentences = self.model.shape.sentences
         return {
             "game": game_entry(self.game, self.spec),
             **({"recipe": self.recipe} if self.recipe else {}),
@@ -377,6 +378,7 @@ class Trainer:
             "folder": self.home,
             "most_actions": self.model.shape.most_actions,
             **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
+            **({"sentences": sentences.function.digest} if sentences else {}),
             "versions": versions(),
         }
 

@@ -58,7 +58,7 @@ class AdviceWorker:
             words: Whether to compute the importance of each word.
 
         Returns:
-            Whether the episode had the page before; the choice (None if the policy is random); for
+            Whether the episode is in a circle; the choice (None if the policy is random); for
             each action Q of each replica, their mean, its share under softmax and its chance under
             the policy; and the words.
         """
@@ -68,19 +68,19 @@ class AdviceWorker:
         player = agent.policy(policy)
         for choice in past:
             player.take(*choice)
-        is_repeated = player.has_seen(page)
+        is_circle = player.is_circle(page)
         texts = word_pages(page) if words else [page]
         texts = [replace(each, text=player.history.prepend_to(each.text)) for each in texts]
         q = agent.q(texts)
         replicas = q[:, 0]
         shares = agent.policy("softmax").probabilities(replicas, False).tolist()
-        chances = player.probabilities(replicas, is_repeated).tolist()
+        chances = player.probabilities(replicas, is_circle).tolist()
         means = replicas.mean(axis=0).tolist()
         rows = zip(means, replicas.T.tolist(), shares, chances, strict=True)
         names = ("q", "replicas", "share", "chance")
         most = max(chances)
         return {
-            "seen": is_repeated,
+            "circle": is_circle,
             "choice": chances.index(most) if most > 1 - 1e-9 else None,
             "actions": [dict(zip(names, row, strict=True)) for row in rows],
             "words": word_importance(page, q.mean(axis=0, dtype=np.float64)) if words else None,

@@ -16,7 +16,7 @@ from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import Page
 from drrn.serve.library import TYPES, GameEntry
 from drrn.serve.runs import PageRun, check_torch
-from drrn.serve.services import PlayTest, Services, Session
+from drrn.serve.services import PastPage, PlayTest, Services, Session
 from drrn.settings import POLICIES
 from drrn.version import __version__
 from drrn.writing import visible
@@ -162,8 +162,8 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
     async with session.lock:
         if session.page.ended:
             raise HTTPException(409, "The game is over. There is nothing to choose.")
-        past = [(Observation(page.text, page.actions), page.choice) for page in session.past]
-        page = Observation(session.page.text, session.page.actions)
+        past = [(_observation(page), page.choice) for page in session.past]
+        page = _observation(session.page)
         words = query.get("words") == "1"
         question = (str(run.folder), policy, past, page, words)
         advice = await services.adviser.ask("advise", *question, timeout=ADVICE_SECONDS)
@@ -171,6 +171,10 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
         other_game = None if title == session.page.title else title
         steps = len(session.choices)
         return {**advice, "run": run.id, "steps": steps, "other_game": other_game}
+
+
+def _observation(page: Page | PastPage) -> Observation:
+    return Observation(page.text, page.actions, page.reward)
 
 
 async def _page(services: Services, session: Session, choices: list[int]) -> Page:

@@ -51,6 +51,7 @@ class PastPage:
     actions: tuple[str, ...]
     choice: int
     by: str  # person or agent
+    reward: float = 0.0
 
     @property
     def length(self) -> int:
@@ -81,7 +82,8 @@ class Session:
 
     def step(self, choice: int, by: str, page: Page) -> None:
         """Go to the page that an action led to."""
-        self.past.append(PastPage(self.page.text, self.page.actions, choice, by))
+        last = self.page
+        self.past.append(PastPage(last.text, last.actions, choice, by, last.reward))
         while sum(past.length for past in self.past) > MAX_HISTORY:
             self.past.pop(0)
         self.page = page

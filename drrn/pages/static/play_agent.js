@@ -179,10 +179,10 @@ class AgentPanel {
       show(button.querySelector(".thought"), opinion(thought.actions[index], span));
     });
     const otherGame = thought.other_game ? `It was trained on ${thought.other_game}. ` : "";
-    const seenNote = thought.seen
-      ? "It has seen this page before, so it draws an action at random. "
+    const circleNote = thought.circle
+      ? "The game goes in a circle, so it draws an action at random. "
       : "";
-    this.state.textContent = `${otherGame}${seenNote}It would choose ${favourite + 1}.`;
+    this.state.textContent = `${otherGame}${circleNote}It would choose ${favourite + 1}.`;
     this.look(favourite, true);
     if (!thought.words) {
       storyText(this.play.text, page.text);
