@@ -53,6 +53,7 @@ class ModelSettings(_Group):
     interaction: str = "inner"
     action_hidden: int | None = None
     shared: bool = False
+    state_value: bool = False
     most_actions: int | None = None
     encoder: str = "bag"
     action_encoder: str | None = None

@@ -40,6 +40,7 @@ class Shape:
     lstm_gain: float = 1.0  # factor on the mean of an LSTM's states
     vectors: TextVectors | None = None  # given word vectors
     sentences: SentenceTexts | None = None  # given vectors of whole texts
+    state_value: bool = False  # add a term of the state alone to Q
 
     @property
     def action_vectors(self) -> GivenVectors | None:
