@@ -37,7 +37,7 @@ LEVEL = 2  # of the published results; settings are chosen on levels 1 and 3
 RANDOM = "random"  # the agent that is not trained
 EVALUATION = 500  # episodes of each variant after training
 ROUND = 200  # training episodes
-QUICK_SHARE = 4  # a quick trial has a fourth of the episodes
+QUICK = 1_000  # the same in all, with --quick
 
 
 def deployed_policy(agent: Agent) -> str:
@@ -124,7 +124,7 @@ def trials(
 ) -> list[Trial]:
     """Return a trial for each game, agent and seed; those that have rows in the folder are done."""
     digests = {row["digest"] for row in collect(root)}
-    code = commit()
+    common: dict[str, Any] = {"root": root, "commit": commit(), "device": device, "hashes": {}}
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
@@ -132,20 +132,16 @@ def trials(
             for seed in range(scale.first_seed, scale.first_seed + count):
                 settings = _settings(game, changes, scale, seed)
                 digest = _digest(game, name, settings)
-                variant = Variant(group="diagnostics", job=f"diagnostics-{name}")
                 trial = Trial(
-                    root=root,
                     source=game.name,
                     game=game.name.removeprefix("diagnostic:"),
-                    variant=None if name == RANDOM else variant,
+                    variant=None if name == RANDOM else Variant(job=f"diagnostics-{name}"),
                     settings=settings,
                     final={"deployed": EVALUATION},
-                    hashes={},
-                    commit=code,
-                    device=device,
                     agent=name,
                     digest=digest,
                     done=digest in digests,
+                    **common,
                 )
                 jobs.append(trial)
     return jobs
@@ -153,7 +149,7 @@ def trials(
 
 def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
-    base = sizes(game.episodes // QUICK_SHARE if scale.quick else game.episodes)
+    base = sizes(QUICK if scale.quick else game.episodes)
     base |= {**scale.overrides, "seed": seed, "replicas": 1}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper="paper" in changes, base=base)
