@@ -77,7 +77,7 @@ class ModelSettings(_Group):
                 )
         for name in ("vectors", "sentences"):
             source = getattr(self, name)
-            if source is not None and not (name == "sentences" and is_object(source)):
+            if source is not None and not (name == "sentences" and _is_name(source)):
                 # Absolute, because a run may be loaded from another folder.
                 object.__setattr__(self, name, str(Path(source).expanduser().resolve()))
         for encoder in self.encoders:
@@ -105,6 +105,12 @@ class ModelSettings(_Group):
         if self.name == "table":
             return False
         return any(name in names or name not in ENCODERS for name in self.encoders)
+
+
+def _is_name(source: str) -> bool:
+    """Return whether it is module:function, or a name of a model in the cache, not a folder."""
+    path = Path(source)
+    return is_object(source) or (len(path.parts) == 1 and not path.is_dir())
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Vectors that others trained: of words, from a file, and of whole texts, from a function.
+"""Vectors of words that others trained, from a file.
 
 A file of word vectors has one of these formats:
 
@@ -12,7 +12,6 @@ array into memory.
 
 import codecs
 import hashlib
-import importlib
 import io
 import logging
 import os
@@ -20,7 +19,7 @@ import re
 import tempfile
 import zipfile
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import count
 from mmap import ACCESS_READ, mmap
@@ -30,7 +29,6 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn import registry
 from drrn.errors import InputError
 from drrn.files import home, write_atomically
 
@@ -54,8 +52,6 @@ RUNS = re.compile(r"\d+|[^\W\d]+")
 ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would"}
 ENDINGS["'s"] = ""
 STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
-
-AT_ONCE = 256  # texts that a function of texts gets together
 
 Vectors = NDArray[np.float32]
 Index = dict[str, Any]  # digest of the file, dimensions, sorted hashes of words, their ranks
@@ -335,69 +331,3 @@ def _is_text(head: bytes) -> bool:
     except ValueError:
         return False
     return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)
-
-
-# --- vectors of whole texts
-
-
-class SentenceVectors:
-    """A function from a list of N texts to an array [N, D], with checks of what it returns."""
-
-    def __init__(self, name: str, function: Callable[[list[str]], Any]) -> None:
-        self.name = name
-        self.function = function
-        self.dimensions = 0
-        self.dimensions = self(["One text."]).shape[1]
-
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of texts, [N, D]."""
-        starts = range(0, len(texts), AT_ONCE)
-        parts = [self._compute(list(texts[start : start + AT_ONCE])) for start in starts]
-        return np.concatenate(parts) if parts else np.zeros((0, self.dimensions), np.float32)
-
-    def _compute(self, texts: list[str]) -> NDArray[np.float32]:
-        try:
-            with np.errstate(over="ignore"):  # too large for 32 bits is reported as not finite
-                vectors = np.asarray(self.function(texts), np.float32)
-        except Exception as error:  # any: the function is the user's
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")
-            raise self._error(f"it failed on {len(texts)} texts: {reason}") from error
-        if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.shape[1] == 0:
-            shape = list(vectors.shape)
-            raise self._error(f"it returned an array {shape} for {len(texts)} texts")
-        if self.dimensions not in (0, vectors.shape[1]):
-            widths = f"{self.dimensions} numbers before, and now of {vectors.shape[1]}"
-            raise self._error(f"it returned vectors of {widths}")
-        if not np.isfinite(vectors).all():
-            bad = texts[int(np.argmin(np.isfinite(vectors).all(axis=1)))]
-            text = " ".join(bad.split())[:60]
-            raise self._error(f'the vector of "{text}" has a number that is not finite')
-        return vectors
-
-    def _error(self, reason: str) -> InputError:
-        reason = " ".join(reason.split())
-        needed = "it must turn a list of N texts into an array [N, D]"
-        return InputError(f'sentences "{self.name}": {reason}: {needed}')
-
-
-def open_sentences(name: str) -> SentenceVectors:
-    """Open `module:function`, or the folder of a sentence-transformers model."""
-    if registry.is_object(name):
-        function = registry.resolve("sentence", name, {})
-        if isinstance(function, type) or not callable(function):
-            raise InputError(f'sentences "{name}": it must be a function of a list of texts')
-        return SentenceVectors(name, function)
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        choices = "give module:function, or the folder of a sentence-transformers model"
-        raise InputError(f'sentences is "{name}": {choices}')
-    try:
-        package: Any = importlib.import_module("sentence_transformers")
-        model = package.SentenceTransformer(str(folder), device="cpu")
-    except ImportError as error:
-        install = "sentence-transformers is not installed: pip install 'drrn[sentence]'"
-        raise InputError(f"{folder}: {install}") from error
-    except Exception as error:  # any fault of the folder
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        raise InputError(f"{folder}: sentence-transformers cannot open it: {reason}") from error
-    return SentenceVectors(name, lambda texts: model.encode(texts, show_progress_bar=False))

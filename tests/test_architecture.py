@@ -16,7 +16,7 @@ ROOT = Path(drrn.__file__).parent
 # A package imports only from its own layer or a lower one.
 LAYERS = [
     "version errors registry declaration settings processes files writing pages",
-    "text vectors document",
+    "text vectors sentences document",
     "game",
     "compiled",
     "worlds suites stories diagnostics",

@@ -274,4 +274,4 @@ def test_the_report_writes_the_table_of_ablations_between_the_markers_of_a_page(
 def test_the_published_page_agrees_with_its_rows():
     if not (ROOT / "results/rows").is_dir():
         pytest.skip("no results are published yet")
-    assert differences(Results(ROOT / "results"), None, ROOT / "docs/beyond.md") == []
+    assert differences(Results(ROOT / "results"), beyond=ROOT / "docs/beyond.md") == []

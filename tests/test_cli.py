@@ -68,6 +68,7 @@ def test_games_lists_both_built_in_stories(capsys, shared_compile_cache):
     assert lines[0].split() == ["name", "title", "kind", "transitions", "pages", "endings"]
     assert lines[1].startswith("long-watch") and "deterministic" in lines[1]
     assert lines[2].startswith("night-market") and "choice & hypertext" in lines[2]
+    assert lines[-1].startswith("diagnostic:") and "memory" in lines[-1]
 
 
 def test_random_play_prints_the_five_figures_as_json(capsys, tale):
@@ -316,7 +317,7 @@ def test_the_declared_commands_agree_with_the_library():
     assert COMMANDS["inspect"]["options"]["--memory"]["default"] == MEMORY
     assert COMMANDS["annotate"]["options"]["--limit"]["default"] == EXPLORE_LIMIT
     experiments = " ".join(COMMANDS["reproduce"]["description"].split())
-    assert f"Experiments: {', '.join(EXPERIMENTS)}; the last three run only" in experiments
+    assert f"Experiments: {', '.join(EXPERIMENTS)}; the last four run only" in experiments
     assert list(EXPERIMENTS)[-3:] == list(ON_REQUEST)
 
 

@@ -312,4 +312,4 @@ def test_published_files_agree_with_their_rows():
         pytest.skip("no results are published yet")
     readme = ROOT / "README.md"
     assert "<!-- headline -->" in readme.read_text()
-    assert differences(Results(ROOT / "results"), readme) == []
+    assert differences(Results(ROOT / "results"), readme=readme) == []

@@ -10,8 +10,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.models.encoders.text_vectors import SentenceTexts
+from drrn.sentences import open_sentences
 from drrn.text import Store
-from drrn.vectors import open_sentences
 from tests.runs import resume_command, train
 from tests.trainings import SMALL as SMALL_TRAINING
 
@@ -94,7 +94,7 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
     fake = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     assert open_sentences(str(tmp_path)).dimensions == 7
-    with pytest.raises(drrn.InputError, match="give module:function, or the folder"):
+    with pytest.raises(drrn.InputError, match="give module:function, the folder of"):
         open_sentences(str(tmp_path / "nowhere"))
 
 

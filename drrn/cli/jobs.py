@@ -3,6 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
 from typing import Any
 
 from drrn.cli.terminal import tracked, warn
@@ -32,8 +33,10 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def read_settings(texts: Iterable[str], reserved: Sequence[str] = ()) -> dict[str, Any]:
-    """Parse the values of --set; reserved settings and those with their own option are refused."""
+def read_settings(
+    texts: Iterable[str], reserved: Sequence[str] = (), option: str = "--set"
+) -> dict[str, Any]:
+    """Parse NAME=VALUE; reserved settings and those with their own option are refused."""
     settings = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -45,15 +48,15 @@ def read_settings(texts: Iterable[str], reserved: Sequence[str] = ()) -> dict[st
                 raise InputError(f"{name} cannot be set: {cause}")
             settings[name] = all_settings()[name].read(value)
         except InputError as error:
-            raise InputError(f'--set "{text}": {error}') from error
+            raise InputError(f'{option} "{text}": {error}') from error
     return settings
 
 
 def run_jobs(
-    jobs: list[Job],
+    jobs: Sequence[Job],
     pool: Workers,
     text: str = "jobs are done",
-    is_done: Callable[[Job], bool] = Job.is_done,
+    is_done: Callable[[Job], bool] = methodcaller("is_done"),
 ) -> list[Event]:
     """Run those jobs that are not done, and return the events of those that failed.
 

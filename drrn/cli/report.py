@@ -11,11 +11,12 @@ def run(options: argparse.Namespace) -> int:
 
     results = Results(options.out)
     results.refuse_sweep()
+    pages = {name: getattr(options, name) for name in ("readme", "beyond", "diagnostics")}
     if not options.check:
-        for path in write_report(results, options.readme, options.beyond):
+        for path in write_report(results, **pages):
             print(path)
         return 0
-    problems = differences(results, options.readme, options.beyond)
+    problems = differences(results, **pages)
     for problem in problems:
         warn(f"differs from the rows: {problem}")
     if not problems:

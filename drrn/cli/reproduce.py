@@ -11,7 +11,7 @@ from drrn.cli.terminal import warn
 from drrn.errors import InputError
 from drrn.game.contract import Game, close, title_of
 from drrn.game.make import BUILT_IN, absolute_name, make
-from drrn.lab.experiments import plan
+from drrn.lab.experiments import diagnose, plan
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import PAPER, Scale, Variant
 from drrn.lab.experiments.results import Results, commit
@@ -32,8 +32,15 @@ def run(options: argparse.Namespace) -> int:
     results.refuse_sweep()
     with results.locked():
         jobs = list(_jobs(options, scale, results.root))
-        with workers_for(options) as workers:
-            failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
+        if "diagnostics" in options.only:
+            agents = {name: diagnose.AGENTS[name] for name in diagnose.PUBLISHED}
+            sources = diagnose.sources_of((), diagnose.LEVEL)
+            jobs += diagnose.trials(results.root, sources, agents, scale, options.device)
+        try:
+            with workers_for(options) as workers:
+                failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
+        finally:
+            diagnose.collect(results.root)
         has_report = _write_report(results)
     if failed:
         raise failure_error(failed, len(jobs))

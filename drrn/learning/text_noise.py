@@ -26,7 +26,7 @@ class Noise:
 def noise_of(settings: Settings) -> tuple[Noise, Noise]:
     """Return the noise of states and of actions."""
     learner = settings.learner
-    blur = learner.vectors_noise if settings.model.vectors else 0.0
+    blur = learner.vectors_noise if settings.uses("vectors_noise") else 0.0
     actions = Noise(learner.action_dropout, learner.action_noise, blur)
     return Noise(learner.state_dropout), actions
 
@@ -43,7 +43,8 @@ def noisy(
     if model.indexes_texts or states == actions == Noise():
         return pages
     store = model.store
-    width = model.shape.vectors.dimensions if model.shape.vectors else 0
+    vectors = model.shape.action_vectors
+    width = vectors.dimensions if vectors else 0
     if store.shared:
         ids = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
         larger = Noise(*map(max, astuple(states), astuple(actions)))

@@ -34,9 +34,10 @@ from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, WEIGHTS, WORDS
+from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
-from drrn.vectors import open_sentences, open_vectors
+from drrn.vectors import open_vectors
 
 Q = NDArray[np.float32]
 BATCH = 64  # pages that are rated at once

@@ -377,6 +377,7 @@ class Trainer:
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         vectors = self.model.shape.vectors
+        sentences = self.model.shape.sentences
         return {
             "game": game_entry(self.game, self.spec),
             **({"recipe": self.recipe} if self.recipe else {}),
@@ -385,6 +386,7 @@ class Trainer:
             "most_actions": self.model.shape.most_actions,
             **({"deployment": self.deployment} if self.deployment else {}),
             **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
+            **({"sentences": sentences.function.digest} if sentences else {}),
             "versions": versions(),
         }
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, close, fingerprint_of, sources_of
@@ -46,6 +46,7 @@ class Job:
     commit: str
     device: str = "cpu"
     vectors: str | None = None  # hash of the word vectors, if the settings name some
+    column: ClassVar[str] = "softmax_final_reward"  # of a round: the score that is displayed
 
     @property
     def name(self) -> str:

@@ -139,7 +139,7 @@ SUITE_BAG, SUITE_GRU = SUITE_JOBS
 
 # --- Experiments
 
-ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS}
+ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}
 ON_REQUEST = tuple(ADDED)  # run only if named: they take long, or need other packages
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "statistics": (),

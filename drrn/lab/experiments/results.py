@@ -83,6 +83,11 @@ KINDS: dict[str, Columns] = {
     ".quests": QUESTS,
 }
 FACTS = _columns("measure:text value:text")
+# One row for each diagnostic, variant of it, agent and seed, in diagnostics.csv.
+TRIALS = _columns(
+    "game:text level:int variant:text agent:text seed:int episodes:int policy:text score:float "
+    "random_score:float optimum:float share:float digest:text commit:text"
+)
 
 
 def to_csv(rows: Iterable[Row], columns: Collection[str]) -> str:

@@ -28,7 +28,7 @@ class Event:
     job: Job
     kind: str
     rounds: int = 0  # finished
-    score: float | None = None  # mean over the seeds after the last round, by softmax
+    score: float | None = None  # mean over the seeds after the last round
     seconds: float = 0.0  # since the job was started
     why: str = ""  # it failed
 
@@ -91,7 +91,7 @@ def events_of(job: Job) -> Iterator[Event]:
     event = Event(job, "started")
     try:
         for finished in job.run():
-            score = finished.mean("softmax_final_reward")
+            score = finished.mean(job.column)
             event = Event(job, "round", finished.number, score, time.perf_counter() - start)
             yield event
         event = replace(event, kind="done")

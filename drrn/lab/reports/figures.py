@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import itertools
 import json
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +30,7 @@ ABOVE = {"xytext": (-2, 3), "va": "bottom"}
 BELOW = {"xytext": (-2, -3), "va": "top"}
 WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
 ARROW = {"arrowstyle": "-|>", "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
-WIDE = ("plane", "panels")  # kinds of figures that take the full width
+WIDE = ("plane", "panels", "radar")  # kinds of figures that take the full width
 
 
 @dataclass(frozen=True)
@@ -206,4 +208,28 @@ def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
     return figure
 
 
+def _radar(pyplot: Any, data: dict[str, Any]) -> Any:
+    """Draw shares from 0 to 1 on one axis per label; every line is closed."""
+    look = {"subplot_kw": {"projection": "polar"}, "layout": "constrained"}
+    figure, axes = pyplot.subplots(figsize=(8.6, 8.2), **look)
+    count = len(data["labels"])
+    angles = [2 * math.pi * number / count for number in range(count)]
+    styles = itertools.cycle({style[0]: style for style in LINES.values()}.values())
+    for line, (colour, dash, marker) in zip(data["lines"], styles, strict=False):
+        shares = [math.nan if share is None else max(share, 0) for share in line["points"]]
+        form = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 4}
+        axes.plot([*angles, angles[0]], [*shares, shares[0]], label=line["label"], **form)
+    axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(-0.15, 1.03))
+    axes.set_xticks(angles, data["labels"], fontsize=9.5)
+    for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
+        side = round(math.sin(angle))  # the axes run clockwise from the top
+        label.set_horizontalalignment(("center", "left", "right")[side])
+    axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"], fontsize=8, color=GREY)
+    axes.grid(color=GREY, alpha=0.3, linewidth=0.7)
+    axes.spines["polar"].set_visible(False)
+    figure.legend(ncols=min(4, len(data["lines"])), handlelength=2.4, **LEGEND)
+    return figure
+
+
 KINDS = {"curves": _curves, "panels": _panels, "scatter": _scatter, "plane": _plane}
+KINDS["radar"] = _radar

@@ -11,24 +11,22 @@ from drrn.files import write
 from drrn.lab.experiments.results import Results
 from drrn.lab.reports.beyond import parts_block
 from drrn.lab.reports.claims import with_block, with_headline
+from drrn.lab.reports.diagnostics import diagnostics_block
 from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page
 from drrn.lab.reports.result_set import ResultSet
 from drrn.lab.reports.sections import document
 from drrn.pages import rendered, safe_markup
 
-PARTS = "parts"  # name of the markers in docs/beyond.md
 MAX_SHOWN = 100  # characters of a line that differs
 
 
-def write_report(
-    folder: Results, readme: Path | None = None, beyond: Path | None = None
-) -> list[Path]:
+def write_report(folder: Results, **pages: Path | None) -> list[Path]:
     """Write RESULTS.md, report.html and the figures; return the paths of the two reports.
 
     Args:
         folder: the results.
-        readme: a file whose headline is also written, between its two markers.
-        beyond: a file whose tables of the strong agent are also written, between their markers.
+        **pages: files with a block of the report, which is written between its two markers:
+            readme (the headline), beyond (tables of the strong agent), diagnostics.
     """
     results = _result_set(folder)
     whole = document(results)
@@ -36,14 +34,12 @@ def write_report(
     for name, svg in drawings.items():
         write(folder.root / "figures" / f"{name}.svg", as_file(svg))
     reports = _reports(folder, whole, drawings)
-    for path, text in {**reports, **_blocks(folder, results, readme, beyond)}.items():
+    for path, text in {**reports, **_blocks(folder, results, pages)}.items():
         write(path, text)
     return list(reports)
 
 
-def differences(
-    folder: Results, readme: Path | None = None, beyond: Path | None = None
-) -> list[str]:
+def differences(folder: Results, **pages: Path | None) -> list[str]:
     """Return where the files differ from the rows. Nothing is drawn, so no Matplotlib is needed.
 
     Args: as for `write_report`.
@@ -58,7 +54,7 @@ def differences(
         drawings[figure.name] = svg
         if why := fault(svg, figure):
             messages.append(f"{path}: {why}")
-    texts = {**_reports(folder, whole, drawings), **_blocks(folder, results, readme, beyond)}
+    texts = {**_reports(folder, whole, drawings), **_blocks(folder, results, pages)}
     for path, expected in texts.items():
         pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
         for number, (line, other) in enumerate(pairs, 1):
@@ -76,14 +72,16 @@ def _reports(folder: Results, whole: Document, drawings: Mapping[str, str]) -> d
 
 
 def _blocks(
-    folder: Results, results: ResultSet, readme: Path | None, beyond: Path | None
+    folder: Results, results: ResultSet, pages: Mapping[str, Path | None]
 ) -> dict[Path, str]:
     """Return the texts of files that have a block of the report."""
     texts = {}
-    if readme is not None:
+    if readme := pages.get("readme"):
         texts[readme] = with_headline(readme, results, folder.root)
-    if beyond is not None:
-        texts[beyond] = with_block(beyond, PARTS, parts_block(results))
+    if beyond := pages.get("beyond"):
+        texts[beyond] = with_block(beyond, "parts", parts_block(results))
+    if diagnostics := pages.get("diagnostics"):
+        texts[diagnostics] = with_block(diagnostics, "diagnostics", diagnostics_block(results))
     return texts
 
 
@@ -120,7 +118,7 @@ def _plots(document: Document) -> list[Plot]:
 
 def _result_set(folder: Results) -> ResultSet:
     results = ResultSet(folder)
-    if not results.games:
+    if not (results.games or results.diagnostics):
         command = f"drrn reproduce --out {folder.root}"
         raise InputError(f"{folder.root}: there are no rows here; run {command} first")
     return results

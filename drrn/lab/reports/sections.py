@@ -14,6 +14,7 @@ from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import Variant
 from drrn.lab.reports import beyond, paper
 from drrn.lab.reports.claims import headline_blocks
+from drrn.lab.reports.diagnostics import diagnostics_section
 from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
 from drrn.settings import PAPER, Settings
@@ -37,6 +38,7 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "encoders": beyond.encoders_section,
     "parser": beyond.parser_section,
     "suites": beyond.suites_section,
+    "diagnostics": diagnostics_section,
 }
 FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
 # Settings that are not listed: the tables show them, or other words do.

@@ -18,7 +18,12 @@ from drrn.models.base import Model
 from drrn.models.drrn import DRRN
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import scaled
-from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
+from drrn.models.encoders.vectors import (
+    BagAndVectors,
+    MeanOfVectors,
+    SentenceEncoder,
+    VectorEncoder,
+)
 from drrn.text import Ids, Lexicon, ranges
 
 MOST_WORDS = 400_000  # in all texts of a side; beyond, only the texts of a batch are encoded
@@ -32,7 +37,7 @@ def can_fit(model: Model) -> bool:
     if type(model) is not DRRN or model.shape.interaction != "inner" or model.shape.shared:
         return False
     for encoder in model.encoders.values():
-        if type(encoder) not in (BagOfWords, MeanOfVectors, BagAndVectors):
+        if type(encoder) not in (BagOfWords, MeanOfVectors, BagAndVectors, SentenceEncoder):
             return False
         if encoder.norm is not None:
             return False
@@ -51,9 +56,8 @@ class Tower:
         self.replicas = len(model.seeds)
         encoder = model.encoders[name]
         texts = model.store.side[encoder.side]
-        vectors = model.shape.vectors
         self.all_texts = len(texts)
-        self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
+        self.matrix = encoder.weight if isinstance(encoder, VectorEncoder) else None
         # If vectors are read, all texts are selected: the gradient of their matrix is a sum over
         # texts, whose rounding must not depend on the selection.
         if ids is None or self.matrix:
@@ -64,8 +68,9 @@ class Tower:
         self.index[self.selected] = np.arange(self.texts)
         self.spreads: dict[str, Tensor] = {}
         self.features: Tensor | None = None
-        if self.matrix and vectors:
-            self.features = vectors.features(texts).to(model.device)
+        if isinstance(encoder, VectorEncoder):
+            self.scale = encoder.source(model).scale
+            self.features = encoder.source(model).features(texts).to(model.device)
         self.inputs = self.features  # with noise: [T, D], or [R, T, D]
         self.extra: tuple[Tensor, Tensor] | None = None  # rows of texts, and words added to them
         self.table = model.tables.get(name)
@@ -112,14 +117,13 @@ class Tower:
         self.extra = None
         if self.table is not None:
             self._add_word_noise(noise, generators)
-        vectors = self.model.shape.vectors
-        if self.features is not None and vectors and noise.blur:
+        if self.features is not None and noise.blur:
             width = self.features.shape[1]
             shape = (self.texts, width)
             normal = np.stack([by.standard_normal(shape, np.float32) for by in generators])
             blur = torch.from_numpy(normal).to(self.model.device) * (noise.blur / width**0.5)
             has_vector = self.features.norm(dim=1, keepdim=True) > 0
-            blurred = scaled(self.features / vectors.scale + blur, vectors.scale)
+            blurred = scaled(self.features / self.scale + blur, self.scale)
             self.inputs = torch.where(has_vector, blurred, 0.0)
 
     def _add_word_noise(self, noise: Noise, generators: Generators) -> None:

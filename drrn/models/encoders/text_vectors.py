@@ -14,8 +14,9 @@ from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.models.word_table import bag_sums
+from drrn.sentences import SentenceVectors
 from drrn.text import Ids, Lexicon, Vocabulary
-from drrn.vectors import SentenceVectors, WordVectors
+from drrn.vectors import WordVectors
 
 MOST_SENTENCES = 50_000  # cached vectors of sentences, in addition to those of lexicons in use
 ENOUGH_WORDS = 10  # if a file has none of this many words, it is of another language
@@ -24,7 +25,6 @@ ENOUGH_WORDS = 10  # if a file has none of this many words, it is of another lan
 class GivenVectors:
     """Fixed vectors of texts, cached while their lexicon exists; subclasses define `compute`."""
 
-    takes_noise = False  # vectors of noisy texts are blurred
     most_texts = 16_384  # a lexicon of more texts is not cached whole: each batch is computed
 
     def __init__(self, dimensions: int, scale: float) -> None:
@@ -52,7 +52,7 @@ class GivenVectors:
             whole, whole_ids = texts.whole
             table, rows = self.rows_of(whole, np.append(whole_ids, -1))
             vectors = table[torch.from_numpy(rows)]
-            if texts.blur is not None and self.takes_noise:
+            if texts.blur is not None and texts.blur.shape[1] == self.dimensions:
                 noisy = scaled(vectors[:-1] / self.scale + torch.from_numpy(texts.blur), self.scale)
                 vectors[:-1] = torch.where(vectors[:-1].norm(dim=1, keepdim=True) > 0, noisy, 0.0)
             return vectors, np.where(ids < 0, len(whole_ids), ids)
@@ -85,8 +85,6 @@ class TextVectors(GivenVectors):
         vectors = TextVectors(open_vectors("glove.100d.txt"))
         vectors.features(store.states)  # [texts, dimensions]
     """
-
-    takes_noise = True
 
     def __init__(self, words: WordVectors, scale: float = 5.0) -> None:
         super().__init__(words.dimensions, scale)

@@ -1,0 +1,187 @@
+"""Agents on the diagnostics: a trial trains one agent on one game with one seed, and scores it.
+
+diagnostics.csv       one row for each trial and variant of its game; rows are only ever added
+work/diagnostics/     rows of finished trials, until they are added to diagnostics.csv
+"""
+
+import hashlib
+import json
+import math
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from drrn.diagnostics import DIAGNOSTICS
+from drrn.diagnostics.diagnostic import Diagnostic
+from drrn.files import read_csv, read_text, write
+from drrn.game.contract import fingerprint_of
+from drrn.game.make import make
+from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.plan import PLAN, Scale, Variant
+from drrn.lab.experiments.results import TRIALS, Row, commit, to_csv
+from drrn.runs.agent import Agent
+from drrn.runs.config import settings_for_game
+from drrn.runs.scores import Round
+from drrn.runs.trainer import Trainer
+from drrn.settings import Settings, all_settings
+
+Agents = Mapping[str, Mapping[str, Any]]  # changed settings by name; `paper`: the paper's recipe
+
+FILE = "diagnostics.csv"
+WORK = Path("work") / "diagnostics"
+AGENTS: Agents = PLAN["agents"]
+PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
+LEVEL = 2  # of the published results; settings are chosen on levels 1 and 3
+RANDOM = "random"  # the agent that is not trained
+EVALUATION = 500  # episodes of each variant after training
+ROUND = 200  # training episodes
+QUICK_SHARE = 4  # a quick trial has a fourth of the episodes
+
+
+def deployed_policy(agent: Agent) -> str:
+    """Return the name of the policy that the agent plays with after training."""
+    return "greedy"
+
+
+def share_of(score: float, random_score: float, optimum: float) -> float:
+    """Return the share of the way from random play (0) to the optimum (1)."""
+    return (score - random_score) / (optimum - random_score)
+
+
+def sizes(episodes: int) -> dict[str, int]:
+    """Return the settings of a number of training episodes, in rounds of at most 200."""
+    rounds = math.ceil(episodes / ROUND)
+    return {"rounds": rounds, "episodes_per_round": math.ceil(episodes / rounds)}
+
+
+def sources_of(names: Collection[str], level: int) -> list[str]:
+    """Return the full names of diagnostics, such as diagnostic:memory/2; of all without names."""
+    parts = [name.removeprefix("diagnostic:").split("/") for name in names or DIAGNOSTICS]
+    sources = [f"diagnostic:{name}/{own[0] if own else level}" for name, *own in parts]
+    return list(dict.fromkeys(sources))
+
+
+def open_diagnostic(source: str) -> Diagnostic:
+    game = make(source)
+    assert isinstance(game, Diagnostic)
+    return game
+
+
+@dataclass(frozen=True)
+class Trial(Job):
+    """One agent on one diagnostic with one seed; random play has no variant."""
+
+    agent: str = ""
+    digest: str = ""  # identifies the trial: hash of game, agent and settings
+    done: bool = False
+    column: ClassVar[str] = "greedy_return"
+
+    @property
+    def name(self) -> str:
+        return f"{self.agent}, seed {self.settings.run.seed}"
+
+    @property
+    def folder(self) -> Path:
+        return self.root / WORK / self.digest
+
+    def is_done(self) -> bool:
+        return self.done
+
+    def run(self) -> Iterator[Round]:
+        """Train and score the agent, and store the rows; yield each round."""
+        game = open_diagnostic(self.source)
+        agent = None
+        if self.variant:
+            trainer = Trainer(game, self.settings, self.device)
+            yield from trainer.train()
+            agent = trainer.agent
+        rows = [self._row(agent, game, "train")]
+        if game.has_held_out:
+            rows.append(self._row(agent, open_diagnostic(f"{self.source}/held-out"), "held-out"))
+        write(self.folder / FILE, to_csv(rows, TRIALS))
+
+    def _row(self, agent: Agent | None, game: Diagnostic, variant: str) -> Row:
+        policy = RANDOM
+        score = low = game.random_score
+        if agent:
+            policy = deployed_policy(agent)
+            episodes = self.final["deployed"]
+            (evaluation,) = agent.evaluate(game, policies=[policy], episodes=episodes)
+            score = evaluation.summary.mean_return
+        run = self.settings.run
+        played = run.rounds * run.episodes_per_round if agent else 0
+        name = self.game.partition("/")[0]
+        share = share_of(score, low, game.optimum)
+        key = (name, game.level, variant, self.agent, run.seed, played, policy)
+        values = (*key, score, low, game.optimum, share, self.digest, self.commit)
+        return dict(zip(TRIALS, values, strict=True))
+
+
+def trials(
+    root: Path, sources: Sequence[str], agents: Agents, scale: Scale, device: str
+) -> list[Trial]:
+    """Return a trial for each game, agent and seed; those that have rows in the folder are done."""
+    digests = {row["digest"] for row in collect(root)}
+    code = commit()
+    jobs = []
+    for game in map(open_diagnostic, sources):
+        for name, changes in agents.items():
+            count = 1 if name == RANDOM else scale.seeds or PUBLISHED[name]
+            for seed in range(scale.first_seed, scale.first_seed + count):
+                settings = _settings(game, changes, scale, seed)
+                digest = _digest(game, name, settings)
+                variant = Variant(group="diagnostics", job=f"diagnostics-{name}")
+                trial = Trial(
+                    root=root,
+                    source=game.name,
+                    game=game.name.removeprefix("diagnostic:"),
+                    variant=None if name == RANDOM else variant,
+                    settings=settings,
+                    final={"deployed": EVALUATION},
+                    hashes={},
+                    commit=code,
+                    device=device,
+                    agent=name,
+                    digest=digest,
+                    done=digest in digests,
+                )
+                jobs.append(trial)
+    return jobs
+
+
+def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:
+    """Return the settings of a trial; the agent's count more than those of all trials."""
+    base = sizes(game.episodes // QUICK_SHARE if scale.quick else game.episodes)
+    base |= {**scale.overrides, "seed": seed, "replicas": 1}
+    given = {name: value for name, value in changes.items() if name != "paper"}
+    return settings_for_game(game, given, paper="paper" in changes, base=base)
+
+
+def _digest(game: Diagnostic, agent: str, settings: Settings) -> str:
+    every = all_settings()
+    values = {name: v for name, v in settings.flat().items() if not every[name].same_results}
+    text = json.dumps([game.name, fingerprint_of(game), agent, values], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a diagnostics.csv; none if the file does not exist."""
+    return read_csv(read_text(path), TRIALS, path) if path.exists() else []
+
+
+def collect(root: Path) -> list[Row]:
+    """Add the rows of finished trials to diagnostics.csv, and return all its rows."""
+    path = root / FILE
+    files = sorted((root / WORK).glob(f"*/{FILE}"))
+    rows = read_rows(path)
+    new = [row for file in files for row in read_rows(file) if row not in rows]
+    if new:
+        new.sort(key=lambda row: (row["game"], row["level"], row["agent"], row["seed"]))
+        header, _, lines = to_csv(new, TRIALS).partition("\n")
+        before = read_text(path) if rows else f"{header}\n"
+        write(path, before + lines)
+    for file in files:
+        shutil.rmtree(file.parent)
+    return [*rows, *new]

@@ -1,0 +1,79 @@
+"""The report on the diagnostics: shares of the way from random play to the optimum, by agent."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from drrn.diagnostics import DIAGNOSTICS
+from drrn.document import MISSING, Block, Cell, Table, literal, markdown_block
+from drrn.lab.experiments.diagnose import AGENTS, LEVEL
+from drrn.lab.experiments.results import Row
+from drrn.lab.reports.figures import plot
+from drrn.lab.reports.result_set import ResultSet, percent
+from drrn.lab.reports.texts import PROSE
+
+SOLVED = 0.95  # of the way
+
+Game = tuple[str, int, str]  # name, level, variant
+
+
+def blocks_of(rows: Sequence[Row]) -> list[Block]:
+    """Return the figure and the table of games by agents, with means over seeds."""
+    if not rows:
+        return []
+    names = list(dict.fromkeys(row["agent"] for row in rows))
+    agents = sorted(names, key=[*AGENTS, *names].index)
+    values: dict[Game, dict[str, list[float]]] = {}
+    for row in rows:
+        game = (row["game"], row["level"], row["variant"])
+        values.setdefault(game, {}).setdefault(row["agent"], []).append(row["share"])
+    order = list(DIAGNOSTICS)
+    games = sorted(values, key=lambda game: (game[2] != "train", order.index(game[0]), game[1]))
+    shares = {game: [_mean(values[game].get(agent)) for agent in agents] for game in games}
+    labels = [label_of(game) for game in games]
+    lines = []
+    for agent, column in zip(agents, zip(*shares.values(), strict=True), strict=True):
+        lines.append({"label": agent, "points": column})
+    figure = plot("diagnostics", PROSE["radar"], "radar", {"labels": labels, "lines": lines})
+    return [PROSE["diagnostics"], figure, share_table(agents, shares)]
+
+
+def share_table(agents: Sequence[str], shares: dict[Game, list[float | None]]) -> Table:
+    """Return the table of shares; a dagger marks those below 95 %."""
+    rows: list[list[Cell | str]] = []
+    for game, values in shares.items():
+        cells = [
+            MISSING if share is None else Cell(percent(share, 0), mark="†" * (share < SOLVED))
+            for share in values
+        ]
+        rows.append([label_of(game), f"{game[0]}/{game[1]}", *cells])
+    counts: list[Cell | str] = []
+    for column in zip(*shares.values(), strict=True):
+        known = [share for share in column if share is not None]
+        counts.append(f"{sum(share >= SOLVED for share in known)} of {len(known)}")
+    rows.append([f"at least {percent(SOLVED, 0)}", "", *counts])
+    header = ["Asks for", "Game", *map(literal, agents)]
+    return Table("", header, rows, [PROSE["shares"]], "ll" + "r" * len(agents))
+
+
+def label_of(game: Game) -> str:
+    """Return the capability that a game asks for."""
+    return DIAGNOSTICS[game[0]].capability + (", held out" if game[2] != "train" else "")
+
+
+def _mean(shares: Sequence[float] | None) -> float | None:
+    return round(fmean(shares), 4) if shares else None
+
+
+def diagnostics_section(results: ResultSet) -> list[Block]:
+    """Return the published figure and table, from the last row of each game, agent and seed."""
+    keys = ("game", "variant", "agent", "seed")
+    rows = [row for row in results.diagnostics if row["level"] == LEVEL]
+    last = {tuple(row[key] for key in keys): row for row in rows}
+    return blocks_of(list(last.values()))
+
+
+def diagnostics_block(results: ResultSet) -> str:
+    """Return the published figure and table as Markdown, for docs/diagnostics.md."""
+    blocks = diagnostics_section(results) or [PROSE["no_diagnostics"]]
+    text = "\n\n".join(map(markdown_block, blocks))
+    return text.replace("](figures/", "](../results/figures/")

@@ -1,0 +1,162 @@
+"""`drrn diagnose` and the experiment diagnostics, with tiny numbers."""
+
+import csv
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import pytest
+
+from drrn.cli import main
+from drrn.cli.diagnose import changes_of
+from drrn.diagnostics import DIAGNOSTICS
+from drrn.lab.experiments import diagnose
+from drrn.lab.experiments.diagnose import Trial, share_of, sizes
+from drrn.lab.experiments.results import TRIALS, to_csv
+from drrn.lab.reports.diagnostics import blocks_of
+from drrn.lab.reports.figures import draw
+from tests.documentation import ROOT
+
+SET = ["--set", "updates=1", "evaluation_episodes=2"]
+TINY = ["--level", "1", "--episodes", "6", "--seeds", "1", "--first-seed", "1000", *SET]
+COMMAND = ["diagnose", "order", "memory", "--agent", "default", "random", *TINY]
+pytestmark = pytest.mark.usefixtures("jobs_in_process", "few_episodes")
+
+
+@pytest.fixture(scope="module")
+def few_episodes():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(diagnose, "EVALUATION", 4)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two agents on two games."""
+    out = tmp_path_factory.mktemp("diagnose") / "out"
+    assert main([*COMMAND, "--out", str(out)]) == 0
+    return out
+
+
+def rows_of(folder):
+    with (folder / "diagnostics.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def made_up(agent, share, game="order", variant="train", seed=0, level=2):
+    row: dict[str, Any] = dict.fromkeys(TRIALS, "1")
+    changes = {"game": game, "level": level, "variant": variant, "agent": agent}
+    return {**row, **changes, "seed": seed, "share": share}
+
+
+def test_shares_and_rounds():
+    assert [share_of(score, -1.0, 4.0) for score in (-3.5, -1, 1.5, 4)] == [-0.5, 0, 0.5, 1]
+    assert [list(sizes(n).values()) for n in (4000, 6, 300)] == [[20, 200], [1, 6], [2, 150]]
+
+
+def test_every_agent_has_a_row_for_each_game_and_variant(folder):
+    rows = rows_of(folder)
+    keys = {(row["agent"], row["game"], row["variant"]) for row in rows}
+    games = [("memory", "train"), ("order", "train"), ("order", "held-out")]
+    assert keys == {(agent, *game) for agent in ("default", "random") for game in games}
+    for row in rows:
+        low, high, score = (float(row[name]) for name in ("random_score", "optimum", "score"))
+        assert float(row["share"]) == pytest.approx((score - low) / (high - low), abs=1e-5)
+        if row["agent"] == "random":
+            assert (row["episodes"], row["policy"], float(row["share"])) == ("0", "random", 0)
+        else:
+            assert (row["seed"], row["level"], row["episodes"]) == ("1000", "1", "6")
+    assert (folder / "figures/diagnostics.svg").exists()
+    assert "order/1" in (folder / "diagnostics.html").read_text()
+
+
+def test_an_interrupted_command_continues_and_computes_nothing_again(
+    folder, tmp_path, monkeypatch, capsys
+):
+    run = Trial.run
+
+    def interrupted(trial):
+        if trial.game == "memory/1" and trial.variant:
+            raise KeyboardInterrupt
+        return run(trial)
+
+    monkeypatch.setattr(Trial, "run", interrupted)
+    assert main([*COMMAND, "--out", str(tmp_path)]) == 130
+    before = (tmp_path / "diagnostics.csv").read_text()
+    monkeypatch.setattr(Trial, "run", run)
+    assert main([*COMMAND, "--out", str(tmp_path)]) == 0
+    assert "3 of 4 trials are done" in capsys.readouterr().out
+    assert (tmp_path / "diagnostics.csv").read_text().startswith(before)
+    whole = {tuple(row.values())[:-1] for row in rows_of(folder)}
+    assert {tuple(row.values())[:-1] for row in rows_of(tmp_path)} == whole
+    monkeypatch.setattr(Trial, "run", lambda trial: pytest.fail("computed again"))
+    assert main([*COMMAND, "--out", str(tmp_path)]) == 0
+
+
+def test_an_agent_can_have_other_settings(tmp_path):
+    assert changes_of("linear,alpha=2") == {"paper": True, "model": "linear", "alpha": 2.0}
+    assert changes_of("encoder=gru,history=4") == {"encoder": "gru", "history": 4}
+    command = ["diagnose", "memory", *TINY, "--out", str(tmp_path)]
+    assert main([*command, "--agent", "paper,layers=1", "--history", "1", "--hidden", "4"]) == 0
+    assert [row["agent"] for row in rows_of(tmp_path)] == ["hidden=4,history=1", "paper,layers=1"]
+
+
+@pytest.mark.parametrize("agent", ["defualt", "random,hidden=3", "encodr=gru", "seed=3"])
+def test_an_unknown_agent_is_an_error(agent, tmp_path, capsys):
+    assert main(["diagnose", "--agent", agent, "--out", str(tmp_path)]) == 2
+    assert agent in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("game", "message"), [("memry", "memory"), ("memory/9", "9")])
+def test_an_unknown_game_is_an_error(game, message, tmp_path, capsys):
+    assert main(["diagnose", game, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_table_has_means_over_seeds_and_marks_those_below_95_percent():
+    rows = [made_up("default", 0.9), made_up("default", 1.0, seed=1), made_up("random", 0.0)]
+    table: Any = blocks_of([*rows, made_up("default", 0.5, variant="held-out")])[-1]
+    texts = [[getattr(cell, "text", cell) for cell in row[2:]] for row in table.rows]
+    assert texts == [["95 %", "0 %"], ["50 %", "—"], ["1 of 2", "0 of 1"]]
+    assert [cell.mark for cell in table.rows[0][2:]] == ["", "†"]
+
+
+def test_the_radar_plot_is_well_formed_and_has_every_label():
+    pytest.importorskip("matplotlib")
+    agents = ["default", "random", "encoder=gru"]
+    rows = [made_up(agent, 0.7, name) for agent in agents for name in DIAGNOSTICS]
+    figure: Any = blocks_of(rows[:-1])[1]
+    svg = draw(figure)
+    assert ET.fromstring(svg).tag.endswith("svg")
+    for label in [*agents, *(each.capability for each in DIAGNOSTICS.values())]:
+        assert f"<!-- {label} -->" in svg
+
+
+def test_the_page_lists_every_game_with_its_scores():
+    text = (ROOT / "docs/diagnostics.md").read_text(encoding="utf-8")
+    for game in map(diagnose.open_diagnostic, diagnose.sources_of((), 2)):
+        scores = f"| {game.episodes:,} | {game.random_score:.2f} | {game.optimum:.2f} |"
+        assert re.search(rf"^\| `{game.key()}` \| .*{re.escape(scores)}$", text, re.M)
+
+
+def test_the_report_and_the_page_agree_with_the_rows(tmp_path):
+    pytest.importorskip("matplotlib")
+    page = tmp_path / "page.md"
+    page.write_text("<!-- diagnostics -->\n<!-- /diagnostics -->\n")
+    rows = [made_up("default", 0.1), made_up("default", 0.7), made_up("gru", 0.2, level=3)]
+    (tmp_path / "diagnostics.csv").write_text(to_csv(rows, TRIALS))
+    command = ["report", "--out", str(tmp_path), "--diagnostics", str(page)]
+    assert main(command) == 0
+    assert "70 %" in page.read_text()  # the last row of a seed counts; other levels do not
+    assert "gru" not in (tmp_path / "RESULTS.md").read_text()
+    assert main([*command, "--check"]) == 0
+    (tmp_path / "diagnostics.csv").write_text(to_csv(rows[:1], TRIALS))
+    assert main([*command, "--check"]) == 1
+
+
+def test_reproduce_runs_the_published_agents(tmp_path, monkeypatch):
+    monkeypatch.setattr(diagnose, "sources_of", lambda *_: ["diagnostic:memory/2"])
+    monkeypatch.setattr("drrn.cli.reproduce._write_report", lambda results: True)
+    command = ["reproduce", "--only", "diagnostics", "--quick", *SET, "rounds=1"]
+    assert main([*command, "episodes_per_round=2", "--out", str(tmp_path)]) == 0
+    assert {row["agent"] for row in rows_of(tmp_path)} == diagnose.PUBLISHED.keys()
