@@ -1,5 +1,7 @@
 """Gymnasium environments: `import drrn.gym`, then `gymnasium.make("drrn/LongWatch-v0")`.
 
+The diagnostics have ids such as `drrn/Diagnostic-Memory-v0`, with `level` and `held_out`.
+
 An observation is the text of the page. `info["admissible_commands"]` lists the actions, as in
 TextWorld and TALES, and `info["action_mask"]` has a 1 for each. An action is an index or a text.
 """
@@ -10,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from drrn.diagnostics import DIAGNOSTICS
 from drrn.errors import InputError, require
 from drrn.game.contract import Game, Observation, fingerprint_of, is_stopped, step_limit_of
 from drrn.game.make import BUILT_IN, as_game, make
@@ -117,13 +120,25 @@ class StoryEnv(gymnasium.Env[str, Any]):
         return {"admissible_commands": list(self._page.actions), "action_mask": mask}
 
 
+def diagnostic_env(
+    name: str, level: int = 2, held_out: bool = False, render_mode: str | None = None
+) -> StoryEnv:
+    """Return a diagnostic as an environment whose action space has room for its menus."""
+    game = make(f"diagnostic:{name}/{level}{'/held-out' if held_out else ''}")
+    most_actions = max(6, len(game.reset().actions))  # only constant menus have more than 6
+    return StoryEnv(game, most_actions=most_actions, render_mode=render_mode)
+
+
 def register() -> None:
-    """Register the built-in games by name, and `drrn/Story-v0` for `game=PATH`."""
+    """Register the built-in games and diagnostics, and `drrn/Story-v0` for `game=PATH`."""
     gymnasium.register("drrn/Story-v0", entry_point="drrn.gym:StoryEnv")
     for name in BUILT_IN:
         title = name.title().replace("-", "")
         kwargs = {"game": name, "most_actions": MOST_ACTIONS[name]}
         gymnasium.register(f"drrn/{title}-v0", entry_point="drrn.gym:StoryEnv", kwargs=kwargs)
+    for name, kind in DIAGNOSTICS.items():
+        env_id = f"drrn/Diagnostic-{kind.__name__}-v0"
+        gymnasium.register(env_id, "drrn.gym:diagnostic_env", kwargs={"name": name})
 
 
 register()

@@ -68,6 +68,7 @@ def test_games_lists_both_built_in_stories(capsys, shared_compile_cache):
     assert lines[0].split() == ["name", "title", "kind", "transitions", "pages", "endings"]
     assert lines[1].startswith("long-watch") and "deterministic" in lines[1]
     assert lines[2].startswith("night-market") and "choice & hypertext" in lines[2]
+    assert lines[-1].startswith("diagnostic:") and "memory" in lines[-1]
 
 
 def test_random_play_prints_the_five_figures_as_json(capsys, tale):

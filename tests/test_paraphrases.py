@@ -203,8 +203,8 @@ def test_the_config_of_a_run_contains_its_set(tale, tmp_path):
 def test_inspect_measures_every_set_under_its_name(tale, capsys):
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    assert "Paraphrases, paraphrased  2 actions, OOV rate 50.0 %" in out
-    assert "Paraphrases, reworded     2 actions, OOV rate 100 %" in out
+    assert "Paraphrases, paraphrased  2 texts, OOV rate 50.0 %" in out
+    assert "Paraphrases, reworded     2 texts, OOV rate 100 %" in out
     assert main(["inspect", str(tale), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document["statistics"]["paraphrases"]) == ["paraphrased", "reworded"]
@@ -215,4 +215,4 @@ def test_inspect_prints_no_name_for_a_set_without_one(tale, capsys):
     tale.write_text(f'story = "tale.twee"\n{ONE}{REWARDS}', encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert " Paraphrases 2 actions, OOV rate 50.0 %" in text
+    assert " Paraphrases 2 texts, OOV rate 50.0 %" in text

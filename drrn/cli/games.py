@@ -4,6 +4,7 @@ import argparse
 
 from drrn.cli.terminal import table, warn
 from drrn.compiled.compile import MOST_STATES, compile_game
+from drrn.diagnostics import DIAGNOSTICS
 from drrn.errors import InputError
 from drrn.game.contract import Game, title_of
 from drrn.game.make import BUILT_IN, WORLDS, make
@@ -33,6 +34,7 @@ def run(options: argparse.Namespace) -> None:
     if papers:
         where = f"from {added.REPOSITORY}, {papers}"
     print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
+    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/diagnostics.md): {', '.join(DIAGNOSTICS)}")
 
 
 def _facts(game: Game) -> list[object]:

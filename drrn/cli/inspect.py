@@ -144,7 +144,7 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
         label = "Paraphrases" if is_only else f"Paraphrases, {name}"
         bleu = "needs pip install 'drrn[paper]'" if set_.bleu is None else f"{set_.bleu:.3f}"
         rate = f"OOV rate {percent(set_.oov_rate)}, BLEU-4 {bleu}"
-        yield Fact(label, f"{set_.pairs} actions, {rate}")
+        yield Fact(label, f"{set_.pairs} texts, {rate}")
 
 
 def _scores(findings: Findings) -> Section:

@@ -2,7 +2,7 @@
 
 A game lists the outcomes of each action as (probability, state, reward). Playing draws one of them;
 `optimum` and `random_score` are solved from the same list. The text of a page may be random: it
-has no influence on what follows. With seeds shared, episodes repeat.
+has no influence on what follows.
 """
 
 import random
@@ -109,12 +109,16 @@ class FiniteDiagnostic(Diagnostic):
 
 
 class Questions(Diagnostic):
-    """Some pages with one question each, drawn at random; the first action is right."""
+    """Some pages with one question each; the first action is right, unless `pays` differs.
+
+    The next question is drawn, not listed, since there may be thousands. Actions are always
+    shuffled: their order would be the answer.
+    """
 
     pages: ClassVar[int] = 5
 
     def __init__(self, level: int = 2, *, held_out: bool = False, shuffle: bool = True) -> None:
-        super().__init__(level, held_out=held_out, shuffle=shuffle)
+        super().__init__(level, held_out=held_out, shuffle=True)
         self._questions = [q for q in self.questions() if self.is_held_out(q) == held_out]
         count = len(self.ask(self._questions[0])[1])
         self._pays = (1.0, *[0.0] * (count - 1))

@@ -42,7 +42,7 @@ class Recurring(FiniteDiagnostic):
 
 
 class Delayed(Diagnostic):
-    """Delayed pay: the days of `Recurring`, paid together at the end."""
+    """Delayed pay: the same five pages every day, paid together at the end."""
 
     capability = "delayed pay"
     levels = Recurring.levels

@@ -123,7 +123,7 @@ def make(
             Twee file or folder, a published Twine page, compiled Ink, a TOML), `suite:game`, or
             `module:factory`, a class or function that returns a game.
         shuffle: Show the actions of a story or parser game in a new random order each time.
-        paraphrased: Show the actions in other words; a name selects one of the game's sets.
+        paraphrased: Show actions, or pages too, in other words; a name selects one of the sets.
         lenient: Skip unsupported code instead of raising an error.
         encoding: Encoding of the story file, if it is not UTF-8.
         engine: "native" (our interpreter) or "hosted" (the engine in the story's file).

@@ -18,6 +18,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, SeededGame
 from drrn.stories.search import Exploration
 from drrn.stories.twine.layout import RestartLinks
+from drrn.stories.twine.retelling import is_retelling, retold_prose
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
 from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.story import Story
@@ -153,6 +154,8 @@ def explorable(game: Game, purpose: str) -> Explorable:
 
 
 def paraphrases_of(game: Game, name: str = DEFAULT_SET) -> Mapping[str, str] | None:
-    """Return a set of paraphrases, original → paraphrase; None if the game has no such set."""
+    """Return original → paraphrase: actions, or the prose of passages; None without such a set."""
     path = game.rules.paraphrases.get(name) if isinstance(game, Explorable) else None
+    if path and is_retelling(path):
+        return retold_prose(game.rules.story, path)  # type: ignore[attr-defined]
     return read_paraphrases(path) if path is not None else None

@@ -21,6 +21,7 @@ from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import open_ink
 from drrn.stories.twine import native
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
+from drrn.stories.twine.retelling import retell
 from drrn.stories.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
 from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
@@ -37,11 +38,14 @@ def open_story_of(spec: GameSpec) -> Game:
     if toml and not spec.outside:
         _check_inside(rules, toml)
     file = rules.story or path
-    paraphrases = choose_paraphrases(rules.paraphrases, spec.paraphrased, toml or path)
-    options = {"shuffle": spec.shuffle, "paraphrases": paraphrases}
+    words = choose_paraphrases(rules.paraphrases, spec.paraphrased, toml or path)
+    retelling = words if isinstance(words, Path) else None
+    if retelling and file.suffix.lower() in (*INK, *HTML):
+        raise InputError(f"{retelling}: {file.name} is not Twee; paraphrase its actions by a TSV")
+    options = {"shuffle": spec.shuffle, "paraphrases": None if retelling else words}
     if file.suffix.lower() in INK:
         return open_ink(file, rules, toml, spec.encoding, **options)
-    return _Opening(path, toml, rules, file, options, spec).game()
+    return _Opening(path, toml, rules, file, options, spec, retelling).game()
 
 
 def _story_path(name: str) -> Path:
@@ -89,9 +93,10 @@ class _Opening:
     file: Path
     options: dict[str, Any]  # of the game
     spec: GameSpec
+    retelling: Path | None
 
     def game(self) -> Game:
-        story = self._story()
+        story = retell(self._story(), self.retelling) if self.retelling else self._story()
         engine = self.spec.engine
         if engine == HOSTED:
             return self._hosted(story)

@@ -11,6 +11,7 @@ from drrn.stories.authored import EXPLORE_LIMIT, Explorable, explorable, paraphr
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages
 from drrn.stories.playtest.findings import Statistics, last_words
+from drrn.stories.twine.retelling import is_retelling
 from drrn.stories.twine.rules import distance
 from drrn.writing import words
 
@@ -86,8 +87,8 @@ def page_statistics(game: Game, pages: Pages, kind: str = "", transitions: str =
         actions=len(actions),
         passages=len(story.story.pages) if story else 0,
         paraphrases={
-            name: distance(dict(pairs), actions)
-            for name in (story.rules.paraphrases if story else ())
+            name: distance(pairs, texts | actions if is_retelling(path) else actions)
+            for name, path in (story.rules.paraphrases if story else {}).items()
             if (pairs := paraphrases_of(game, name))
         },
     )

@@ -11,6 +11,7 @@ from typing import Any
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_text, read_toml
 from drrn.stories.twine.patterns import Pattern
+from drrn.stories.twine.retelling import is_retelling
 from drrn.stories.twine.script import Expression, ExpressionError, Facts, Page, Script
 from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.twine1.expressions import parse
@@ -456,24 +457,25 @@ class Distance:
     """The distance of paraphrases from their originals, by the paper's measures."""
 
     pairs: int
-    oov_rate: float  # share of words that no original action has
+    oov_rate: float  # share of words that no original text has
     bleu: float | None  # corpus BLEU-4, from 0 to 1; None without sacrebleu
 
 
 def choose_paraphrases(
     sets: Mapping[str, Path], choice: bool | str, path: Path
-) -> dict[str, str] | None:
-    """Read a set of paraphrases by its name; True is the default set, or the only one."""
+) -> dict[str, str] | Path | None:
+    """Read a set, or return its file if that is a retelling; True is the default or only set."""
     if choice is False:
         return None
     if not sets:
         raise InputError(f'{path}: no paraphrases; add paraphrases = "FILE.tsv" to the TOML')
-    default = next(iter(sets)) if len(sets) == 1 else DEFAULT_SET
+    of_actions = [name for name, file in sets.items() if not is_retelling(file)]
+    default = of_actions[0] if len(of_actions) == 1 else DEFAULT_SET
     name = choice if isinstance(choice, str) else default
     if name not in sets:
         near = did_you_mean(name, sets)
         raise InputError(f'{path}: no paraphrases named "{name}".{near} Known: {", ".join(sets)}')
-    return read_paraphrases(sets[name])
+    return sets[name] if is_retelling(sets[name]) else read_paraphrases(sets[name])
 
 
 def read_paraphrases(path: Path) -> dict[str, str]:
@@ -495,15 +497,15 @@ def read_paraphrases(path: Path) -> dict[str, str]:
     return pairs
 
 
-def distance(pairs: dict[str, str], actions: Collection[str]) -> Distance:
-    """Return the OOV rate against all original actions, and BLEU-4 (no case, no punctuation)."""
-    vocabulary = {word for action in (*actions, *pairs) for word in words(action)}
+def distance(pairs: Mapping[str, str], originals: Collection[str]) -> Distance:
+    """Return the OOV rate against all original texts, and BLEU-4 (no case, no punctuation)."""
+    vocabulary = {word for text in (*originals, *pairs) for word in words(text)}
     all_words = [word for paraphrase in pairs.values() for word in words(paraphrase)]
     oov = sum(word not in vocabulary for word in all_words)
     return Distance(len(pairs), oov / len(all_words), _bleu(pairs))
 
 
-def _bleu(pairs: dict[str, str]) -> float | None:
+def _bleu(pairs: Mapping[str, str]) -> float | None:
     try:
         sacrebleu = require("sacrebleu", "paper")
     except InputError:
