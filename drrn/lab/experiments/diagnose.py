@@ -25,7 +25,7 @@ from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
 from drrn.runs.trainer import Trainer
-from drrn.settings import Settings, all_settings
+from drrn.settings import DEPLOYED, Settings, all_settings, recipe_name
 
 Agents = Mapping[str, Mapping[str, Any]]  # changed settings by name; `paper`: the paper's recipe
 
@@ -38,11 +38,6 @@ RANDOM = "random"  # the agent that is not trained
 EVALUATION = 500  # episodes of each variant after training
 ROUND = 200  # training episodes
 QUICK = 1_000  # the same in all, with --quick
-
-
-def deployed_policy(agent: Agent) -> str:
-    """Return the name of the policy that the agent plays with after training."""
-    return "greedy"
 
 
 def share_of(score: float, random_score: float, optimum: float) -> float:
@@ -74,6 +69,7 @@ class Trial(Job):
     """One agent on one diagnostic with one seed; random play has no variant."""
 
     agent: str = ""
+    recipe: str = ""
     digest: str = ""  # identifies the trial: hash of game, agent and settings
     done: bool = False
     column: ClassVar[str] = "greedy_return"
@@ -94,7 +90,7 @@ class Trial(Job):
         game = open_diagnostic(self.source)
         agent = None
         if self.variant:
-            trainer = Trainer(game, self.settings, self.device)
+            trainer = Trainer(game, self.settings, self.device, recipe=self.recipe)
             yield from trainer.train()
             agent = trainer.agent
         rows = [self._row(agent, game, "train")]
@@ -106,8 +102,8 @@ class Trial(Job):
         policy = RANDOM
         score = low = game.random_score
         if agent:
-            policy = deployed_policy(agent)
-            episodes = self.final["deployed"]
+            policy = agent.policy_name(DEPLOYED, otherwise="softmax")  # as in the paper
+            episodes = self.final[DEPLOYED]
             (evaluation,) = agent.evaluate(game, policies=[policy], episodes=episodes)
             score = evaluation.summary.mean_return
         run = self.settings.run
@@ -137,8 +133,9 @@ def trials(
                     game=game.name.removeprefix("diagnostic:"),
                     variant=None if name == RANDOM else Variant(job=f"diagnostics-{name}"),
                     settings=settings,
-                    final={"deployed": EVALUATION},
+                    final={DEPLOYED: EVALUATION},
                     agent=name,
+                    recipe=recipe_name(paper="paper" in changes),
                     digest=digest,
                     done=digest in digests,
                     **common,
