@@ -25,7 +25,11 @@ ENCODERS = tuple(TABLE["model"]["encoder"]["choices"])
 LEARNERS = tuple(TABLE["learner"]["name"]["choices"])
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
-PLAYERS = ("random", *POLICIES)  # of `drrn play`
+# A run chooses its deployed policy among these, the simplest first. softmax:4 has 4 times the α.
+CANDIDATES = ("greedy", "best", "softmax:16", "softmax:4", "softmax")
+DEPLOYED = "deployed"  # the one that the run chose
+AGENT_POLICIES = (DEPLOYED, *CANDIDATES)  # of `drrn evaluate` and `drrn watch`
+PLAYERS = ("random", *AGENT_POLICIES)  # of `drrn play`
 
 Flat = Mapping[str, Any]  # settings by flat name
 

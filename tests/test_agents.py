@@ -115,7 +115,7 @@ def test_a_circle_shows_the_probabilities_of_the_agent(tale, run, capsys, monkey
     assert main(["play", str(tale), "--agent", str(run), "--seed", "1"]) == 0
     out = capsys.readouterr().out
     assert out.count("← the agent's choice") == 2 * CIRCLE and out.count("%") == 2
-    assert out.count("A circle: the agent draws") == 1
+    assert out.count("The agent draws") == 1
 
 
 @pytest.mark.slow

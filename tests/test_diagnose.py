@@ -10,6 +10,7 @@ import pytest
 from drrn.cli import main
 from drrn.cli.diagnose import changes_of
 from drrn.diagnostics import DIAGNOSTICS
+from drrn.document import Document, to_text
 from drrn.lab.experiments import diagnose
 from drrn.lab.experiments.diagnose import Trial, share_of, sizes
 from drrn.lab.experiments.results import TRIALS, to_csv
@@ -39,8 +40,7 @@ def folder(tmp_path_factory):
 
 
 def rows_of(folder):
-    with (folder / "diagnostics.csv").open() as file:
-        return list(csv.DictReader(file))
+    return list(csv.DictReader((folder / "diagnostics.csv").read_text().splitlines()))
 
 
 def made_up(agent, share, game="order", variant="train", seed=0, level=2):
@@ -62,10 +62,8 @@ def test_every_agent_has_a_row_for_each_game_and_variant(folder):
     for row in rows:
         low, high, score = (float(row[name]) for name in ("random_score", "optimum", "score"))
         assert float(row["share"]) == pytest.approx((score - low) / (high - low), abs=1e-5)
-        if row["agent"] == "random":
-            assert (row["episodes"], row["policy"], float(row["share"])) == ("0", "random", 0)
-        else:
-            assert (row["seed"], row["level"], row["episodes"]) == ("1000", "1", "6")
+        assert row["agent"] == "default" or (row["policy"], score) == ("random", low)
+        assert (row["seed"], row["level"]) == ("1000", "1")
     assert (folder / "figures/diagnostics.svg").exists()
     assert "order/1" in (folder / "diagnostics.html").read_text()
 
@@ -101,32 +99,29 @@ def test_an_agent_can_have_other_settings(tmp_path):
     assert [row["agent"] for row in rows_of(tmp_path)] == ["hidden=4,history=1", "paper,layers=1"]
 
 
-@pytest.mark.parametrize("agent", ["defualt", "random,hidden=3", "encodr=gru", "seed=3"])
-def test_an_unknown_agent_is_an_error(agent, tmp_path, capsys):
-    assert main(["diagnose", "--agent", agent, "--out", str(tmp_path)]) == 2
-    assert agent in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("game", "message"), [("memry", "memory"), ("memory/9", "9")])
-def test_an_unknown_game_is_an_error(game, message, tmp_path, capsys):
-    assert main(["diagnose", game, "--out", str(tmp_path)]) == 2
-    assert message in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "words",
+    ["--agent defualt", "--agent random,hidden=3", "--agent encodr=gru", "memry", "memory/9"],
+)
+def test_bad_input_is_reported(words, tmp_path, capsys):
+    assert main(["diagnose", *words.split(), "--out", str(tmp_path)]) == 2
+    assert words.split()[-1] in capsys.readouterr().err
 
 
 def test_the_table_has_means_over_seeds_and_marks_those_below_95_percent():
     rows = [made_up("default", 0.9), made_up("default", 1.0, seed=1), made_up("random", 0.0)]
-    table: Any = blocks_of([*rows, made_up("default", 0.5, variant="held-out")])[-1]
-    texts = [[getattr(cell, "text", cell) for cell in row[2:]] for row in table.rows]
-    assert texts == [["95 %", "0 %"], ["50 %", "—"], ["1 of 2", "0 of 1"]]
-    assert [cell.mark for cell in table.rows[0][2:]] == ["", "†"]
+    *_, table = blocks_of([*rows, made_up("default", 0.5, variant="held-out")])
+    lines = to_text(Document("", [table])).splitlines()
+    expected = ["order/2 95 % 0 % †", "order/2 50 % † —", "% 1 of 2 0 of 1"]
+    for line, end in zip(lines[1:], expected, strict=False):
+        assert " ".join(line.split()).endswith(end)
 
 
 def test_the_radar_plot_is_well_formed_and_has_every_label():
     pytest.importorskip("matplotlib")
     agents = ["default", "random", "encoder=gru"]
     rows = [made_up(agent, 0.7, name) for agent in agents for name in DIAGNOSTICS]
-    figure: Any = blocks_of(rows[:-1])[1]
-    svg = draw(figure)
+    svg = draw(blocks_of(rows[:-1])[1])
     assert ET.fromstring(svg).tag.endswith("svg")
     for label in [*agents, *(each.capability for each in DIAGNOSTICS.values())]:
         assert f"<!-- {label} -->" in svg

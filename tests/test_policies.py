@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 import drrn
 from drrn.game.contract import Observation
@@ -11,44 +10,15 @@ from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
 from drrn.playing.policies import policy_of, probabilities_of
-from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import POLICIES, Settings
 from tests.sample_games import Doors
 from tests.stories import FORK, REWARDS
-from tests.trainings import CPU, SMALL
+from tests.trainings import CPU, SMALL, fix_q, rollouts_of
 
-LOOP_Q = {
-    "Go out.": 1.0,
-    "Stay in.": 0.0,
-    "Row on.": 0.0,
-    "Turn back.": 1.0,
-}  # greedy play never ends
 OTHER = 1 / (1 + np.e)  # probability of the other action by softmax with α = 1
 EXIT = 1 - (1 - OTHER) ** (12 - 2 * CIRCLE)  # probability of an ending within 12 steps
 KINDS = ["compiled", "menu", "stepped"]
-
-
-def fix_q(model, action_q=LOOP_Q):
-    """Replace a model's Q-values by these, in all replicas."""
-
-    def q(pages, readers=None):
-        table = np.zeros(100)
-        for action, value in action_q.items():
-            table[(pages.store or model.store).actions.id(action)] = value
-        return torch.from_numpy(table[pages.actions])
-
-    model.q = q
-
-
-def rollouts_of(game, kind, action_q=LOOP_Q):
-    trainer = Trainer(
-        game,
-        Settings.from_flat(**{**SMALL, "model": "max-action" if kind == "menu" else "drrn"}),
-        CPU,
-    )
-    fix_q(trainer.model, action_q)
-    return SteppedRollouts(trainer.game, trainer.model) if kind == "stepped" else trainer.rollouts
 
 
 def generators(seed=0):

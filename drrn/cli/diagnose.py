@@ -7,7 +7,7 @@ from typing import Any
 
 from drrn.cli.jobs import failure_error, read_settings, run_jobs, workers_for
 from drrn.cli.terminal import terminal_width, warn
-from drrn.document import Document, Table, to_markdown, to_text
+from drrn.document import Document, to_markdown, to_text
 from drrn.errors import InputError, did_you_mean
 from drrn.files import write
 from drrn.lab.experiments import diagnose
@@ -16,7 +16,7 @@ from drrn.lab.experiments.plan import Scale
 from drrn.lab.experiments.results import Results, Row
 from drrn.lab.experiments.sweep import changes_text
 from drrn.lab.reports.diagnostics import blocks_of
-from drrn.lab.reports.figures import Plot, as_file, draw
+from drrn.lab.reports.figures import as_file, draw
 from drrn.lab.reports.report import results_page
 from drrn.runs.agent import torch_device
 from drrn.settings import all_settings
@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> None:
         finally:
             rows = diagnose.collect(results.root)
         digests = {trial.digest for trial in trials}
-        _write(results.root, [row for row in rows if row["digest"] in digests])
+        if rows := [row for row in rows if row["digest"] in digests]:
+            _write(results.root, rows)
     if failed:
         raise failure_error(failed, len(trials))
 
@@ -67,20 +68,16 @@ def changes_of(text: str) -> Mapping[str, Any]:
 
 def _write(root: Path, rows: Sequence[Row]) -> None:
     """Print the table; write it as Markdown and HTML, with the figure if it can be drawn."""
+    text, figure, table = blocks_of(rows)
+    print(f"\n{to_text(Document('', [table]), width=terminal_width())}")
     drawings = {}
-    blocks = blocks_of(rows)
-    for block in list(blocks):
-        if isinstance(block, Table):
-            print(f"\n{to_text(Document('', [block]), width=terminal_width())}")
-        if isinstance(block, Plot):
-            try:
-                drawings[block.name] = draw(block)
-                write(root / block.path, as_file(drawings[block.name]))
-            except InputError as error:
-                warn(f"no figure: {error}")
-                blocks.remove(block)
-    document = Document("Diagnostics", blocks)
+    try:
+        drawings[figure.name] = draw(figure)
+        write(root / figure.path, as_file(drawings[figure.name]))
+    except InputError as error:
+        warn(f"no figure: {error}")
+    document = Document("Diagnostics", [text, *([figure] if drawings else []), table])
     files = {"md": to_markdown(document), "html": results_page(document, drawings)}
-    for suffix, text in files.items():
-        write(root / f"diagnostics.{suffix}", text)
+    for suffix, content in files.items():
+        write(root / f"diagnostics.{suffix}", content)
         print(root / f"diagnostics.{suffix}")

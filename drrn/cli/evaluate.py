@@ -15,11 +15,10 @@ from drrn.game.make import GameSpec
 from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
-from drrn.settings import POLICIES
+from drrn.settings import DEPLOYED, POLICIES
 from drrn.stories.playtest.findings import last_words
 from drrn.writing import counted, one_line, percent, words
 
-EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 
 MAX_WORDS = 8  # listed by --words for each text
@@ -29,11 +28,15 @@ QValues = dict[str, list[float]]  # by action, best first: of each replica
 
 
 def run(options: argparse.Namespace) -> None:
-    policies = options.policy or POLICIES
-    exact = [policy for policy in policies if options.exact and policy in EXACT]
-    if options.exact and not exact:
-        raise InputError("the policy best cannot be scored exactly; leave out --exact")
     agent = Agent.load(options.agent)
+    deployed = agent.policy_name(DEPLOYED, "")
+    policies = list(map(agent.policy_name, options.policy or POLICIES))
+    if not options.policy and deployed not in ("", *policies):
+        policies.append(deployed)
+    exact = [policy for policy in policies if options.exact and policy != "best"]
+    if options.exact and not exact:
+        cause = "the policy best depends on earlier pages, so it cannot be scored exactly"
+        raise InputError(f"{cause}; leave out --exact")
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     game = spec.open()
     figures: Figures = {}
@@ -47,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
         for policy, entries in figures.items():
             common = {"policy": policy, "exact": policy in exact}
             replicas += [{**common, **entry} for entry in entries]
-        print_json({"game": game.name, "replicas": replicas})
+        print_json({"game": game.name, "deployed": deployed or None, "replicas": replicas})
         return
     how = "exact" if exact else f"{options.episodes} games each"
     header = [f"{counted(agent.settings.run.replicas, 'replica')}, {how}"]
@@ -56,6 +59,8 @@ def run(options: argparse.Namespace) -> None:
         header += [policy + sampled, "sd"]
     print(table([_measure_row(name, figures) for name in MEASURES], header=header))
     print("\n" + table(_ending_rows(figures), header=["ending", *figures]))
+    if deployed:
+        print(f"\nDeployed policy: {deployed}")
 
 
 def _measure_row(name: str, figures: Figures) -> list[object]:

@@ -16,7 +16,7 @@ from drrn.errors import InputError, require
 from drrn.game import episodes
 from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
 from drrn.serve import scores
-from drrn.settings import POLICIES
+from drrn.settings import AGENT_POLICIES, DEPLOYED
 from drrn.writing import counted, percent, visible, words
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def run(options: argparse.Namespace) -> None:
     if name is None and (options.json or options.show or options.episodes):
         if not options.agent:
             _refuse(options, ("json", "show", "episodes"), "needs --policy or --agent")
-        name = "best"
-    if name in POLICIES and not options.agent:
+        name = DEPLOYED
+    if name in AGENT_POLICIES and not options.agent:
         raise InputError(f"--policy {name} needs an agent; name its run with --agent RUN")
     if name == "random":
         _refuse(options, ("agent",), "not used by --policy random; leave it out")
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     if name is None:
         require("rich", "cli")
-        agent = _load_player(options.agent, game, "best", seed) if options.agent else None
+        agent = _load_player(options.agent, game, DEPLOYED, seed) if options.agent else None
         player = options.player or os.environ.get("USER") or "player"
         Session(game, seed, player, options.scores or scores.scores_file(), agent).play()
         return
@@ -320,7 +320,7 @@ class Session:
         if len(page.actions) > LONG_MENU:
             self._show_commands(page, q)
             return
-        draws = self.agent is not None and self.agent.is_circle(page)
+        draws = self.agent is not None and max(probabilities) < 1
         for index, action in enumerate(page.actions):
             remark = ""
             if self.agent:
@@ -330,7 +330,7 @@ class Session:
                 remark = f" [dim]{q[index]:.2f}[/][bold yellow]{choice}[/]"
             self.view.action(index + 1, action, remark)
         if draws:
-            self.view.note("A circle: the agent draws an action with these probabilities.")
+            self.view.note("The agent draws an action with these probabilities.")
 
     def _show_commands(self, page: Observation, q: Sequence[float]) -> None:
         """Print what the last command paid, since such games often say nothing, and advice."""

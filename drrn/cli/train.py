@@ -148,6 +148,8 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
     replicas = counted(settings.run.replicas, "replica")
     title = f"{title_of(trainer.game)}: {model.name}, {size}{replicas}"
     run.write_card()
+    if trainer.deployment:
+        print(_deployment_text(trainer.deployment), file=output)
     print(f"run: {run.folder}", file=output)
     path = run.folder / CURVE
     try:
@@ -181,6 +183,14 @@ def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
 
 
 # --- display
+
+
+def _deployment_text(deployment: dict[str, Any]) -> str:
+    scores = {name: f"{mean:.2f}" for name, (mean, _) in deployment["scores"].items()}
+    policy = deployment["policy"]
+    others = ", ".join(f"{name} {score}" for name, score in scores.items() if name != policy)
+    games = f"mean return over {deployment['episodes']:,} games"
+    return f"Deployed policy: {policy} {scores[policy]} ({games}; {others})"
 
 
 def _reference_text(replicas: int, scores: ReferenceScores) -> str:

@@ -1,15 +1,22 @@
-"""Evaluate how well replicas play, by each policy; softmax has the same α as in training."""
+"""Evaluate how well replicas play, by each policy, and choose the policy of a trained agent.
+
+Softmax has the same α as in training.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from drrn.game.episodes import Summary, summarise
 from drrn.playing.policies import Rollouts, policy_of
-from drrn.settings import POLICIES
+from drrn.settings import CANDIDATES, POLICIES
 
-EVALUATE = 3  # purpose of a random generator; 1 and 2 are those of training
+# Purposes of random generators; 1 and 2 are those of training. Policies have EVALUATE and more.
+EVALUATE = 3
+CHOOSE = 20
+FEW_EPISODES = 10  # too few to compare policies
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,7 @@ def evaluate(
 
     Args:
         rollouts: The game and the model.
-        policies: Names of `settings.POLICIES`.
+        policies: Names of `settings.CANDIDATES`.
         alpha: α of softmax.
         episodes: How many each replica plays by each policy.
         seeds: The seed of each replica.
@@ -54,8 +61,38 @@ def evaluate(
     evaluations = []
     for name in policies:
         policy = policy_of(name, alpha)
-        purpose = EVALUATE + POLICIES.index(name)
+        purpose = EVALUATE + (*POLICIES, *CANDIDATES).index(name)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
         for replica, played in enumerate(rollouts.play(episodes, policy, generators)):
             evaluations.append(Evaluation(replica, number, name, summarise(played)))
     return evaluations
+
+
+def choose_policy(
+    rollouts: Rollouts, alpha: float, episodes: int, seeds: Sequence[int], number: int
+) -> dict[str, Any] | None:
+    """Choose the policy of all replicas by its mean return, on episodes that are not reported.
+
+    All candidates play with the same random generators. Among those within one standard error of
+    the highest mean, the simplest one is chosen: greedy draws and remembers nothing, `best` rarely
+    draws, and the sharper a softmax, the fewer of its draws matter.
+
+    Returns:
+        The entry "deployment" of config.json: the policy, the number of episodes that each
+        candidate played, their mean returns and standard errors; None after too few episodes.
+    """
+    if episodes * len(seeds) < FEW_EPISODES:
+        return None
+    means = {}
+    errors = {}
+    for name in CANDIDATES:
+        generators = [np.random.default_rng([seed, CHOOSE, number]) for seed in seeds]
+        played = rollouts.play(episodes, policy_of(name, alpha), generators)
+        returns = np.array([[episode.total for episode in own] for own in played])  # [R, E]
+        means[name] = float(returns.mean())
+        errors[name] = float(np.sqrt(returns.var(axis=1).mean() / returns.size))
+    highest = max(means, key=means.__getitem__)
+    least = means[highest] - errors[highest] - 1e-9
+    policy = next(name for name in CANDIDATES if means[name] >= least)
+    scores = {name: [round(means[name], 6), round(errors[name], 6)] for name in CANDIDATES}
+    return {"policy": policy, "episodes": int(returns.size), "scores": scores}

@@ -11,7 +11,7 @@ from drrn.learning.equations import Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators
 from drrn.models import Model, Pages
-from drrn.settings import POLICIES
+from drrn.settings import CANDIDATES
 
 # From a replica, the Q-values and the pages to the probabilities of their actions [N, A].
 Choose = Callable[[int, Q, Pages], Probabilities]
@@ -29,26 +29,27 @@ def softmax_policy(alpha: float) -> Policy:
 
 
 def policy_of(name: str, alpha: float) -> Policy:
-    """Return a policy by its name, one of `settings.POLICIES`.
+    """Return a policy by its name, one of `settings.CANDIDATES`.
 
     The policy `best` is greedy, but softmax in a circle: if a page does not show what was done
     before, greedy play may take the same actions on the same pages for ever.
     """
+    if name not in CANDIDATES:
+        names = ", ".join(CANDIDATES)
+        near = did_you_mean(name, CANDIDATES)
+        raise InputError(f'no policy is named "{name}": choose from {names}.{near}')
 
     def by_greedy(replica: int, q: Q, pages: Pages) -> Probabilities:
         return greedy(q, pages.mask)
 
-    by_softmax, _ = softmax_policy(alpha)
+    kind, _, factor = name.partition(":")
+    by_softmax, _ = softmax_policy(alpha * float(factor or 1))
     policies: dict[str, Policy] = {
         "softmax": (by_softmax, None),
         "greedy": (by_greedy, None),
         "best": (by_greedy, by_softmax),
     }
-    if name not in policies:
-        names = ", ".join(POLICIES)
-        near = did_you_mean(name, POLICIES)
-        raise InputError(f'no policy is named "{name}": choose from {names}.{near}')
-    return policies[name]
+    return policies[kind]
 
 
 def probabilities_of(

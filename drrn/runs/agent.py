@@ -35,7 +35,7 @@ from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
-from drrn.settings import POLICIES, Settings
+from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
 
@@ -118,13 +118,23 @@ class Agent:
         values: NDArray[Any] = np.concatenate(batches, axis=1) / self.scales[:, :, None]
         return values
 
-    def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
-        """Return the action that the agent chooses.
+    def policy_name(self, name: str, otherwise: str = "best") -> str:
+        """Return the name of a policy; of "deployed", that of the policy which the run chose.
+
+        `otherwise` is for runs that chose none.
+        """
+        if name != DEPLOYED:
+            return name
+        entry = (self.config() if self.config else {}).get("deployment") or {}
+        return str(entry.get("policy", otherwise))
+
+    def act(self, text: str, actions: Sequence[str], *, policy: str = DEPLOYED) -> str:
+        """Return the action that the agent chooses, by default with the deployed policy.
 
         Each call is independent; use `policy` for an agent that remembers the episode.
         """
         if policy not in self._players:
-            self._players[policy] = self.policy(policy)
+            self._players[policy] = self.policy(self.policy_name(policy, "greedy"))
         player = self._players[policy]
         player.begin()
         return player.act(text, actions)
@@ -155,15 +165,16 @@ class Agent:
         words = json.dumps(vocabulary, ensure_ascii=False).encode()
         return {WORDS: words, WEIGHTS: storage.tensor_bytes(self.model.state(), game)}
 
-    def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
+    def policy(self, name: str = DEPLOYED, *, seed: int = 0, replica: int | None = None) -> Player:
         """Return a policy for `drrn.play_episodes`.
 
         Args:
-            name: "best", "softmax" or "greedy".
+            name: "best", "softmax", "greedy", "softmax:4" with 4 times the α, or "deployed": the
+                one that the run chose, or else "best".
             seed: Of the agent's random draws.
             replica: The replica that plays; by default, the mean of all replicas' Q-values.
         """
-        return Player(self, name, seed, replica)
+        return Player(self, self.policy_name(name), seed, replica)
 
     def evaluate(
         self,
@@ -178,7 +189,7 @@ class Agent:
 
         Args:
             game: A name, a path or an object, as for `drrn.trainer`.
-            policies: Any of "softmax", "greedy" and "best".
+            policies: Any of `settings.CANDIDATES`.
             episodes: Episodes of each replica, by each policy.
             workers: Processes that step a game which cannot be compiled.
             spec: Opens the game in other processes, if `game` is an object.

@@ -21,7 +21,7 @@ from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, train
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
 from drrn.sentences import open_sentences
-from drrn.settings import Flat, Settings, recipe, settings_for
+from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
 from drrn.vectors import open_vectors
 from drrn.version import __version__
 
@@ -31,6 +31,7 @@ GAME_SOURCE = "game"  # so may the game
 NAME = (str, type(None))
 RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
 RUN_TYPES |= {"vectors": (dict, type(None)), "sentences": NAME, "versions": (dict,)}
+RUN_TYPES |= {"deployment": (dict,)}
 GAME_TYPES = {
     **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
     **dict.fromkeys(("title", "sha256"), (str,)),
@@ -106,6 +107,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
             config["game"][name]
         config["most_actions"]
+        if (policy := config.get("deployment", {}).get("policy")) not in (None, *CANDIDATES):
+            raise TypeError(f"no policy is named {policy!r:.40}")
         _check_types(config, RUN_TYPES)
         _check_types(config["game"], GAME_TYPES)
     except (KeyError, TypeError, InputError) as error:

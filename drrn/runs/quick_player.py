@@ -33,7 +33,7 @@ def quick_player(game: Game) -> Callable[[], Policy] | None:
     with contextlib.suppress(OutOfTime):
         for _ in trainer.train():
             pass
-    player = trainer.agent.policy("best")
+    player = trainer.agent.policy()
 
     def new_policy() -> Policy:
         player.begin()

@@ -382,9 +382,10 @@ class Run:
             raise InputError(f"{checkpoint}: {cause}; start a new run")
 
     def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
-        """Return config.json if the settings have changed, for example to more rounds."""
+        """Return config.json if settings have changed, or the deployed policy was chosen."""
         config = trainer.config()
-        if storage.read_json(self.folder / CONFIG).get("settings") == config["settings"]:
+        before = storage.read_json(self.folder / CONFIG)
+        if all(before.get(name) == config.get(name) for name in ("settings", "deployment")):
             return {}
         return {CONFIG: storage.json_bytes(config)}
 

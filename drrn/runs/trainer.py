@@ -23,7 +23,7 @@ from drrn.learning.learner import Generators, Learner
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
 from drrn.playing.compiled_rollouts import compiled_rollouts
-from drrn.playing.evaluation import evaluate
+from drrn.playing.evaluation import choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, softmax_policy
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
@@ -79,6 +79,8 @@ class Trainer:
         ...     print(finished.number)
         >>> trainer.save("runs/demo")
     """
+
+    deployment: dict[str, Any] | None = None  # the policy chosen after the last round
 
     def __init__(
         self,
@@ -234,7 +236,10 @@ class Trainer:
             warn_about_missing_words(self.game.name, self.store, settings)
         alpha = settings.exploration.alpha
         episodes = settings.run.evaluation_episodes
-        evaluations = evaluate(self.rollouts, POLICIES, alpha, episodes, settings.run.seeds, number)
+        how = (alpha, episodes, settings.run.seeds, number)
+        evaluations = evaluate(self.rollouts, POLICIES, *how)
+        if self.recipe == "strong" and number == settings.run.rounds:
+            self.deployment = choose_policy(self.rollouts, *how)
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -350,6 +355,8 @@ class Trainer:
         _check_rounds(run.folder, before, trainer)
         trainer.folder = run.folder.resolve()
         trainer.home = config.get("folder") or trainer.home
+        if trainer.round == settings.run.rounds:
+            trainer.deployment = config.get("deployment")
         return trainer
 
     def save(self, folder: str | Path) -> None:
@@ -377,6 +384,7 @@ class Trainer:
             "settings": self.settings.flat(),
             "folder": self.home,
             "most_actions": self.model.shape.most_actions,
+            **({"deployment": self.deployment} if self.deployment else {}),
             **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
             **({"sentences": sentences.function.digest} if sentences else {}),
             "versions": versions(),

@@ -17,7 +17,7 @@ from drrn.serve.game_worker import Page
 from drrn.serve.library import TYPES, GameEntry
 from drrn.serve.runs import PageRun, check_torch
 from drrn.serve.services import PastPage, PlayTest, Services, Session
-from drrn.settings import POLICIES
+from drrn.settings import AGENT_POLICIES, DEPLOYED
 from drrn.version import __version__
 from drrn.writing import visible
 
@@ -158,7 +158,7 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
     """Return the opinion of a run's agent of the page of a session."""
     query = dict(request.query_params)
     run = services.runs[http.text_in(query, "run")]
-    policy = http.choice_in(query, "policy", POLICIES, "best")
+    policy = http.choice_in(query, "policy", AGENT_POLICIES, DEPLOYED)
     async with session.lock:
         if session.page.ended:
             raise HTTPException(409, "The game is over. There is nothing to choose.")

@@ -25,7 +25,7 @@ from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
 from drrn.runs.trainer import Trainer
-from drrn.settings import Settings, all_settings
+from drrn.settings import DEPLOYED, Settings, all_settings, recipe_name
 
 Agents = Mapping[str, Mapping[str, Any]]  # changed settings by name; `paper`: the paper's recipe
 
@@ -37,12 +37,7 @@ LEVEL = 2  # of the published results; settings are chosen on levels 1 and 3
 RANDOM = "random"  # the agent that is not trained
 EVALUATION = 500  # episodes of each variant after training
 ROUND = 200  # training episodes
-QUICK_SHARE = 4  # a quick trial has a fourth of the episodes
-
-
-def deployed_policy(agent: Agent) -> str:
-    """Return the name of the policy that the agent plays with after training."""
-    return "greedy"
+QUICK = 1_000  # the same in all, with --quick
 
 
 def share_of(score: float, random_score: float, optimum: float) -> float:
@@ -74,6 +69,7 @@ class Trial(Job):
     """One agent on one diagnostic with one seed; random play has no variant."""
 
     agent: str = ""
+    recipe: str = ""
     digest: str = ""  # identifies the trial: hash of game, agent and settings
     done: bool = False
     column: ClassVar[str] = "greedy_return"
@@ -94,7 +90,7 @@ class Trial(Job):
         game = open_diagnostic(self.source)
         agent = None
         if self.variant:
-            trainer = Trainer(game, self.settings, self.device)
+            trainer = Trainer(game, self.settings, self.device, recipe=self.recipe)
             yield from trainer.train()
             agent = trainer.agent
         rows = [self._row(agent, game, "train")]
@@ -106,8 +102,8 @@ class Trial(Job):
         policy = RANDOM
         score = low = game.random_score
         if agent:
-            policy = deployed_policy(agent)
-            episodes = self.final["deployed"]
+            policy = agent.policy_name(DEPLOYED, otherwise="softmax")  # as in the paper
+            episodes = self.final[DEPLOYED]
             (evaluation,) = agent.evaluate(game, policies=[policy], episodes=episodes)
             score = evaluation.summary.mean_return
         run = self.settings.run
@@ -124,7 +120,7 @@ def trials(
 ) -> list[Trial]:
     """Return a trial for each game, agent and seed; those that have rows in the folder are done."""
     digests = {row["digest"] for row in collect(root)}
-    code = commit()
+    common: dict[str, Any] = {"root": root, "commit": commit(), "device": device, "hashes": {}}
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
@@ -132,20 +128,17 @@ def trials(
             for seed in range(scale.first_seed, scale.first_seed + count):
                 settings = _settings(game, changes, scale, seed)
                 digest = _digest(game, name, settings)
-                variant = Variant(group="diagnostics", job=f"diagnostics-{name}")
                 trial = Trial(
-                    root=root,
                     source=game.name,
                     game=game.name.removeprefix("diagnostic:"),
-                    variant=None if name == RANDOM else variant,
+                    variant=None if name == RANDOM else Variant(job=f"diagnostics-{name}"),
                     settings=settings,
-                    final={"deployed": EVALUATION},
-                    hashes={},
-                    commit=code,
-                    device=device,
+                    final={DEPLOYED: EVALUATION},
                     agent=name,
+                    recipe=recipe_name(paper="paper" in changes),
                     digest=digest,
                     done=digest in digests,
+                    **common,
                 )
                 jobs.append(trial)
     return jobs
@@ -153,7 +146,7 @@ def trials(
 
 def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
-    base = sizes(game.episodes // QUICK_SHARE if scale.quick else game.episodes)
+    base = sizes(QUICK if scale.quick else game.episodes)
     base |= {**scale.overrides, "seed": seed, "replicas": 1}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper="paper" in changes, base=base)

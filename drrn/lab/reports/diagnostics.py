@@ -7,7 +7,7 @@ from drrn.diagnostics import DIAGNOSTICS
 from drrn.document import MISSING, Block, Cell, Table, literal, markdown_block
 from drrn.lab.experiments.diagnose import AGENTS, LEVEL
 from drrn.lab.experiments.results import Row
-from drrn.lab.reports.figures import plot
+from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.result_set import ResultSet, percent
 from drrn.lab.reports.texts import PROSE
 
@@ -16,10 +16,8 @@ SOLVED = 0.95  # of the way
 Game = tuple[str, int, str]  # name, level, variant
 
 
-def blocks_of(rows: Sequence[Row]) -> list[Block]:
-    """Return the figure and the table of games by agents, with means over seeds."""
-    if not rows:
-        return []
+def blocks_of(rows: Sequence[Row]) -> tuple[str, Plot, Table]:
+    """Return a text, the figure and the table of games by agents, with means over seeds."""
     names = list(dict.fromkeys(row["agent"] for row in rows))
     agents = sorted(names, key=[*AGENTS, *names].index)
     values: dict[Game, dict[str, list[float]]] = {}
@@ -29,12 +27,12 @@ def blocks_of(rows: Sequence[Row]) -> list[Block]:
     order = list(DIAGNOSTICS)
     games = sorted(values, key=lambda game: (game[2] != "train", order.index(game[0]), game[1]))
     shares = {game: [_mean(values[game].get(agent)) for agent in agents] for game in games}
-    labels = [label_of(game) for game in games]
-    lines = []
-    for agent, column in zip(agents, zip(*shares.values(), strict=True), strict=True):
-        lines.append({"label": agent, "points": column})
-    figure = plot("diagnostics", PROSE["radar"], "radar", {"labels": labels, "lines": lines})
-    return [PROSE["diagnostics"], figure, share_table(agents, shares)]
+    columns = zip(*shares.values(), strict=True)
+    lines = [{"label": agent, "points": next(columns)} for agent in agents]
+    figure = plot(
+        "diagnostics", PROSE["radar"], "radar", {"labels": [*map(label_of, games)], "lines": lines}
+    )
+    return PROSE["diagnostics"], figure, share_table(agents, shares)
 
 
 def share_table(agents: Sequence[str], shares: dict[Game, list[float | None]]) -> Table:
@@ -69,7 +67,7 @@ def diagnostics_section(results: ResultSet) -> list[Block]:
     keys = ("game", "variant", "agent", "seed")
     rows = [row for row in results.diagnostics if row["level"] == LEVEL]
     last = {tuple(row[key] for key in keys): row for row in rows}
-    return blocks_of(list(last.values()))
+    return list(blocks_of(list(last.values()))) if last else []
 
 
 def diagnostics_block(results: ResultSet) -> str:

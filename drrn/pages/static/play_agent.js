@@ -6,6 +6,7 @@ import { number, runName, share } from "./format.js";
 import { splitAtMarks, storyText } from "./story_text.js";
 
 const POLICIES = [
+  ["deployed", "deployed: chosen after training"],
   ["best", "best: highest Q, no loops"],
   ["softmax", "softmax: random, prefers high Q"],
   ["greedy", "greedy: highest Q"],
@@ -35,7 +36,7 @@ class AgentPanel {
       markedIndex: null,
       playing: null,
     });
-    this.policy = select(POLICIES, recall("policy", "best"), (value) => {
+    this.policy = select(POLICIES, recall("policy", "deployed"), (value) => {
       remember("policy", value);
       this.think();
     });
