@@ -67,6 +67,9 @@ class ModelSettings(_Group):
     embedding: int | None = None
     lstm_gain: float = 1.0
     bag_norm: float | None = None
+    phrases: bool = False
+    matches: bool = False
+    select_words: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -167,6 +170,7 @@ class RunSettings(_Group):
     history: int = 0
     no_compile: bool = False
     grow: bool = False
+    survey: bool = False
     workers: int = 1
 
     @property

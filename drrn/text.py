@@ -6,15 +6,17 @@ A text is its sequence of words (`writing` defines a word); its bag of words is 
 from __future__ import annotations
 
 import hashlib
-import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.reading import with_marks, words_and_phrases
 from drrn.writing import words
+
+if TYPE_CHECKING:
+    from drrn.settings import ModelSettings
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
 MOST_WORDS = 50_000
@@ -24,28 +26,6 @@ RECENT = 4096  # texts that a lexicon finds without hashing them
 Ids = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 State = Mapping[str, Any]  # what a part saves from round to round: arrays, and JSON values
-
-
-PHRASES = os.environ.get("PHRASES", "")
-
-
-def tokens(text: str) -> list[str]:
-    """Return words and phrases."""
-    plain = words(text)
-    clauses = [words(part) for part in CLAUSE.split(text)]
-    clauses = [part for part in clauses if len(part) > 1]
-    result = list(plain)
-    if "c" in PHRASES:
-        result += [" ".join(part) for part in clauses]
-    if "b" in PHRASES:
-        for part in clauses:
-            result += [f"{a} {b}" for a, b in zip(part, part[1:])]
-    if "p" in PHRASES:
-        result.append("= " + " ".join(plain))
-    return result
-
-
-CLAUSE = re.compile(r"[.,;:!?\n()\u2014\"]")
 
 
 class Vocabulary:
@@ -85,6 +65,8 @@ class Lexicon:
 
     keeps_texts = False  # the texts themselves are saved, too, for an encoder that reads them
     keeps_unknown = False  # scratch lexicons save words outside the vocabulary, for an encoder
+    phrases = False  # phrases count as words, too
+    is_fixed = False  # the vocabulary does not grow; texts with the same words have the same id
 
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
         self.vocabulary = vocabulary
@@ -104,7 +86,7 @@ class Lexicon:
         number = self._recent.get(text)
         if number is None:
             # texts are recognised by a hash, so that a million of them need not be stored
-            content = text.encode("utf-8", "surrogatepass")
+            content = self._content(text).encode("utf-8", "surrogatepass")
             key = hashlib.blake2b(content, digest_size=16).digest()
             number = self._ids.get(key)
             if number is None:
@@ -116,7 +98,10 @@ class Lexicon:
 
     def scratch(self) -> Lexicon:
         """Return a temporary lexicon that learns no words: new ones are ignored, or `unknown`."""
-        return Lexicon(self.vocabulary, parent=self)
+        scratch = Lexicon(self.vocabulary, parent=self)
+        scratch.phrases = self.phrases
+        scratch.is_fixed = self.is_fixed
+        return scratch
 
     def thinned(self, texts: Ids, stays: NDArray[np.bool_], into: Ids, added: Ids) -> Lexicon:
         """Return a lexicon whose text i is `texts[i]` (-1: no text) with some words left out.
@@ -257,12 +242,16 @@ class Lexicon:
         keys = np.ascontiguousarray(state["keys"]).tobytes()
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
 
+    def _content(self, text: str) -> str:
+        """Return what identifies a text."""
+        if not self.is_fixed:
+            return text
+        return " ".join(word for word in words(text) if word in self.vocabulary.numbers)
+
     def _add(self, key: bytes, text: str) -> int:
         parent = self.parent
-        spelled = words(text)
-        if PHRASES:
-            spelled = tokens(text)
-        read = self.vocabulary.read(spelled, grow=parent is None)
+        spelled = words_and_phrases(text) if self.phrases else words(text)
+        read = self.vocabulary.read(spelled, grow=parent is None and not self.is_fixed)
         number = self._ids[key] = len(self)
         if self.keeps_texts or (parent is not None and parent.keeps_texts):
             self.spoken.append(text)
@@ -279,9 +268,10 @@ class Lexicon:
 class Store:
     """The texts that a model reads: of states, and of actions (the same lexicon, if shared)."""
 
-    def __init__(self, states: Lexicon, actions: Lexicon) -> None:
+    def __init__(self, states: Lexicon, actions: Lexicon, *, matches: bool = False) -> None:
         self.states = states
         self.actions = actions
+        self.matches = matches  # actions are read with marks of the words on the page
         self.side = {"states": states, "actions": actions}
 
     @staticmethod
@@ -291,12 +281,17 @@ class Store:
         *,
         shared: bool = False,
         keep_texts: bool = False,
+        reading: ModelSettings | None = None,
     ) -> Store:
-        """Return a store without texts that knows some words."""
+        """Return a store without texts that knows some words; `reading` adds features."""
         lexicon = Lexicon(Vocabulary(states))
         store = Store(lexicon, lexicon if shared else Lexicon(Vocabulary(actions)))
         for side in store.sides.values():
             side.keeps_texts = keep_texts
+            side.phrases = reading is not None and reading.phrases
+        if reading:
+            store.matches = reading.matches
+            store.states.is_fixed = reading.select_words
         return store
 
     @property
@@ -311,7 +306,8 @@ class Store:
     def scratch(self) -> Store:
         """Return a temporary store for questions and evaluations: it learns no words."""
         states = self.states.scratch()
-        return Store(states, states if self.shared else self.actions.scratch())
+        actions = states if self.shared else self.actions.scratch()
+        return Store(states, actions, matches=self.matches)
 
     def read(self, states: Iterable[str], actions: Iterable[str]) -> None:
         """Add texts, and count their words."""
@@ -322,6 +318,8 @@ class Store:
 
     def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
         """Return a page as ids."""
+        if self.matches and len(actions) > 1:
+            actions = with_marks(text, actions)
         return self.states.id(text), [self.actions.id(action) for action in actions]
 
     def state(self, *, texts: bool) -> State:

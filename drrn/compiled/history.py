@@ -9,19 +9,13 @@ For players without memory. The oldest page comes first:
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
-from drrn.text import CLAUSE
-from drrn.writing import words
 from drrn.game.contract import Game, Observation, Outcomes, another, close
-
-MARKS = int(os.environ.get("MARKS", "0"))
 
 # Attributes of a game that stay the same with its history.
 INHERITED = {"title", "max_steps", "training", "ending", "stopped", "most_copies", "fingerprint"}
@@ -48,32 +42,6 @@ class History:
         return "\n".join([*earlier, f"Now: {text}"])
 
 
-BEFORE = 3
-AFTER = 2
-
-
-def marked(text: str, actions: Sequence[str]) -> tuple[str, ...]:
-    """Return the actions, each with marks for its words that are on the page."""
-    if len(actions) < 2:
-        return tuple(actions)
-    places: dict[str, list[tuple[list[str], int]]] = {}
-    for clause in map(words, CLAUSE.split(text)):
-        for at, word in enumerate(clause):
-            places.setdefault(word, []).append((clause, at))
-    menu = [dict.fromkeys(words(action)) for action in actions]
-    common = set(menu[0]).intersection(*menu[1:])
-    result = []
-    for action, own in zip(actions, menu, strict=True):
-        marks: dict[str, None] = {}
-        shared = [word for word in own if word in places and word not in common]
-        for word in shared:
-            for clause, at in places[word][-2:]:
-                marks |= dict.fromkeys(f"before'{w}" for w in clause[max(0, at - BEFORE) : at])
-                marks |= dict.fromkeys(f"after'{w}" for w in clause[at + 1 : at + 1 + AFTER])
-        result.append(" ".join([action, *["on'page"] * len(shared), *marks]))
-    return tuple(result)
-
-
 class GameWithHistory:
     """A game whose pages include the history."""
 
@@ -92,7 +60,7 @@ class GameWithHistory:
     @property
     def edition(self) -> str:
         """Distinguishes its compiled form from the game's."""
-        return f"{getattr(self.game, 'edition', '')}, history {self.length} {MARKS}"
+        return f"{getattr(self.game, 'edition', '')}, history {self.length}"
 
     def reset(self, seed: int | None = None) -> Observation:
         self.history = History(self.length)
@@ -112,8 +80,7 @@ class GameWithHistory:
 
     def _show(self, page: Observation) -> Observation:
         self.page = page
-        text = self.history.prepend_to(page.text)
-        return replace(page, text=text, actions=marked(text, page.actions) if MARKS else page.actions)
+        return replace(page, text=self.history.prepend_to(page.text))
 
 
 class EnumerableWithHistory(GameWithHistory):
@@ -139,8 +106,7 @@ class EnumerableWithHistory(GameWithHistory):
     def look(self, state: Any) -> Observation:
         number, history = state
         page = self._page(number)
-        text = history.prepend_to(page.text)
-        return replace(page, text=text, actions=marked(text, page.actions) if MARKS else page.actions)
+        return replace(page, text=history.prepend_to(page.text))
 
     def ending_at(self, state: Any) -> str:
         return self.graph.endings[int(self.graph.ending_at[state[0]])].passage
@@ -157,7 +123,7 @@ class EnumerableWithHistory(GameWithHistory):
 
 def with_history(game: Game, length: int) -> Game:
     """Return the game with `length` earlier pages in its texts; with 0, the game itself."""
-    if length == 0 and not MARKS:
+    if length == 0:
         return game
     kind = EnumerableWithHistory if can_be_compiled(game) else GameWithHistory
     return kind(game, length)

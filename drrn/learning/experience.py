@@ -83,6 +83,11 @@ class Steps:
 SPREAD = 40.0  # of returns in the paper's games: their endings pay from -20 to 20, or 30
 
 
+def reward_factor(spread: float) -> float:
+    """Return the power of two that brings a spread of returns close to `SPREAD`."""
+    return float(2.0 ** round(math.log2(SPREAD / spread))) if spread > 0 else 1.0
+
+
 class RewardScale:
     """Scales rewards so that returns spread over about forty, for which α and η were chosen.
 
@@ -100,8 +105,7 @@ class RewardScale:
 
     def factor(self, replica: int) -> float:
         """Return the factor on the replica's rewards; 1 until a return differs from 0."""
-        spread = self.high[replica] - self.low[replica]
-        return 2.0 ** round(math.log2(SPREAD / spread)) if spread > 0 else 1.0
+        return reward_factor(self.high[replica] - self.low[replica])
 
     def update(self, replica: int, returns: Sequence[float]) -> float:
         """Take in the returns of episodes; return how much the factor grew, usually 1."""

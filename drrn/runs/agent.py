@@ -339,7 +339,7 @@ def _load_vocabulary(folder: Path, settings: Settings) -> tuple[Store, list[floa
     scales = None
     try:
         words = (vocabulary["states"], vocabulary["actions"])
-        store = Store.of_words(*words, shared=settings.model.shared)
+        store = Store.of_words(*words, shared=settings.model.shared, reading=settings.model)
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():
                 texts.restore_keys(vocabulary["text_keys"][side])

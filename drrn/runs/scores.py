@@ -212,7 +212,8 @@ def compiled_or_none(
 
     `progress` is called with the number of states visited so far.
     """
-    if settings.run.no_compile or not can_be_compiled(game):
+    depends_on_page = settings.model.matches or settings.model.select_words
+    if settings.run.no_compile or depends_on_page or not can_be_compiled(game):
         return None
     try:
         return compile_game(game, limit=MOST_STATES, progress=progress)

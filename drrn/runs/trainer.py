@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, softmax_policy
+from drrn.playing.survey import choose
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
@@ -96,6 +97,7 @@ class Trainer:
         if not 1 <= threads <= MAX_THREADS:
             raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
         check_memory(settings)
+        settings, words = choose(settings, game)
         self.game = game
         self.settings = settings
         self.spec = spec
@@ -106,9 +108,14 @@ class Trainer:
         self.rows: list[Row] = []  # of evaluations.csv
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
-        self._build(torch_device(device), progress)
+        self._build(torch_device(device), words, progress)
 
-    def _build(self, device: torch.device, progress: Callable[[int], None] | None) -> None:
+    def _build(
+        self,
+        device: torch.device,
+        words: Sequence[str],
+        progress: Callable[[int], None] | None,
+    ) -> None:
         """Build the model, the learner, the explorer and the rollouts."""
         settings = self.settings
         run = settings.run
@@ -116,7 +123,9 @@ class Trainer:
         self.compiled = compiled_or_none(self.played, settings, progress)
         self.grows = self.compiled is None or run.grow  # the vocabulary grows during play
         keep_texts = "sentence" in settings.model.encoders
-        self.store = Store.of_words(shared=settings.model.shared, keep_texts=keep_texts)
+        self.store = Store.of_words(
+            words, shared=settings.model.shared, keep_texts=keep_texts, reading=settings.model
+        )
         most_actions = settings.model.most_actions or DEFAULT_ACTIONS
         if self.compiled is not None:
             most_actions = max(1, int(np.diff(self.compiled.page_first).max()))

@@ -1,0 +1,299 @@
+"""A survey of a game by random play, from which a run chooses settings that nobody gave.
+
+The questions are statistical. Would a player act better if it knew an earlier page (history), or
+the order of the words (order)? Which words of long pages that never recur matter at all (words)?
+The actions that seem best in one half of the episodes are compared in the other half, so that
+chance alone gains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.game.contract import Game
+from drrn.game.episodes import episode, random_policy
+from drrn.learning.equations import BackwardOrder, monte_carlo
+from drrn.learning.experience import reward_factor
+from drrn.reading import ON_PAGE, Lookup
+from drrn.settings import STRONG, Settings
+from drrn.text import Ids
+from drrn.writing import words
+
+EPISODES = 400
+MOST_STEPS = 40_000  # a longer survey ends early
+MOST_LAG = 8  # earlier pages that are compared
+CLEAR = 4.0  # standard errors from which a difference is believed
+LONG_EPISODE = 50  # steps from which the discount is closer to 1
+LONG = 50  # words of a page from which most of them may be irrelevant
+CLEAR_WORD = 5.0  # higher than CLEAR, since thousands of words are tested
+PAGES = 6  # on which a mark must occur to be tested
+COVERED = 0.9  # share of pages with a word that matters, without which all words are read
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What random play says about a game."""
+
+    length: float  # mean number of steps of an episode
+    history: int  # the earliest page before the present one that matters; 0: none
+    order: bool  # whether the order of words matters
+    matches: bool  # whether the words of an action on the page, and the words there, matter
+    words: tuple[str, ...] | None  # those of pages that matter; None: all may
+    spread: float  # of the returns of episodes, 0 included
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The steps of random episodes, in the order of play."""
+
+    texts: list[str]  # distinct texts of pages
+    page: Ids  # [N] index of the text
+    action: Ids  # [N] index of the action's text
+    marks: list[tuple[str, ...]]  # [N] of the action, see `reading.Lookup`
+    reward: Floats  # [N]
+    last: NDArray[np.bool_]  # [N]
+
+    @property
+    def targets(self) -> tuple[Floats, Floats]:
+        """The reward and the undiscounted return of each step."""
+        none = np.zeros(len(self.page))
+        return self.reward, monte_carlo(BackwardOrder.of(self.last), self.reward, none, 1.0)
+
+    @property
+    def number(self) -> Ids:
+        """The episode of each step."""
+        return np.asarray(np.cumsum(self.last) - self.last)
+
+
+def survey(game: Game, progress: Callable[[int], None] | None = None) -> Survey:
+    """Play random episodes and answer the questions; the seed is fixed."""
+    sample = play(game, progress)
+    if not len(sample.page):
+        return Survey(0.0, 0, order=False, matches=False, words=None, spread=0.0)
+    totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
+    return Survey(
+        length=len(sample.page) / int(sample.last.sum()),
+        history=history_needed(sample),
+        order=order_matters(sample),
+        matches=matches_matter(sample),
+        words=words_that_matter(sample),
+        spread=float(np.ptp(totals)),
+    )
+
+
+def play(game: Game, progress: Callable[[int], None] | None = None) -> Sample:
+    """Play random episodes; report the number of finished ones."""
+    texts: dict[str, int] = {}
+    actions: dict[str, int] = {}
+    rows: list[tuple[int, int, float, bool]] = []
+    marks: list[tuple[str, ...]] = []
+    policy = random_policy(0)
+    for number in range(EPISODES):
+        pages = list(episode(game, policy, number))
+        for before, after in zip(pages, pages[1:], strict=False):
+            assert after.index is not None
+            menu = before.page.actions
+            action = menu[after.index]
+            looked = Lookup(before.page.text, menu).marks(after.index) if len(menu) > 1 else []
+            marks.append((*dict.fromkeys(looked), f"{looked.count(ON_PAGE)} on the page"))
+            page = texts.setdefault(before.page.text, len(texts))
+            taken = actions.setdefault(action, len(actions))
+            rows.append((page, taken, after.page.reward, after is pages[-1]))
+        if progress:
+            progress(number + 1)
+        if len(rows) > MOST_STEPS:
+            break
+    columns: Sequence[Any] = list(zip(*rows, strict=True)) or ((), (), (), ())
+    page, action, reward, last = (np.array(column) for column in columns)
+    return Sample(
+        list(texts),
+        page.astype(np.int64),
+        action.astype(np.int64),
+        marks,
+        reward.astype(np.float64),
+        last.astype(bool),
+    )
+
+
+def history_needed(sample: Sample) -> int:
+    """Return the earliest of the last pages, or actions on them, whose knowledge pays."""
+    step = np.arange(len(sample.page))
+    start = step - np.concatenate([[0], np.flatnonzero(sample.last)[:-1] + 1])[sample.number]
+    earliest = 0
+    for lag in range(1, MOST_LAG + 1):
+        for seen in (sample.page, sample.action):
+            key = np.where(start >= lag, seen[step - lag], -1)
+            if advantage(sample, sample.page, key) > CLEAR:
+                earliest = lag
+    return earliest
+
+
+def order_matters(sample: Sample) -> bool:
+    """Return whether the order of the words on a page pays, given which words it has."""
+    bags: dict[tuple[str, ...], int] = {}
+    bag = [bags.setdefault(tuple(sorted(words(text))), len(bags)) for text in sample.texts]
+    if len(bags) == len(sample.texts):
+        return False
+    return advantage(sample, np.array(bag)[sample.page], sample.page) > CLEAR
+
+
+def advantage(sample: Sample, page: Ids, key: Ids) -> float:
+    """Return how much more a player gets who knows a key of each page, in standard errors."""
+    half = sample.number % 2
+    scores = []
+    for target in sample.targets:
+        parts = [_gains(page, key, sample.action, target, half == side) for side in (0, 1)]
+        gains = np.concatenate([gain for gain, _ in parts])
+        variance = sum(float(variances.sum()) for _, variances in parts)
+        if len(gains) < 2 or variance <= 0:
+            continue
+        # The spread of the gains is a second estimate of the error, for rewards with outliers.
+        spread = float(((gains - gains.mean()) ** 2).sum())
+        scores.append(float(gains.sum()) / math.sqrt(max(variance, spread)))
+    return max(scores, default=0.0)
+
+
+def _gains(
+    page: Ids, key: Ids, action: Ids, target: Floats, fit: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """Return the gain by each (page, key), and its variance.
+
+    The best action of the page, and of the page with this key, is chosen on the steps `fit`; they
+    are compared on the other steps.
+    """
+    pages, page_of = np.unique(page, return_inverse=True)
+    groups, group = np.unique(np.stack([page_of, key]), axis=1, return_inverse=True)
+    count = int(action.max()) + 1
+    cells, cell = np.unique(group * count + action, return_inverse=True)
+    sums = np.stack([np.bincount(cell[on], target[on], len(cells)) for on in (fit, ~fit)])
+    counts = np.stack([np.bincount(cell[on], minlength=len(cells)) for on in (fit, ~fit)])
+    variance = np.bincount(page_of, target**2) / np.bincount(page_of)
+    variance -= (np.bincount(page_of, target) / np.bincount(page_of)) ** 2
+    owner = groups[0][cells // count]  # the page of each cell
+    pairs, pair = np.unique(owner * count + cells % count, return_inverse=True)
+    means = _means(np.bincount(pair, sums[0]), np.bincount(pair, counts[0]))
+    usual = pairs[_best(pairs // count, means, len(pages))] % count  # of each page
+    informed = cells[_best(cells // count, _means(sums[0], counts[0]), groups.shape[1])]
+    default = np.arange(groups.shape[1]) * count + usual[groups[0]]
+    at = np.minimum(np.searchsorted(cells, default), len(cells) - 1)
+    one = np.searchsorted(cells, informed)
+    n = counts[1]
+    compared = (cells[at] == default) & (one != at) & (n[at] > 0) & (n[one] > 0)
+    one = one[compared]
+    at = at[compared]
+    weight = np.bincount(group[~fit], minlength=groups.shape[1])[compared]
+    difference = sums[1][one] / n[one] - sums[1][at] / n[at]
+    error = variance[groups[0][compared]] * (1 / n[one] + 1 / n[at])
+    return weight * difference, weight**2 * error
+
+
+def _means(sums: Floats, counts: Ids) -> Floats:
+    return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
+
+
+def _best(owner: Ids, values: Floats, owners: int) -> Ids:
+    """Return the index of the largest value of each owner; owners are ascending and complete."""
+    order = np.lexsort((values, owner))
+    ends = np.cumsum(np.bincount(owner, minlength=owners)) - 1
+    return np.asarray(order[ends])
+
+
+def matches_matter(sample: Sample) -> bool:
+    """Return whether to mark the words of actions that are on the page.
+
+    If most pairs of a page and an action are new, the words that they share are all that can be
+    learned from others. Otherwise, marks must say what an action earns over several pages.
+    """
+    actions = int(sample.action.max()) + 1
+    pairs, pair = np.unique(sample.page * actions + sample.action, return_inverse=True)
+    if 2 * len(pairs) > len(pair):
+        return True
+    representative = np.unique(pair, return_index=True)[1]
+    marks = [sample.marks[step] for step in representative.tolist()]
+    for target in sample.targets:
+        value = np.bincount(pair, target) / np.bincount(pair)
+        for action in np.unique(sample.action):
+            some = np.flatnonzero(pairs % actions == action)
+            if any(_differs(value[some], on) for on in _occurrences([marks[at] for at in some])):
+                return True
+    return False
+
+
+def _occurrences(marks: Sequence[Sequence[str]]) -> Iterable[NDArray[np.bool_]]:
+    """Yield for each mark in which of the lists it occurs."""
+    occurrences: dict[str, NDArray[np.bool_]] = {}
+    for at, own in enumerate(marks):
+        for mark in own:
+            occurrences.setdefault(mark, np.zeros(len(marks), bool))[at] = True
+    return occurrences.values()
+
+
+def _differs(values: Floats, on: NDArray[np.bool_]) -> bool:
+    """Return whether the means of two groups differ clearly (Welch's t)."""
+    groups = (values[on], values[~on])
+    if min(map(len, groups)) < PAGES:
+        return False
+    error = sum(float(group.var(ddof=1)) / len(group) for group in groups)
+    return abs(float(groups[0].mean() - groups[1].mean())) > CLEAR * math.sqrt(error) + 1e-12
+
+
+def words_that_matter(sample: Sample) -> tuple[str, ...] | None:
+    """Return the words of pages that change what an action earns, if pages are long and new."""
+    spelled = [tuple(dict.fromkeys(words(text))) for text in sample.texts]
+    lengths = [len(each) for each in spelled]
+    if 2 * len(sample.texts) < len(sample.page) or np.median(lengths) < LONG:
+        return None
+    important = influential(sample, [spelled[page] for page in sample.page])
+    covered = [not important.isdisjoint(each) for each in spelled]
+    return tuple(sorted(important)) if np.mean(covered) >= COVERED else None
+
+
+def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
+    """Return the tokens that change what an action earns, given the tokens of each step."""
+    numbers: dict[str, int] = {}
+    token = np.array([numbers.setdefault(t, len(numbers)) for own in tokens for t in own], np.int64)
+    step = np.repeat(np.arange(len(tokens)), [len(own) for own in tokens])
+    actions = int(sample.action.max()) + 1
+    cells, cell = np.unique(token * actions + sample.action[step], return_inverse=True)
+    counts = np.bincount(cell)
+    is_clear = np.zeros(len(cells), bool)
+    for target in sample.targets:
+        means = np.bincount(sample.action, target) / np.maximum(np.bincount(sample.action), 1)
+        residual = target - means[sample.action]
+        sums = np.bincount(cell, residual[step])
+        is_clear |= (counts > 1) & (np.abs(sums) > CLEAR_WORD * np.sqrt(counts * residual.var()))
+    spelled = list(numbers)
+    return {spelled[number] for number in (cells[is_clear] // actions).tolist()}
+
+
+def choose(
+    settings: Settings, game: Game, progress: Callable[[int], None] | None = None
+) -> tuple[Settings, tuple[str, ...]]:
+    """Return settings for a game, and the words of pages to read (none: all).
+
+    Settings that differ from the recipe's are left as they are.
+    """
+    if not settings.run.survey:
+        return settings, ()
+    result = survey(game, progress)
+    changes: dict[str, Any] = {"history": result.history}
+    if result.length > LONG_EPISODE:
+        changes["discount"] = round(1 - 1 / result.length, 5)
+    if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
+        changes |= {"alpha_relative": True, "state_value": True}
+    changes |= {"phrases": result.order, "matches": result.matches or result.order}
+    changes["select_words"] = bool(result.words)
+    usual = STRONG.flat()
+    given = settings.flat()
+    changes = {name: value for name, value in changes.items() if given[name] == usual[name]}
+    able = {name for name in changes if settings.uses(name)}
+    settings = settings.replace(survey=False, **{name: changes[name] for name in able})
+    return settings, (result.words or ()) if settings.model.select_words else ()
