@@ -48,7 +48,7 @@ class Memory(FiniteDiagnostic):
 
 
 class Grid(FiniteDiagnostic):
-    """Position: only two words together tell the cell; moves cost 1 and may slip."""
+    """Position: only two words together identify the cell; moves cost 1 and may slip."""
 
     capability = "position"
     levels = (3, 5, 7)  # width
@@ -84,7 +84,7 @@ class Grid(FiniteDiagnostic):
 
     @cached_property
     def _words(self) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """The two words of each cell, in no order, so that neither tells row or column."""
+        """The two words of each cell, in no order, so that neither reveals row or column."""
         cells = list(product(range(self.size), repeat=2))
         return dict(zip(cells, random.Random("cells").sample(cells, len(cells)), strict=True))
 
