@@ -11,8 +11,8 @@ from drrn.document import Document, to_markdown, to_text
 from drrn.errors import InputError, did_you_mean
 from drrn.files import write
 from drrn.lab.experiments import diagnose
-from drrn.lab.experiments.diagnose import AGENTS, RANDOM
-from drrn.lab.experiments.plan import Scale
+from drrn.lab.experiments.diagnose import RANDOM
+from drrn.lab.experiments.plan import AGENTS, Scale
 from drrn.lab.experiments.results import Results, Row
 from drrn.lab.experiments.sweep import changes_text
 from drrn.lab.reports.diagnostics import blocks_of

@@ -33,9 +33,7 @@ def run(options: argparse.Namespace) -> int:
     with results.locked():
         jobs = list(_jobs(options, scale, results.root))
         if "diagnostics" in options.only:
-            agents = {name: diagnose.AGENTS[name] for name in diagnose.PUBLISHED}
-            sources = diagnose.sources_of((), diagnose.LEVEL)
-            jobs += diagnose.trials(results.root, sources, agents, scale, options.device)
+            jobs += diagnose.published_trials(results.root, scale, options.device)
         try:
             with workers_for(options) as workers:
                 failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))

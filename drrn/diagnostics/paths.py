@@ -9,15 +9,16 @@ from typing import ClassVar
 
 from drrn.diagnostics.diagnostic import END, FiniteDiagnostic, Page, Result
 
-ADJECTIVES = ("old", "narrow", "mossy", "white", "broken", "silent", "steep", "wide")
-NOUNS = ("bridge", "gate", "tower", "well", "barn")
+PLACES = """bridge gate tower well barn mill chapel ford quarry orchard cairn ferry forge inn
+lighthouse dam windmill cottage cave meadow spring pond ruin statue fountain market harbour bakery
+library stable vineyard brewery castle abbey tunnel marsh cliff waterfall hedge beacon""".split()
 COLOURS = ("red", "green", "blue")
 MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
 def landmark(number: int) -> str:
     """Return the description of one of 40 places."""
-    return f"You stand at the {ADJECTIVES[number % 8]} {NOUNS[number % 5]}."
+    return f"You stand at the {PLACES[number]}."
 
 
 class Memory(FiniteDiagnostic):
@@ -47,7 +48,7 @@ class Memory(FiniteDiagnostic):
 
 
 class Grid(FiniteDiagnostic):
-    """Position: only two words together tell the cell; moves cost 1 and may slip."""
+    """Position: only two words together identify the cell; moves cost 1 and may slip."""
 
     capability = "position"
     levels = (3, 5, 7)  # width
@@ -83,7 +84,7 @@ class Grid(FiniteDiagnostic):
 
     @cached_property
     def _words(self) -> dict[tuple[int, ...], tuple[int, ...]]:
-        """The two words of each cell, in no order, so that neither tells row or column."""
+        """The two words of each cell, in no order, so that neither reveals row or column."""
         cells = list(product(range(self.size), repeat=2))
         return dict(zip(cells, random.Random("cells").sample(cells, len(cells)), strict=True))
 
@@ -151,7 +152,7 @@ class Lock(Path):
         return 0
 
     def page(self, state: int) -> Page:
-        return f"A lock with wheels. The {ADJECTIVES[state]} wheel is next.", self.actions
+        return f"A lock with wheels. The wheel with the {PLACES[state]} is next.", self.actions
 
 
 class Parser(FiniteDiagnostic):

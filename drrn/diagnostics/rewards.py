@@ -47,7 +47,6 @@ class Delayed(Diagnostic):
     capability = "delayed pay"
     levels = Recurring.levels
     max_steps = Recurring.max_steps
-    episodes = 10_000
 
     def starts(self) -> Iterable[Result]:
         yield 1.0, (0, 0), 0.0

@@ -15,26 +15,25 @@ from typing import Any, ClassVar
 
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.diagnostics.diagnostic import Diagnostic
-from drrn.files import read_csv, read_text, write
+from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import PLAN, Scale, Variant
-from drrn.lab.experiments.results import TRIALS, Row, commit, to_csv
+from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, Scale, Variant
+from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
+from drrn.playing.evaluation import choose_policy
 from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
 from drrn.runs.trainer import Trainer
-from drrn.settings import DEPLOYED, Settings, all_settings, recipe_name
+from drrn.settings import DEPLOYED, STRONG, Settings, all_settings, recipe_name
 
-Agents = Mapping[str, Mapping[str, Any]]  # changed settings by name; `paper`: the paper's recipe
+Agents = Mapping[str, Mapping[str, Any]]  # settings by name; `paper`: on top of the paper's
 
-FILE = "diagnostics.csv"
 WORK = Path("work") / "diagnostics"
-AGENTS: Agents = PLAN["agents"]
 PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
-LEVEL = 2  # of the published results; settings are chosen on levels 1 and 3
 RANDOM = "random"  # the agent that is not trained
+CHOICE = STRONG.run.evaluation_episodes  # by which the deployed policy is chosen, as in a run
 EVALUATION = 500  # episodes of each variant after training
 ROUND = 200  # training episodes
 QUICK = 1_000  # the same in all, with --quick
@@ -72,7 +71,7 @@ class Trial(Job):
     recipe: str = ""
     digest: str = ""  # identifies the trial: hash of game, agent and settings
     done: bool = False
-    column: ClassVar[str] = "greedy_return"
+    column: ClassVar[str] = ""  # rounds are not evaluated
 
     @property
     def name(self) -> str:
@@ -92,11 +91,15 @@ class Trial(Job):
         if self.variant:
             trainer = Trainer(game, self.settings, self.device, recipe=self.recipe)
             yield from trainer.train()
+            if self.recipe == "strong":
+                alpha = self.settings.exploration.alpha
+                how = (alpha, CHOICE, self.settings.run.seeds, trainer.round)
+                trainer.deployment = choose_policy(trainer.rollouts, *how)
             agent = trainer.agent
         rows = [self._row(agent, game, "train")]
         if game.has_held_out:
             rows.append(self._row(agent, open_diagnostic(f"{self.source}/held-out"), "held-out"))
-        write(self.folder / FILE, to_csv(rows, TRIALS))
+        write(self.folder / TRIALS_FILE, to_csv(rows, TRIALS))
 
     def _row(self, agent: Agent | None, game: Diagnostic, variant: str) -> Row:
         policy = RANDOM
@@ -144,9 +147,18 @@ def trials(
     return jobs
 
 
+def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
+    """Return the trials of the experiment diagnostics."""
+    agents = {name: AGENTS[name] for name in PUBLISHED}
+    jobs = trials(root, sources_of((), LEVEL), agents, scale, device)
+    slow = PLAN["too_slow"]
+    return [job for job in jobs if f"{job.agent} {job.game.partition('/')[0]}" not in slow]
+
+
 def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
     base = sizes(QUICK if scale.quick else game.episodes)
+    base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
     base |= {**scale.overrides, "seed": seed, "replicas": 1}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper="paper" in changes, base=base)
@@ -159,17 +171,12 @@ def _digest(game: Diagnostic, agent: str, settings: Settings) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Return the rows of a diagnostics.csv; none if the file does not exist."""
-    return read_csv(read_text(path), TRIALS, path) if path.exists() else []
-
-
 def collect(root: Path) -> list[Row]:
     """Add the rows of finished trials to diagnostics.csv, and return all its rows."""
-    path = root / FILE
-    files = sorted((root / WORK).glob(f"*/{FILE}"))
-    rows = read_rows(path)
-    new = [row for file in files for row in read_rows(file) if row not in rows]
+    path = root / TRIALS_FILE
+    files = sorted((root / WORK).glob(f"*/{TRIALS_FILE}"))
+    rows = read_trials(path)
+    new = [row for file in files for row in read_trials(file) if row not in rows]
     if new:
         new.sort(key=lambda row: (row["game"], row["level"], row["agent"], row["seed"]))
         header, _, lines = to_csv(new, TRIALS).partition("\n")

@@ -46,7 +46,7 @@ class Job:
     commit: str
     device: str = "cpu"
     vectors: str | None = None  # hash of the word vectors, if the settings name some
-    column: ClassVar[str] = "softmax_final_reward"  # of a round: the score that is displayed
+    column: ClassVar[str] = "softmax_final_reward"  # the score that is displayed, if any
 
     @property
     def name(self) -> str:

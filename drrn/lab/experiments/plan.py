@@ -137,6 +137,11 @@ PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
 
+# --- Agents of the diagnostics
+
+AGENTS: dict[str, dict[str, Any]] = PLAN["agents"]  # settings; `paper`: on top of the paper's
+LEVEL = 2  # of the published results; settings are chosen on levels 1 and 3
+
 # --- Experiments
 
 ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}

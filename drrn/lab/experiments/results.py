@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drrn.errors import InputError
-from drrn.files import make_folder, read_csv, write
+from drrn.files import make_folder, read_csv, read_text, write
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.writing import words
@@ -83,7 +83,7 @@ KINDS: dict[str, Columns] = {
     ".quests": QUESTS,
 }
 FACTS = _columns("measure:text value:text")
-# One row for each diagnostic, variant of it, agent and seed, in diagnostics.csv.
+TRIALS_FILE = "diagnostics.csv"  # one row for each diagnostic, variant of it, agent and seed
 TRIALS = _columns(
     "game:text level:int variant:text agent:text seed:int episodes:int policy:text score:float "
     "random_score:float optimum:float share:float digest:text commit:text"
@@ -118,6 +118,11 @@ def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
     if not text.endswith("\n"):
         raise InputError(f"{path}, line {len(rows) + 1}: the file is truncated; {REMEDY}")
     return rows
+
+
+def read_trials(path: Path) -> list[Row]:
+    """Return the rows of a diagnostics.csv; none if the file does not exist."""
+    return read_csv(read_text(path), TRIALS, path) if path.exists() else []
 
 
 def mark(text: str) -> str:

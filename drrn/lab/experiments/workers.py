@@ -91,7 +91,7 @@ def events_of(job: Job) -> Iterator[Event]:
     event = Event(job, "started")
     try:
         for finished in job.run():
-            score = finished.mean(job.column)
+            score = finished.mean(job.column) if job.column else None
             event = Event(job, "round", finished.number, score, time.perf_counter() - start)
             yield event
         event = replace(event, kind="done")

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.document import MISSING, Block, Cell, Table, literal, markdown_block
-from drrn.lab.experiments.diagnose import AGENTS, LEVEL
+from drrn.lab.experiments.plan import AGENTS, LEVEL
 from drrn.lab.experiments.results import Row
 from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.result_set import ResultSet, percent

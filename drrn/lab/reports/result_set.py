@@ -10,9 +10,8 @@ from typing import Any
 
 from drrn.document import MISSING
 from drrn.errors import InputError
-from drrn.lab.experiments.diagnose import FILE, read_rows
 from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, VARIANTS, Variant, game_order
-from drrn.lab.experiments.results import GAME, Results, Row, Stored
+from drrn.lab.experiments.results import GAME, TRIALS_FILE, Results, Row, Stored, read_trials
 from drrn.lab.reports.texts import published
 from drrn.writing import visible
 
@@ -72,7 +71,7 @@ class ResultSet:
                 self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
         self.known = [game for game in self.games if game in self.facts]
-        self.diagnostics = read_rows(folder.root / FILE)
+        self.diagnostics = read_trials(folder.root / TRIALS_FILE)
 
     @property
     def stories(self) -> list[str]:
