@@ -78,9 +78,7 @@ class Agent:
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
     @classmethod
-    def load(
-        cls, folder: str | Path, device: str = "cpu", *, sentences: str | None = None
-    ) -> Agent:
+    def load(cls, folder: str | Path, device: str = "cpu", sentences: str | None = None) -> Agent:
         """Load the agent from the folder of a run; with `sentences`, it recalls by them.
 
         Raises:
@@ -213,7 +211,8 @@ class Agent:
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
             lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
-            rollouts = SteppedRollouts(opened, self.model, lanes, self.recall)
+            rollouts = SteppedRollouts(opened, self.model, lanes)
+            rollouts.recall = self.recall
         return evaluate(rollouts, policies, self.settings.exploration.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
@@ -334,15 +333,12 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
         return None
     if (folder / MEMORY).exists():
         Run(folder).check(MEMORY)
-        saved = storage.read_json(folder / MEMORY)
-        pages = {text: [tuple(menu) for menu in menus] for text, menus in saved.items()}
-        return Recall(pages, open_sentences(name))
+        return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
     game = with_history(spec_from(folder, config).open(), settings.run.history)
-    compiled = compiled_or_none(game, settings)
-    if compiled is None:
-        cause = f"it has no {MEMORY}, and its game cannot be compiled"
-        raise InputError(f"{folder}: {cause}, so it recalls no page; train with --sentences")
-    return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
+    if compiled := compiled_or_none(game, settings):
+        return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
+    cause = f"it has no {MEMORY}, and its game cannot be compiled"
+    raise InputError(f"{folder}: {cause}, so it recalls no page; train with --sentences")
 
 
 def torch_device(name: str | torch.device) -> torch.device:

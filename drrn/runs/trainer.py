@@ -159,17 +159,11 @@ class Trainer:
     def agent(self) -> Agent:
         """The agent as trained so far."""
         scales = self.scale.factors if self.scale else None
-        return Agent(self.model, self.settings, scales, self.config, self.recall)
-
-    @property
-    def recall(self) -> Recall | None:
-        """Recalls the pages of the training so far, if the settings name sentence vectors."""
-        sentences = self.model.shape.sentences
-        if sentences is None or not self.settings.model.recall:
-            return None
-        if self.compiled is not None:
-            return Recall(remember({}, pages_of_game(self.compiled)), sentences.function)
-        return Recall(self.stepped.pages or {}, sentences.function)
+        recall = None
+        if (sentences := self.model.shape.sentences) and self.settings.uses("recall"):
+            pages = remember({}, pages_of_game(self.compiled)) if self.compiled else None
+            recall = Recall(pages or self.stepped.pages or {}, sentences.function)
+        return Agent(self.model, self.settings, scales, self.config, recall)
 
     # --- rounds
 
@@ -390,7 +384,6 @@ class Trainer:
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         vectors = self.model.shape.vectors
-        sentences = self.model.shape.sentences
         return {
             "game": game_entry(self.game, self.spec),
             **({"recipe": self.recipe} if self.recipe else {}),
@@ -399,7 +392,6 @@ class Trainer:
             "most_actions": self.model.shape.most_actions,
             **({"deployment": self.deployment} if self.deployment else {}),
             **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
-            **({"sentences": sentences.function.digest} if sentences else {}),
             "versions": versions(),
         }
 
@@ -436,7 +428,7 @@ class Trainer:
         if self.scale:
             self.scale.restore(state["scale"])
         if state.get("pages"):
-            self.stepped.pages = {text: list(map(tuple, menus)) for text, menus in state["pages"]}
+            self.stepped.pages = dict(state["pages"])
         self.round = state["round"]
 
 
