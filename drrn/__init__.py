@@ -81,12 +81,12 @@ def trainer(
     return Trainer(opened, all_settings, device, spec=spec, recipe=recipe, threads=threads)
 
 
-def load(run: str | Path, *, device: str = "cpu") -> Agent:
-    """Load the trained agent from the folder of a run."""
+def load(run: str | Path, *, device: str = "cpu", sentences: str | None = None) -> Agent:
+    """Load the trained agent from the folder of a run; with `sentences`, it recalls by them."""
     require("torch", "torch")
     from drrn.runs.agent import Agent
 
-    return Agent.load(run, device)
+    return Agent.load(run, device, sentences=sentences)
 
 
 def resume(

@@ -2,7 +2,7 @@
 
 A folder contains one of these models:
 
-- config.json, model.safetensors and tokenizer.json: a BERT encoder, as sentence-transformers saves it
+- config.json, model.safetensors and tokenizer.json: a BERT encoder
 - a file .onnx and tokenizer.json
 - weights.npz and sp.model: Universal Sentence Encoder Multilingual 3, in NumPy
 - any other model of sentence-transformers, if that package is installed
@@ -17,7 +17,7 @@ import hashlib
 import importlib
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class SentenceVectors:
         self.name = name
         self.function = function
         self.digest = digest
+        self.track: Callable[[Sequence[int], int, str], Iterable[int]] | None = None  # progress
         self.dimensions = 0
         self.dimensions = self._compute(["One text."]).shape[1]
         self._saved = SavedVectors(digest) if digest else None
@@ -59,7 +60,8 @@ class SentenceVectors:
         rows = {text: self._saved[text] if self._saved else None for text in texts}
         new = sorted((text for text, row in rows.items() if row is None), key=len)
         size = MODEL_AT_ONCE if self._saved else AT_ONCE
-        for start in range(0, len(new), size):
+        starts = range(0, len(new), size)
+        for start in self.track(starts, len(starts), "reading") if self.track else starts:
             some = new[start : start + size]
             vectors = self._compute(some)
             rows.update(zip(some, vectors, strict=True))
@@ -132,6 +134,8 @@ def _key(text: str) -> bytes:
 def open_sentences(name: str) -> SentenceVectors:
     """Open `module:function`, the folder of a sentence model, or the name of one in the cache.
 
+    With `+` between two, their vectors are put side by side.
+
     Raises:
         InputError: There is no such model, or a package that reads it is not installed.
     """
@@ -140,6 +144,11 @@ def open_sentences(name: str) -> SentenceVectors:
         if isinstance(function, type) or not callable(function):
             raise InputError(f'sentences "{name}": it must be a function of a list of texts')
         return SentenceVectors(name, function)
+    if "+" in name:
+        parts = [open_sentences(part) for part in name.split("+")]
+        joined = SentenceVectors(name, lambda t: np.hstack([unit(p(t)) for p in parts]))
+        joined.digest = "+".join(part.digest or "" for part in parts)
+        return joined
     folder = model_folder(name)
     if not folder.is_dir():
         models = ", ".join(sorted(path.name for path in (home() / "encoders").glob("*"))) or "none"

@@ -63,6 +63,7 @@ class ModelSettings(_Group):
     vectors: str | None = None
     vectors_scale: float = 1.0
     sentences: str | None = None
+    recall: bool = True
     embedding: int | None = None
     lstm_gain: float = 1.0
     bag_norm: float | None = None

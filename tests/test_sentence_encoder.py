@@ -101,8 +101,9 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
 def test_the_encoder_and_its_source_need_each_other(fork):
     with pytest.raises(drrn.InputError, match="set sentences to"):
         drrn.trainer(fork, paper=True, encoder="sentence")
-    with pytest.raises(drrn.InputError, match="has an effect only with encoder sentence"):
-        drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:count_letters")
+    with pytest.raises(drrn.InputError, match="has an effect only with recall or encoder sentence"):
+        source = "tests.test_sentence_encoder:count_letters"
+        drrn.trainer(fork, paper=True, sentences=source, recall=False)
 
 
 def test_a_resumed_run_imports_the_function(tale, import_folder, capsys):

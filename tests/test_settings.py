@@ -697,7 +697,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("lstm_gain", 2.0, {"encoder": "lstm"}),
     ("embedding", 8, {"encoder": "gru"}),
     ("most_actions", 8, {"model": "max-action"}),
-    ("sentences", "module:function", {"encoder": "sentence"}),
+    ("recall", True, {"sentences": "module:function"}),
 ]
 
 
@@ -714,7 +714,7 @@ def test_every_setting_without_effect_in_the_papers_recipe_is_tested():
     assert without_effect == {name for name, *_ in DEPENDENT} | {"vectors"}
     own = Settings.from_flat(model="mine:M", encoder="mine:E", learner="mine:L", vectors="v.txt")
     others = {name for name in without_effect if not own.uses(name)}
-    assert others == {"capacity", "optimism", "optimism_share", "replan"}
+    assert others == {"capacity", "optimism", "optimism_share", "recall", "replan"}
 
 
 # --- parts turned off on the command line

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.terminal import open_game, print_json, table, tracked, warn
+from drrn.cli.terminal import load_agent, open_game, print_json, table, tracked, warn
 from drrn.errors import InputError, require
 from drrn.game import episodes
 from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
 EPISODES = 1000  # of a policy
-NOT_REPLAYED = ("policy", "agent", "episodes", "json", "show", "player", "scores", "seed")
+NOT_REPLAYED = (
+    "policy",
+    "agent",
+    "episodes",
+    "json",
+    "show",
+    "player",
+    "scores",
+    "seed",
+    "sentences",
+)
 MAX_COLUMNS = 80  # longer lines are hard to read
 LONG_MENU = 20  # more actions than this are typed, not numbered
 ADVICE = 3  # actions of a long menu that the agent recommends
@@ -49,6 +59,7 @@ def run(options: argparse.Namespace) -> None:
         name = DEPLOYED
     if name in AGENT_POLICIES and not options.agent:
         raise InputError(f"--policy {name} needs an agent; name its run with --agent RUN")
+    _refuse(options, () if options.agent else ("sentences",), "needs --agent")
     if name == "random":
         _refuse(options, ("agent",), "not used by --policy random; leave it out")
     if name:
@@ -57,13 +68,13 @@ def run(options: argparse.Namespace) -> None:
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     if name is None:
         require("rich", "cli")
-        agent = _load_player(options.agent, game, DEPLOYED, seed) if options.agent else None
+        agent = _load_player(options, game, DEPLOYED, seed) if options.agent else None
         player = options.player or os.environ.get("USER") or "player"
         Session(game, seed, player, options.scores or scores.scores_file(), agent).play()
         return
     policy: episodes.Policy = episodes.random_policy(seed)
     if name != "random":
-        policy = _load_player(options.agent, game, name, seed)
+        policy = _load_player(options, game, name, seed)
     play = _show_episodes if options.show else episodes.play_episodes
     count = options.episodes or EPISODES
     outcomes = play(game, policy, count, seed)
@@ -92,15 +103,14 @@ def _replay_path(options: argparse.Namespace) -> None:
     close(game)
 
 
-def _load_player(folder: Path, game: Game, policy: str, seed: int) -> Player:
-    require("torch", "torch")
-    from drrn.runs.agent import Agent
+def _load_player(options: argparse.Namespace, game: Game, policy: str, seed: int) -> Player:
     from drrn.runs.run import Run
 
-    learned = Run(folder).config["game"]["title"]
+    agent = load_agent(options.agent, options.sentences)
+    learned = Run(options.agent).config["game"]["title"]
     if learned != (title := title_of(game)):
         warn(f'the agent was trained on "{learned}", not on "{title}"; its advice may be poor')
-    return Agent.load(folder).policy(policy, seed=seed)
+    return agent.policy(policy, seed=seed)
 
 
 def _show_episodes(

@@ -16,6 +16,7 @@ from drrn.models.base import NARROW, Readers
 from drrn.models.encodings import encoding_caches
 from drrn.playing.lanes import LanePage, Lanes, LocalLanes
 from drrn.playing.policies import Policy, Rollouts, probabilities_of
+from drrn.playing.recall import Memory, Recall, remember
 from drrn.text import Store
 
 Choice = tuple[int, float]  # the index of an action, and its probability
@@ -92,8 +93,12 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]], store: Store) 
 class SteppedRollouts(Rollouts):
     """Plays a game with a model; while it plays to learn, replicas learn the words they read."""
 
-    def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
+    def __init__(
+        self, game: Game, model: Model, lanes: Lanes | None = None, recall: Recall | None = None
+    ) -> None:
         self.model = model
+        self.recall = recall  # reads the pages that are played to evaluate
+        self.pages: Memory | None = None  # if set, remembers the pages that are played to learn
         self.lanes = lanes or LocalLanes(game)
         self.limit = step_limit_of(game)
         self._known: list[tuple[set[int], set[int]]] = []  # texts that each replica has read
@@ -196,11 +201,14 @@ class SteppedRollouts(Rollouts):
     def _read(self, trajectory: Trajectory, store: Store) -> None:
         """Add the present page as ids; while learning, the replica learns new words."""
         page = trajectory.page
-        state, menu = store.page(page.observation.text, page.observation.actions)
+        shown = self.recall.page(page.observation) if self.recall else page.observation
+        state, menu = store.page(shown.text, shown.actions)
         if len(menu) > NARROW:
             menu = self._wide.setdefault(tuple(menu), menu)
         if store is self.model.store:
             self._learn_words(trajectory.replica, state, menu)
+            if self.pages is not None:
+                remember(self.pages, [shown])
         else:  # earlier pages are not needed
             trajectory.states.clear()
             trajectory.menus.clear()

@@ -27,13 +27,14 @@ from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, policy_of, probabilities_of
+from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
 from drrn.runs import storage
-from drrn.runs.config import check_vectors, read_config
+from drrn.runs.config import check_vectors, read_config, spec_from
 from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
 from drrn.runs.scores import compiled_or_none
-from drrn.runs.storage import CONFIG, WEIGHTS, WORDS
+from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
@@ -58,6 +59,7 @@ class Agent:
         settings: Settings,
         scales: Sequence[float] | None = None,
         config: Callable[[], Mapping[str, Any]] | None = None,
+        recall: Recall | None = None,
     ) -> None:
         """Make an agent from a model.
 
@@ -66,16 +68,20 @@ class Agent:
             settings: The settings it was trained with.
             scales: The factor on each replica's rewards during learning, if they were scaled.
             config: Returns the contents of the run's config.json; needed by `save`.
+            recall: Reads pages in other words as pages of the training.
         """
         self.model = model
         self.settings = settings
         self.config = config
+        self.recall = recall
         self.scales = np.array(scales or [1.0] * len(model.seeds), np.float32)[:, None]  # [R, 1]
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "cpu") -> Agent:
-        """Load the agent from the folder of a run.
+    def load(
+        cls, folder: str | Path, device: str = "cpu", *, sentences: str | None = None
+    ) -> Agent:
+        """Load the agent from the folder of a run; with `sentences`, it recalls by them.
 
         Raises:
             InputError: The folder is not a run, or a file is damaged.
@@ -96,15 +102,17 @@ class Agent:
         if metadata.get("game") != config["game"]["sha256"]:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
-        return cls(model, settings, scales, lambda: config)
+        recall = load_recall(folder, config, sentences)
+        return cls(model, settings, scales, lambda: config, recall)
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Return the Q-values of actions in a state, [replicas, actions].
 
         State and actions can be any texts. Unknown words are ignored, except by encoders that use
-        word vectors. Asking does not change the agent.
+        given vectors, and by an agent that recalls. Asking does not change the agent.
         """
-        q: Q = self.q([_page(state, actions)])[:, 0]
+        page = _page(state, actions)
+        q: Q = self.q([self.recall.page(page) if self.recall else page])[:, 0]
         return q
 
     def q(self, pages: Sequence[Observation]) -> Q:
@@ -150,7 +158,7 @@ class Agent:
         Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 
     def files(self) -> dict[str, bytes]:
-        """Return the contents of vocabulary.json and model.safetensors."""
+        """Return the contents of vocabulary.json, model.safetensors and, if any, memory.json."""
         assert self.config is not None
         store = self.model.store
         vocabulary: dict[str, Any] = {
@@ -163,7 +171,8 @@ class Agent:
             vocabulary["reward_scales"] = self.scales[:, 0].tolist()
         game = {"game": self.config()["game"]["sha256"]}
         words = json.dumps(vocabulary, ensure_ascii=False).encode()
-        return {WORDS: words, WEIGHTS: storage.tensor_bytes(self.model.state(), game)}
+        pages = {MEMORY: json.dumps(self.recall.pages).encode()} if self.recall else {}
+        return {**pages, WORDS: words, WEIGHTS: storage.tensor_bytes(self.model.state(), game)}
 
     def policy(self, name: str = DEPLOYED, *, seed: int = 0, replica: int | None = None) -> Player:
         """Return a policy for `drrn.play_episodes`.
@@ -200,10 +209,11 @@ class Agent:
         opened = with_history(opened, run.history)
         rollouts: Rollouts
         if compiled := compiled_or_none(opened, self.settings):
+            compiled = self.recall.game(compiled) if self.recall else compiled
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
             lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
-            rollouts = SteppedRollouts(opened, self.model, lanes)
+            rollouts = SteppedRollouts(opened, self.model, lanes, self.recall)
         return evaluate(rollouts, policies, self.settings.exploration.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
@@ -216,7 +226,9 @@ class Agent:
         if self.model.sees_menu:
             cause = "this model depends on the order of the actions"
             raise InputError(f"{cause}, so its score can only be sampled")
-        rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
+        compiled = compile_game(game)
+        compiled = self.recall.game(compiled) if self.recall else compiled
+        rollouts = CompiledRollouts(compiled, self.model, self.model.store.scratch())
         probabilities = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
         limit = step_limit_of(game)
         return rollouts.game, [policy_score(rollouts.game, each, limit) for each in probabilities]
@@ -312,6 +324,25 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
         vectors=vectors,
         sentences=sentences,
     )
+
+
+def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Recall | None:
+    """Return the recall of a run, by the sentence vectors of that name or by its own, if any."""
+    settings = Settings.from_flat(config["settings"])
+    name = name or (settings.model.sentences if settings.model.recall else None)
+    if name is None:
+        return None
+    if (folder / MEMORY).exists():
+        Run(folder).check(MEMORY)
+        saved = storage.read_json(folder / MEMORY)
+        pages = {text: [tuple(menu) for menu in menus] for text, menus in saved.items()}
+        return Recall(pages, open_sentences(name))
+    game = with_history(spec_from(folder, config).open(), settings.run.history)
+    compiled = compiled_or_none(game, settings)
+    if compiled is None:
+        cause = f"it has no {MEMORY}, and its game cannot be compiled"
+        raise InputError(f"{folder}: {cause}, so it recalls no page; train with --sentences")
+    return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
 
 
 def torch_device(name: str | torch.device) -> torch.device:

@@ -6,6 +6,7 @@
     reference_scores.json   random play and the best possible score
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
+    memory.json             pages of the training, if the agent recalls by meaning
     checkpoint.safetensors  the state of the trainer after the last round
     hashes.json             SHA-256 of each file
     curve.png               the learning curve

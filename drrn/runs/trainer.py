@@ -26,6 +26,7 @@ from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, softmax_policy
+from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
@@ -150,13 +151,25 @@ class Trainer:
         run = self.settings.run
         spec = replace(self.spec, history=run.history) if self.spec else None
         lanes = lanes_of(self.played, spec, run.workers)
-        return SteppedRollouts(self.played, self.model, lanes)
+        rollouts = SteppedRollouts(self.played, self.model, lanes)
+        rollouts.pages = {} if self.settings.uses("recall") else None
+        return rollouts
 
     @property
     def agent(self) -> Agent:
         """The agent as trained so far."""
         scales = self.scale.factors if self.scale else None
-        return Agent(self.model, self.settings, scales, self.config)
+        return Agent(self.model, self.settings, scales, self.config, self.recall)
+
+    @property
+    def recall(self) -> Recall | None:
+        """Recalls the pages of the training so far, if the settings name sentence vectors."""
+        sentences = self.model.shape.sentences
+        if sentences is None or not self.settings.model.recall:
+            return None
+        if self.compiled is not None:
+            return Recall(remember({}, pages_of_game(self.compiled)), sentences.function)
+        return Recall(self.stepped.pages or {}, sentences.function)
 
     # --- rounds
 
@@ -404,6 +417,7 @@ class Trainer:
             "learner": self.learner.state(),
             "explorer": self.explorer.state() if self.explorer else None,
             "scale": self.scale.state() if self.scale else None,
+            "pages": list((self.stepped.pages or {}).items()) if self.compiled is None else None,
         }
 
     def restore(self, state: State, source: str) -> None:
@@ -421,6 +435,8 @@ class Trainer:
             self.explorer.restore(state["explorer"])
         if self.scale:
             self.scale.restore(state["scale"])
+        if state.get("pages"):
+            self.stepped.pages = {text: list(map(tuple, menus)) for text, menus in state["pages"]}
         self.round = state["round"]
 
 

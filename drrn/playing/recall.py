@@ -1,0 +1,179 @@
+"""Recall by meaning: pages and actions in other words are read as known ones that mean the same.
+
+The memory has the pages of training, each a text and its menus. If a page shows an action that the
+agent does not know, the page is looked up by its text; a page whose text is new, by the similarity
+of its sentences and of its menu. Its actions are then matched one to one with those known there,
+and the network reads the known texts in place of the new ones. Texts are compared by the cosine of
+their sentence vectors, which are centred on the mean of the known ones.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.compiled.game import Compiled
+from drrn.game.contract import Observation
+from drrn.sentences import Floats, SentenceVectors, unit
+from drrn.text import Ids, starts_of
+
+PAGE_WEIGHT = 4.0  # of the similarity of texts, compared with that of menus
+LEAST = 0.25  # similarity of texts; pages of another game reach about 0.2
+CANDIDATES = 8  # pages whose menus are compared
+MAX_PAGES = 20_000  # in a memory
+ENDS = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\s*\n\s*")  # of sentences
+
+Memory = dict[str, list[tuple[str, ...]]]  # the menus of each text
+
+
+class Recall:
+    """Reads pages in other words as pages of a memory.
+
+    Example:
+        recall = Recall({"It is dark.": [("Light the lamp.", "Go to bed.")]}, sentences)
+        recall.page(Observation("It is dark.", ("Sleep.", "Make light.")))
+    """
+
+    def __init__(self, pages: Memory, sentences: SentenceVectors) -> None:
+        self.pages = pages
+        self.sentences = sentences
+        self.texts = list(pages)
+        self.actions = sorted({each for menus in pages.values() for menu in menus for each in menu})
+        self._known = set(self.actions)
+        self._cache: dict[tuple[str, tuple[str, ...]], tuple[str, dict[str, str]]] = {}
+
+    def page(self, page: Observation) -> Observation:
+        """Return the page in words that the agent knows; the page itself, if none is similar."""
+        if self._known.issuperset(page.actions) or not self.texts:
+            return page
+        key = (page.text, tuple(sorted(set(page.actions))))
+        if key not in self._cache:
+            self._cache[key] = self._recall(*key)
+        text, names = self._cache[key]
+        return replace(page, text=text, actions=tuple(names.get(a, a) for a in page.actions))
+
+    def game(self, game: Compiled) -> Compiled:
+        """Return the game in words that the agent knows."""
+        texts = list(game.texts)
+        actions = {action: number for number, action in enumerate(game.actions)}
+        page_text = game.page_text.copy()
+        page_action = game.page_action.copy()
+        for number, page in enumerate(pages_of_game(game)):
+            known = self.page(page)
+            if known is not page:
+                page_text[number] = len(texts)
+                texts.append(known.text)
+                ids = [actions.setdefault(action, len(actions)) for action in known.actions]
+                page_action[game.page_first[number] : game.page_first[number + 1]] = ids
+        words: dict[str, Any] = {"texts": tuple(texts), "actions": tuple(actions)}
+        return replace(game, **words, page_text=page_text, page_action=page_action)
+
+    def _recall(self, text: str, menu: Sequence[str]) -> tuple[str, dict[str, str]]:
+        """Return the known text, and the known action of each action of the menu."""
+        texts = {text: 1.0} if text in self.pages else self._similar(text)
+        vectors = self._action_vectors(menu)
+        best = -np.inf
+        result: tuple[str, dict[str, str]] = (text, {})
+        for known_text, similarity in texts.items():
+            for known in self.pages[known_text]:
+                cosines = vectors @ self._action_vectors(known).T
+                cosines[np.equal.outer(np.array(menu), np.array(known))] = len(menu) + 1.0
+                rows, columns = one_to_one(cosines)
+                score = float(np.minimum(cosines[rows, columns], 1).sum()) / max(cosines.shape)
+                score += PAGE_WEIGHT * similarity
+                if score > best:
+                    best = score
+                    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+                    result = (known_text, {menu[row]: known[column] for row, column in pairs})
+        return result
+
+    def _similar(self, text: str) -> dict[str, float]:
+        """Return the most similar known texts: each sentence is compared with its nearest one."""
+        mean, vectors, index, starts = self._sentences
+        own = unit(self.sentences(sentences_of(text)) - mean)
+        cosines = (own @ vectors.T)[:, index]  # [own, sentences of all texts]
+        forward = np.maximum.reduceat(cosines, starts[:-1], axis=1).mean(axis=0)
+        backward = np.add.reduceat(cosines.max(axis=0), starts[:-1]) / np.diff(starts)
+        similarity = (forward + backward) / 2
+        nearest = np.argsort(-similarity)[:CANDIDATES]
+        pairs = {self.texts[at]: float(similarity[at]) for at in nearest.tolist()}
+        return {known: value for known, value in pairs.items() if value >= LEAST}
+
+    @cached_property
+    def _sentences(self) -> tuple[Floats, Floats, Ids, Ids]:
+        """The mean of the known sentences, their vectors, and the sentences of each text."""
+        parts = [sentences_of(text) for text in self.texts]
+        numbers: dict[str, int] = {}
+        index = [numbers.setdefault(each, len(numbers)) for part in parts for each in part]
+        vectors = self.sentences(list(numbers))
+        mean = vectors.mean(axis=0)
+        return mean, unit(vectors - mean), np.array(index), starts_of([len(part) for part in parts])
+
+    @cached_property
+    def _mean_action(self) -> Floats:
+        mean: Floats = self.sentences(self.actions).mean(axis=0)
+        return mean
+
+    def _action_vectors(self, actions: Sequence[str]) -> Floats:
+        return unit(self.sentences(actions) - self._mean_action)
+
+
+def sentences_of(text: str) -> list[str]:
+    return [part for part in ENDS.split(text) if part.strip()] or [text]
+
+
+def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
+    """Return rows and columns, matched one to one, with the largest sum of similarities.
+
+    The Hungarian algorithm: rows are added one by one along a shortest augmenting path; u and v
+    are the prices of rows and columns, and index 0 stands for none.
+    """
+    if similarity.shape[0] > similarity.shape[1]:
+        columns, rows = one_to_one(similarity.T)
+        return rows, columns
+    cost = np.pad(-similarity.astype(float), ((1, 0), (1, 0)), constant_values=np.inf)
+    u, v = (np.zeros(size) for size in cost.shape)
+    owner = np.zeros(len(v), np.int64)  # the row of each column
+    for row in range(1, len(cost)):
+        owner[0] = row
+        column = 0
+        least = np.full(len(v), np.inf)
+        before = np.zeros(len(v), np.int64)  # the column before each on the path
+        visited = np.zeros(len(v), np.bool_)
+        while owner[column]:
+            visited[column] = True
+            reduced = cost[owner[column]] - u[owner[column]] - v
+            nearer = ~visited & (reduced < least)
+            least[nearer] = reduced[nearer]
+            before[nearer] = column
+            column = int(np.argmin(np.where(visited, np.inf, least)))
+            step = least[column]
+            u[owner[visited]] += step
+            v[visited] -= step
+            least[~visited] -= step
+        while column:
+            owner[column] = owner[before[column]]
+            column = int(before[column])
+    columns = np.flatnonzero(owner[1:])
+    return owner[columns + 1] - 1, columns
+
+
+def pages_of_game(game: Compiled) -> Iterator[Observation]:
+    """Yield every page of a compiled game."""
+    firsts = game.page_first.tolist()
+    for text, first, end in zip(game.page_text.tolist(), firsts, firsts[1:], strict=False):
+        menu = tuple(game.actions[action] for action in game.page_action[first:end])
+        yield Observation(game.texts[text], menu)
+
+
+def remember(memory: Memory, pages: Iterable[Observation]) -> Memory:
+    """Add pages to a memory, up to its limit; endings have no menu."""
+    for page in pages:
+        menu = tuple(sorted(page.actions))
+        if menu and len(memory) < MAX_PAGES and menu not in memory.setdefault(page.text, []):
+            memory[page.text].append(menu)
+    return memory
