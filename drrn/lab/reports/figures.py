@@ -222,8 +222,9 @@ def _radar(pyplot: Any, data: dict[str, Any]) -> Any:
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(-0.15, 1.03))
     axes.set_xticks(angles, data["labels"], fontsize=9.5)
     for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
-        side = round(math.sin(angle))  # the axes run clockwise from the top
-        label.set_horizontalalignment(("center", "left", "right")[side])
+        side = math.sin(angle)  # the axes run clockwise from the top
+        alignment = ("center", "left", "right")[(side > 0.1) - (side < -0.1)]
+        label.set_horizontalalignment(alignment)
     axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"], fontsize=8, color=GREY)
     axes.grid(color=GREY, alpha=0.3, linewidth=0.7)
     axes.spines["polar"].set_visible(False)
