@@ -92,7 +92,7 @@ class Trial(Job):
             trainer = Trainer(game, self.settings, self.device, recipe=self.recipe)
             yield from trainer.train()
             if self.recipe == "strong":
-                alpha = self.settings.exploration.alpha
+                alpha = trainer.agent.alpha
                 how = (alpha, CHOICE, self.settings.run.seeds, trainer.round)
                 trainer.deployment = choose_policy(trainer.rollouts, *how)
             agent = trainer.agent
