@@ -141,6 +141,7 @@ class ExplorationSettings(_Group):
     name: str = "softmax"
     alpha: float = 1.0
     alpha_relative: bool = False
+    alpha_spread: bool = False
     alpha_start: float | None = None
     optimism: float = 2.0
     optimism_share: float = 0.7

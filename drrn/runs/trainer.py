@@ -132,10 +132,10 @@ class Trainer:
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
         self.divergence = Divergence(settings)
-        exploration = settings.exploration
-        optimistic = exploration.name == "optimism"
-        self.explorer = Optimism(settings, self.store) if optimistic else None
-        self.scale = RewardScale(run.replicas) if exploration.alpha_relative else None
+        optimistic = settings.exploration.name == "optimism"
+        factor = self.learner.alpha_factor
+        self.explorer = Optimism(settings, self.store, factor) if optimistic else None
+        self.scale = RewardScale(run.replicas) if settings.exploration.alpha_relative else None
         self.rollouts: Rollouts
         if self.compiled is None or self.grows:
             self.rollouts = self.stepped
@@ -159,11 +159,12 @@ class Trainer:
     def agent(self) -> Agent:
         """The agent as trained so far."""
         scales = self.scale.factors if self.scale else None
+        factor = self.learner.alpha_factor
         recall = None
         if (sentences := self.model.shape.sentences) and self.settings.uses("recall"):
             pages = remember({}, pages_of_game(self.compiled)) if self.compiled else None
             recall = Recall(pages or self.stepped.pages or {}, sentences.function)
-        return Agent(self.model, self.settings, scales, self.config, recall)
+        return Agent(self.model, self.settings, scales, self.config, recall, factor)
 
     # --- rounds
 
@@ -212,7 +213,7 @@ class Trainer:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
         episodes = self.settings.run.episodes_per_round
         at_once = episodes
-        policy = softmax_policy(self.settings.alpha_at(number))
+        policy = softmax_policy(self.settings.alpha_at(number) * self.learner.alpha_factor)
         explores = self.explorer is not None and self.explorer.start(number)
         if self.explorer and explores:
             at_once = self.settings.exploration.replan
@@ -241,7 +242,7 @@ class Trainer:
         self.divergence.check(self.model.state(), number)
         if number == 1:
             warn_about_missing_words(self.game.name, self.store, settings)
-        alpha = settings.exploration.alpha
+        alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
         evaluations = evaluate(self.rollouts, POLICIES, *how)
