@@ -8,8 +8,7 @@ A folder contains one of these models:
 - any other model of sentence-transformers, if that package is installed
 
 A name without a folder is looked up in the cache, where `scripts/encoders` puts models. The vectors
-of a model in a folder are saved on disk under the hash of the model, so that each text is computed
-once. Packages are imported when a model needs them.
+of a model are saved on disk under its hash. Packages are imported when a model needs them.
 """
 
 import functools
@@ -31,10 +30,8 @@ from drrn.files import home, json_or_none
 AT_ONCE = 256  # texts that a function of texts gets together
 MODEL_AT_ONCE = 32  # texts that a model in a folder gets together, of similar length
 MAX_TOKENS = 128  # of a text, if the model does not set it
-EXTRA = "sentences"  # of pyproject.toml: the packages that read models
 MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers, implemented here
 NGRAMS = ((2, 0), (3, 1), (5, 2))  # of the Universal Sentence Encoder: length, words on the left
-CHUNKS = 17  # in which its word vectors are stored
 
 Floats = NDArray[np.float32]
 Function = Callable[[list[str]], Any]
@@ -45,29 +42,36 @@ log = logging.getLogger("drrn")
 class SentenceVectors:
     """A function from a list of N texts to an array [N, D], with checks of what it returns."""
 
+    track: Callable[[Sequence[int], int, str], Iterable[int]] | None = None  # progress of a model
+
     def __init__(self, name: str, function: Function, digest: str | None = None) -> None:
         """Take a function; with the digest of its model, vectors are saved on disk."""
         self.name = name
         self.function = function
-        self.digest = digest
-        self.track: Callable[[Sequence[int], int, str], Iterable[int]] | None = None  # progress
         self.dimensions = 0
         self.dimensions = self._compute(["One text."]).shape[1]
-        self._saved = SavedVectors(digest) if digest else None
+        self._saved = _database(digest) if digest else None
 
     def __call__(self, texts: Sequence[str]) -> Floats:
         """Return the vectors of texts, [N, D]."""
-        rows = {text: self._saved[text] if self._saved else None for text in texts}
+        rows = {text: self._look_up(text) for text in texts}
         new = sorted((text for text, row in rows.items() if row is None), key=len)
         size = MODEL_AT_ONCE if self._saved else AT_ONCE
         starts = range(0, len(new), size)
         for start in self.track(starts, len(starts), "reading") if self.track else starts:
             some = new[start : start + size]
-            vectors = self._compute(some)
-            rows.update(zip(some, vectors, strict=True))
+            pairs = list(zip(some, self._compute(some), strict=True))
+            rows.update(pairs)
             if self._saved:
-                self._saved.add(some, vectors)
+                with self._saved:
+                    entries = [(repr(text), row.tobytes()) for text, row in pairs]
+                    self._saved.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", entries)
         return np.array([rows[text] for text in texts], np.float32).reshape(-1, self.dimensions)
+
+    def _look_up(self, text: str) -> Floats | None:
+        query = "SELECT numbers FROM vectors WHERE text = ?"
+        row = self._saved.execute(query, (repr(text),)).fetchone() if self._saved else None
+        return np.frombuffer(row[0], "<f4") if row else None
 
     def _compute(self, texts: list[str]) -> Floats:
         try:
@@ -94,38 +98,17 @@ class SentenceVectors:
         return InputError(f'sentences "{self.name}": {reason}: {needed}')
 
 
-class SavedVectors:
-    """Vectors of texts in a database on disk; in memory, if it cannot be opened."""
-
-    def __init__(self, digest: str) -> None:
-        path = home() / "cache" / f"sentences-{digest[:24]}.sqlite"
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._open(str(path))
-        except (OSError, sqlite3.Error) as error:
-            log.warning("%s: cannot be used (%s); vectors are not saved", path, error)
-            self._open(":memory:")
-
-    def _open(self, path: str) -> None:
-        self.database = sqlite3.connect(path, check_same_thread=False)
-        self.database.execute("CREATE TABLE IF NOT EXISTS vectors (text PRIMARY KEY, numbers)")
-
-    def __getitem__(self, text: str) -> Floats | None:
-        query = "SELECT numbers FROM vectors WHERE text = ?"
-        row = self.database.execute(query, (_key(text),)).fetchone()
-        return np.frombuffer(row[0], "<f4") if row else None
-
-    def add(self, texts: Sequence[str], vectors: Floats) -> None:
-        rows = [(_key(text), row.tobytes()) for text, row in zip(texts, vectors, strict=True)]
-        try:
-            with self.database:
-                self.database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
-        except sqlite3.Error as error:
-            log.warning("vectors of sentences are not saved: %s", error)
-
-
-def _key(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _database(digest: str) -> sqlite3.Connection | None:
+    """Open the saved vectors of a model; None if they cannot be saved."""
+    path = home() / "cache" / f"sentences-{digest[:24]}.sqlite"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        database = sqlite3.connect(path, check_same_thread=False)
+        database.execute("CREATE TABLE IF NOT EXISTS vectors (text PRIMARY KEY, numbers)")
+    except (OSError, sqlite3.Error) as error:
+        log.warning("%s: cannot be used (%s); vectors are not saved", path, error)
+        return None
+    return database
 
 
 # --- opening
@@ -146,51 +129,39 @@ def open_sentences(name: str) -> SentenceVectors:
         return SentenceVectors(name, function)
     if "+" in name:
         parts = [open_sentences(part) for part in name.split("+")]
-        joined = SentenceVectors(name, lambda t: np.hstack([unit(p(t)) for p in parts]))
-        joined.digest = "+".join(part.digest or "" for part in parts)
-        return joined
-    folder = model_folder(name)
-    if not folder.is_dir():
-        models = ", ".join(sorted(path.name for path in (home() / "encoders").glob("*"))) or "none"
-        choices = f"give module:function, the folder of a model, or a name in the cache ({models})"
-        raise InputError(f'sentences is "{name}": {choices}; scripts/encoders fetches models')
-    return _open_model(name, folder)
+        return SentenceVectors(name, lambda texts: np.hstack([unit(part(texts)) for part in parts]))
+    for folder in (Path(name).expanduser(), home() / "encoders" / name):
+        if folder.is_dir():
+            return _open_model(folder)
+    choices = "give module:function, the folder of a model, or a name in the cache"
+    raise InputError(f'sentences is "{name}": {choices} (scripts/encoders fetches models)')
 
 
 @functools.cache  # a large model is loaded once
-def _open_model(name: str, folder: Path) -> SentenceVectors:
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+def _open_model(folder: Path) -> SentenceVectors:
+    digest = hashlib.sha256()
     try:
-        function = _open_folder(folder, files)
+        function = _open_folder(folder)
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(file.read_bytes())
     except InputError:
         raise
     except Exception as error:  # any fault of the folder
         reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise InputError(f"{folder}: this sentence model cannot be opened: {reason}") from error
-    digest = hashlib.sha256()
-    for path in files:
-        with path.open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
-    return SentenceVectors(name, function, digest.hexdigest())
+    return SentenceVectors(str(folder), function, digest.hexdigest())
 
 
-def model_folder(name: str) -> Path:
-    """Return the folder of a sentence model: of that path, or of that name in the cache."""
-    path = Path(name).expanduser()
-    return path if path.is_dir() or len(path.parts) > 1 else home() / "encoders" / name
-
-
-def _open_folder(folder: Path, files: Sequence[Path]) -> Function:
-    names = {path.name for path in files if path.parent == folder}
-    modules = json_or_none(folder / "modules.json") or []
-    is_plain = {module["type"].rpartition(".")[2] for module in modules} <= MODULES
+def _open_folder(folder: Path) -> Function:
+    names = {path.name for path in folder.iterdir()}
     if {"weights.npz", "sp.model"} <= names:
         return UniversalEncoder(folder)
     if "tokenizer.json" in names and any(name.endswith(".onnx") for name in names):
         return OnnxModel(folder)
     config = json_or_none(folder / "config.json") or {}
     is_bert = config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
+    modules = json_or_none(folder / "modules.json") or []
+    is_plain = {module["type"].rpartition(".")[2] for module in modules} <= MODULES
     if is_bert and is_plain and {"model.safetensors", "tokenizer.json"} <= names:
         return Bert(folder, config)
     try:
@@ -202,6 +173,12 @@ def _open_folder(folder: Path, files: Sequence[Path]) -> Function:
     return lambda texts: model.encode(texts, show_progress_bar=False)
 
 
+def unit(vectors: Floats) -> Floats:
+    """Return vectors [N, D] of length 1; zero vectors stay zero."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(norms, 1e-12), np.float32)
+
+
 # --- models
 
 
@@ -209,7 +186,7 @@ class Tokens:
     """The tokeniser of a model: texts to token ids and a mask, [N, L]."""
 
     def __init__(self, folder: Path) -> None:
-        package: Any = require("tokenizers", EXTRA)
+        package: Any = require("tokenizers", "sentences")
         self.tokenizer = package.Tokenizer.from_file(str(folder / "tokenizer.json"))
         limits = json_or_none(folder / "sentence_bert_config.json") or {}
         self.tokenizer.enable_truncation(limits.get("max_seq_length") or MAX_TOKENS)
@@ -225,21 +202,17 @@ class OnnxModel:
     """An ONNX graph that returns a vector per text [N, D], or per token [N, L, D]: their mean."""
 
     def __init__(self, folder: Path) -> None:
-        package: Any = require("onnxruntime", EXTRA)
+        package: Any = require("onnxruntime", "sentences")
         self.tokens = Tokens(folder)
-        options = package.SessionOptions()
-        options.intra_op_num_threads = 1
-        path = next(iter(sorted(folder.glob("*.onnx"))))
-        self.session = package.InferenceSession(str(path), options)
-        self.inputs = {each.name for each in self.session.get_inputs()}
+        self.session = package.InferenceSession(str(min(folder.glob("*.onnx"))))
         outputs = [each for each in self.session.get_outputs() if "float" in each.type]
         self.output = min(outputs, key=lambda each: len(each.shape)).name
 
     def __call__(self, texts: list[str]) -> Floats:
         ids, mask = self.tokens(texts)
         values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        given = {name: value for name, value in values.items() if name in self.inputs}
-        vectors: Floats = self.session.run([self.output], given)[0]
+        inputs = {each.name: values[each.name] for each in self.session.get_inputs()}
+        vectors: Floats = self.session.run([self.output], inputs)[0]
         if vectors.ndim == 3:
             vectors = (vectors * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1, keepdims=True)
         return unit(vectors)
@@ -249,25 +222,22 @@ class Bert:
     """A BERT encoder; the vector of a text is the mean of its tokens', or the first token's."""
 
     def __init__(self, folder: Path, config: dict[str, Any]) -> None:
-        torch: Any = require("torch", "torch")
+        self.torch: Any = require("torch", "torch")
         self.tokens = Tokens(folder)
-        package: Any = require("safetensors.torch", EXTRA)
+        package: Any = require("safetensors.torch", "sentences")
         weights = package.load_file(folder / "model.safetensors")
         self.weights = {name.removeprefix("bert."): w.float() for name, w in weights.items()}
-        self.layers = int(config["num_hidden_layers"])
-        self.heads = int(config["num_attention_heads"])
-        self.epsilon = float(config["layer_norm_eps"])
+        self.config = config
         pooling = json_or_none(folder / "1_Pooling" / "config.json") or {}
         self.by_first = bool(pooling.get("pooling_mode_cls_token"))
-        self.torch = torch
 
     def __call__(self, texts: list[str]) -> Floats:
         ids, mask = map(self.torch.from_numpy, self.tokens(texts))
         with self.torch.no_grad():
-            x = self._encode(ids, mask)  # [N, L, H]
-            weights = mask[:, :, None].float()
-            mean = (x * weights).sum(dim=1) / weights.sum(dim=1)
-            return unit((x[:, 0] if self.by_first else mean).numpy())
+            x = self._encode(ids, mask[:, None, None, :].bool())  # [N, L, H]
+        weights = mask[:, :, None].float()
+        mean = (x * weights).sum(dim=1) / weights.sum(dim=1)
+        return unit((x[:, 0] if self.by_first else mean).numpy())
 
     def _encode(self, ids: Any, mask: Any) -> Any:
         functional = self.torch.nn.functional
@@ -275,77 +245,64 @@ class Bert:
         x = self.weights[tables.format("word")][ids]
         x = x + self.weights[tables.format("position")][: ids.shape[1]]
         x = self._norm(x + self.weights[tables.format("token_type")][0], "embeddings.LayerNorm")
-        for number in range(self.layers):
+        for number in range(self.config["num_hidden_layers"]):
             layer = f"encoder.layer.{number}"
             names = (f"{layer}.attention.self.{part}" for part in ("query", "key", "value"))
-            parts = [self._linear(x, name).unflatten(2, (self.heads, -1)) for name in names]
-            q, k, v = (part.transpose(1, 2) for part in parts)  # [N, heads, L, H / heads]
-            seen = mask[:, None, None, :].bool()
-            y = functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+            heads = (self.config["num_attention_heads"], -1)
+            parts = [self._linear(x, name).unflatten(2, heads).transpose(1, 2) for name in names]
+            y = functional.scaled_dot_product_attention(*parts, attn_mask=mask)
             y = self._linear(y.transpose(1, 2).flatten(2), f"{layer}.attention.output.dense")
             x = self._norm(x + y, f"{layer}.attention.output.LayerNorm")
             y = functional.gelu(self._linear(x, f"{layer}.intermediate.dense"))
-            y = self._linear(y, f"{layer}.output.dense")
-            x = self._norm(x + y, f"{layer}.output.LayerNorm")
+            x = self._norm(
+                x + self._linear(y, f"{layer}.output.dense"), f"{layer}.output.LayerNorm"
+            )
         return x
 
     def _linear(self, x: Any, name: str) -> Any:
-        weight = self.weights[f"{name}.weight"]
-        return self.torch.nn.functional.linear(x, weight, self.weights[f"{name}.bias"])
+        return x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
 
     def _norm(self, x: Any, name: str) -> Any:
-        weight = self.weights[f"{name}.weight"]
-        bias = self.weights[f"{name}.bias"]
-        return self.torch.nn.functional.layer_norm(x, weight.shape, weight, bias, self.epsilon)
+        gain = self.weights[f"{name}.weight"]
+        rest = (gain.shape, gain, self.weights[f"{name}.bias"], self.config["layer_norm_eps"])
+        return self.torch.nn.functional.layer_norm(x, *rest)
 
 
 class UniversalEncoder:
-    """Universal Sentence Encoder Multilingual 3: convolutions over n-grams of word pieces.
-
-    Cer et al. 2018, Yang et al. 2019. The word vectors are stored as bytes, in 17 interleaved
-    chunks with a scale each.
-    """
+    """Universal Sentence Encoder Multilingual 3 (Yang et al. 2019): convolutions over n-grams."""
 
     def __init__(self, folder: Path) -> None:
-        package: Any = require("sentencepiece", EXTRA)
+        package: Any = require("sentencepiece", "sentences")
         self.pieces = package.SentencePieceProcessor(model_file=str(folder / "sp.model"))
         with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
             self.weights = {name: arrays[name] for name in arrays.files}
-        chunks = [self.weights.pop(f"q{number + 1}") for number in range(CHUNKS)]
-        self.table = np.stack(chunks, axis=1).reshape(-1, chunks[0].shape[1])
-        self.epsilon = float(self.weights["eps"])
+        # piece i is row i // 17 of chunk i % 17, in bytes; each chunk has a scale
+        self.table = [self.weights.pop(f"q{number + 1}") for number in range(17)]
 
     def __call__(self, texts: list[str]) -> Floats:
         pieces = self.pieces.encode(texts, add_bos=True, add_eos=True)
-        return np.stack([self._encode(np.array(ids)) for ids in pieces])
+        return unit(np.stack([self._encode(ids) for ids in pieces]))
 
-    def _encode(self, ids: NDArray[np.int64]) -> Floats:
+    def _encode(self, ids: Sequence[int]) -> Floats:
         w = self.weights
-        chunk = ids % CHUNKS
-        x = self.table[ids] * w["scale"][chunk, None] + w["lo"][chunk, None]  # [L, 512]
-        branches = [x @ w[f"proj{n}"] + w[f"proj_b{n}"] for n, _ in NGRAMS]
+        rows = [self.table[i % 17][i // 17] * w["scale"][i % 17] + w["lo"][i % 17] for i in ids]
+        x = np.stack(rows)  # [L, 512]
         gain, bias = (np.concatenate([w[f"ln_{k}{n}"] for n, _ in NGRAMS]) for k in "gb")
-        joined = self._norm(np.concatenate(branches, axis=1), gain, bias)
+        projections = np.hstack([x @ w[f"proj{n}"] + w[f"proj_b{n}"] for n, _ in NGRAMS])
+        branches = np.split(self._norm(projections, gain, bias), len(NGRAMS), axis=1)
         parts = [x]
-        for (n, left), y in zip(NGRAMS, np.split(joined, len(NGRAMS), axis=1), strict=True):
-            for layer in ("1", "2"):
+        for (n, left), y in zip(NGRAMS, branches, strict=True):
+            for layer in "12":
                 padded = np.pad(y, ((left, n - 1 - left), (0, 0)))
-                grams = np.concatenate([padded[k : k + len(y)] for k in range(n)], axis=1)
+                grams = np.hstack([padded[k : k + len(y)] for k in range(n)])
                 y = y + np.maximum(grams @ w[f"w{layer}_{n}"] + w[f"b{layer}_{n}"], 0)
             parts.append(y)
-        x = self._norm(np.concatenate(parts, axis=1), w["ln_g"], w["ln_b"])
-        mean = (x @ w["cnn_W"] + w["cnn_b"]).sum(axis=0) / np.sqrt(np.float32(len(ids)))
+        x = self._norm(np.hstack(parts), w["ln_g"], w["ln_b"]) @ w["cnn_W"] + w["cnn_b"]
+        mean = x.sum(axis=0) / np.sqrt(len(ids))
         y = np.maximum(mean @ w["p1"] + np.maximum(mean @ w["d0"], 0) @ w["d1"], 0)
-        y = np.tanh(y @ w["p3"] + np.maximum(y @ w["d2"], 0) @ w["d3"])
-        return np.asarray(unit(y[None])[0])
+        return np.asarray(np.tanh(y @ w["p3"] + np.maximum(y @ w["d2"], 0) @ w["d3"]))
 
     def _norm(self, x: Floats, gain: Floats, bias: Floats) -> Floats:
         x = x - x.mean(axis=1, keepdims=True)
-        scale = np.sqrt((x**2).mean(axis=1, keepdims=True) + self.epsilon)
+        scale = np.sqrt((x**2).mean(axis=1, keepdims=True) + self.weights["eps"])
         return np.asarray(x / scale * gain + bias, np.float32)
-
-
-def unit(vectors: Floats) -> Floats:
-    """Return vectors [N, D] of length 1; zero vectors stay zero."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(norms, 1e-12), np.float32)

@@ -17,7 +17,6 @@ from typing import Any
 from drrn.declaration import Setting, declare
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
-from drrn.registry import is_object
 
 TABLE = read_toml(Path(__file__).with_suffix(".toml"))
 MODELS = tuple(TABLE["model"]["name"]["choices"])
@@ -82,8 +81,8 @@ class ModelSettings(_Group):
                 )
         for name in ("vectors", "sentences"):
             source = getattr(self, name)
-            if source is not None and not (name == "sentences" and _is_name(source)):
-                # Absolute, because a run may be loaded from another folder.
+            # Absolute, because a run may be loaded from another folder.
+            if source is not None and (name == "vectors" or Path(source).expanduser().exists()):
                 object.__setattr__(self, name, str(Path(source).expanduser().resolve()))
         for encoder in self.encoders:
             if encoder in VECTOR_ENCODERS and self.vectors is None:
@@ -110,12 +109,6 @@ class ModelSettings(_Group):
         if self.name == "table":
             return False
         return any(name in names or name not in ENCODERS for name in self.encoders)
-
-
-def _is_name(source: str) -> bool:
-    """Return whether it is module:function, or a name of a model in the cache, not a folder."""
-    path = Path(source)
-    return is_object(source) or (len(path.parts) == 1 and not path.is_dir())
 
 
 @dataclass(frozen=True)
@@ -152,6 +145,7 @@ class ExplorationSettings(_Group):
     name: str = "softmax"
     alpha: float = 1.0
     alpha_relative: bool = False
+    alpha_spread: bool = False
     alpha_start: float | None = None
     optimism: float = 2.0
     optimism_share: float = 0.7

@@ -1,4 +1,4 @@
-"""α relative to the spread of the returns: a game's unit of reward does not change learning."""
+"""α relative to the spread of returns, or of Q: a game's unit of reward does not change play."""
 
 from typing import Any
 
@@ -10,7 +10,10 @@ from drrn.cli import main
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.solve import policy_score, policy_value
 from drrn.game.contract import Observation
+from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.experience import RewardScale
+from drrn.learning.return_learning import alpha_factor
+from tests.episodes import steps_of
 from tests.sample_games import Doors
 from tests.trainings import same_weights
 
@@ -157,3 +160,31 @@ def test_train_prints_returns_if_they_differ_from_final_rewards(tmp_path, capsys
     assert main([*command, str(tmp_path / "walk"), "tests.sample_games:Walk"]) == 0
     output = capsys.readouterr().out
     assert "(return" not in output and "returns:" not in output
+
+
+@pytest.mark.parametrize(
+    ("spread", "factor"), [(12, 1), (40, 1), (0.34, 64), (1408, 1 / 64), (0, 4096)]
+)
+def test_the_factor_on_alpha_is_a_power_of_four_of_the_spread_of_q(spread, factor):
+    pages = [(1, [5, 6], 0, 1.0), (2, [5, 6, 7], 0, 0.0), (3, [5], 0, 0.0)]
+    memory = EpisodeMemory(100)
+    memory.add(steps_of((pages, (9, []))))
+    q = np.array([0.0, spread, 0.0, 0.0, spread, 99.0])
+    assert alpha_factor(memory, q) == factor
+    memory.rescale(0.0)
+    assert alpha_factor(memory, q) == 1  # no reward so far
+
+
+def test_the_factors_on_alpha_survive_saving(tmp_path):
+    trainer = train(2.0**-7, **STRONG, rounds=4, alpha_spread=True, alpha_relative=False)[0]
+    assert (trainer.learner.alpha_factor > 1).all()
+    trainer.save(tmp_path / "run")
+    loaded = drrn.load(tmp_path / "run")
+    assert np.array_equal(loaded.alpha, trainer.agent.alpha)
+    resumed = drrn.resume(tmp_path / "run", ScaledDoors(2.0**-7))
+    assert np.array_equal(resumed.learner.alpha_factor, trainer.learner.alpha_factor)
+    page = ScaledDoors().reset()
+    q = loaded.ask(page.text, page.actions)[1].astype(float)
+    weights = np.exp(loaded.alpha[1] * q)
+    _, shares = loaded.policy("softmax", replica=1).thinks(page)
+    assert shares == pytest.approx(weights / weights.sum())

@@ -54,10 +54,7 @@ def test_greedy_is_not_chosen_if_it_stays_in_a_circle(fork, kind):
     deployment = choose(fork, kind, q)
     assert deployment["policy"] != "greedy"
     assert deployment["scores"]["greedy"][0] < deployment["scores"][deployment["policy"]][0]
-
-
-def test_too_few_episodes_choose_nothing(fork):
-    assert choose_policy(rollouts_of(fork, "compiled"), 1.0, 4, [1, 2], 5) is None
+    assert choose_policy(rollouts_of(fork, kind), 1.0, 4, [1, 2], 5) is None  # too few episodes
 
 
 @pytest.fixture(scope="module")

@@ -116,8 +116,7 @@ def test_the_page_lists_every_game_with_its_scores():
 
 def test_the_report_and_the_page_agree_with_the_rows(tmp_path):
     pytest.importorskip("matplotlib")
-    page = tmp_path / "page.md"
-    page.write_text("<!-- diagnostics -->\n<!-- /diagnostics -->\n")
+    (page := tmp_path / "page.md").write_text("<!-- diagnostics -->\n<!-- /diagnostics -->\n")
     scores = [("default", 0.1), ("default", 0.9), ("random", 0.0)]  # the last row of a seed counts
     rows = [made_up(agent, share) for agent, share in scores]
     rows += [made_up("default", 1.0, seed=1), made_up("gru", 1.0, level=3)]

@@ -23,6 +23,7 @@ def explorer(store=None, **settings):
     return Optimism(
         Settings.from_flat(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}),
         store or Store.of_words(),
+        np.ones(1),
     )
 
 

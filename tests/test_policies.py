@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.game.contract import Observation
 from drrn.game.episodes import CIRCLE, summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
@@ -12,7 +11,6 @@ from drrn.playing.evaluation import evaluate
 from drrn.playing.policies import policy_of, probabilities_of
 from drrn.runs.trainer import Trainer
 from drrn.settings import POLICIES, Settings
-from tests.sample_games import Doors
 from tests.stories import FORK, REWARDS
 from tests.trainings import CPU, SMALL, fix_q, rollouts_of
 
@@ -170,27 +168,11 @@ def test_evaluating_best_does_not_change_the_results_of_softmax_and_greedy(fork)
     assert {e.policy for e in all_three[4:]} == {"best"}
 
 
-class Days(Doors):
-    """Twelve days of two pages each; the right action on the second one pays 1."""
-
-    name = "days"
-    max_steps = 24
-
-    def outcomes(self, state, index):
-        moment, _ = state
-        return [(1.0, (1 - moment, float(moment and index == 0)))]
-
-    def look(self, state):
-        moment, pay = state
-        actions = ("sell", "eat") if moment else ("pick", "sleep")
-        return Observation("It is evening." if moment else "It is morning.", actions, pay)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_best_is_greedy_where_pages_recur_and_pay(kind):
-    rollouts = rollouts_of(Days(), kind, {"pick": 0.1, "sell": 0.1})
+    rollouts = rollouts_of(drrn.make("diagnostic:recurring/1"), kind, {"Sweep.": 0.1})
     summary = summarise(play(rollouts, policy_of("best", 1.0), 20))
-    assert summary.mean_return == 12
+    assert summary.mean_return == 20  # of 100 steps: sweeping pays at dawn
 
 
 @pytest.mark.slow

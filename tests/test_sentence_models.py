@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from torch.nn import LayerNorm, TransformerEncoderLayer
 
 import drrn
 from drrn import sentences
 from drrn.files import home
-from drrn.sentences import Bert, SavedVectors, SentenceVectors, open_sentences
+from drrn.sentences import Bert, SentenceVectors, open_sentences
 
 CACHE = home() / "encoders"  # before a test sets another home
-HIDDEN = 12
-HEADS = 3
-WORDS = ("attention.self.query", "attention.self.key", "attention.self.value")
 NAMES = {  # of BERT, by the name in PyTorch's layer
     "self_attn.out_proj": "attention.output.dense",
     "linear1": "intermediate.dense",
@@ -25,58 +23,45 @@ NAMES = {  # of BERT, by the name in PyTorch's layer
 }
 
 
-class CountLetters:
-    """A tokeniser: a token for each letter, its number in the alphabet; 0 is padding."""
-
-    def __init__(self, folder):
-        pass
-
-    def __call__(self, texts):
-        ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
-        for row, text in zip(ids, texts, strict=True):
-            row[: len(text)] = [ord(letter) - 96 for letter in text]
-        return ids, (ids > 0).astype(np.int64)
-
-
-def random_layer(seed):
-    torch.manual_seed(seed)
-    options: dict[str, Any] = {"activation": "gelu", "batch_first": True, "dropout": 0.0}
-    return torch.nn.TransformerEncoderLayer(HIDDEN, HEADS, 20, **options).eval()
+def letters(texts):
+    """Tokenise: a token for each letter, its number in the alphabet; 0 is padding."""
+    ids = np.zeros((len(texts), max(map(len, texts))), np.int64)
+    for row, text in zip(ids, texts, strict=True):
+        row[: len(text)] = [ord(letter) - 96 for letter in text]
+    return ids, (ids > 0).astype(np.int64)
 
 
 def weights_of(layer, prefix):
     state = layer.state_dict()
-    weights: dict[str, torch.Tensor] = {}
+    weights = {}
     for kind in ("weight", "bias"):
-        parts = state[f"self_attn.in_proj_{kind}"].chunk(3)
-        weights |= {f"{prefix}.{word}.{kind}": p for word, p in zip(WORDS, parts, strict=True)}
+        parts = state[f"self_attn.in_proj_{kind}"].clone().chunk(3)
+        for name, part in zip(("query", "key", "value"), parts, strict=True):
+            weights[f"{prefix}.attention.self.{name}.{kind}"] = part.clone()
         weights |= {f"{prefix}.{new}.{kind}": state[f"{old}.{kind}"] for old, new in NAMES.items()}
-    return {name: weight.clone() for name, weight in weights.items()}
+    return weights
 
 
 def test_bert_equals_the_layers_of_pytorch(tmp_path, monkeypatch):
-    monkeypatch.setattr(sentences, "Tokens", CountLetters)
-    layers = [random_layer(1), random_layer(2)]
-    tables = {kind: torch.randn(30, HIDDEN) for kind in ("word", "position", "token_type")}
-    norm = torch.nn.LayerNorm(HIDDEN, eps=1e-5)
+    monkeypatch.setattr(sentences, "Tokens", lambda folder: letters)
+    torch.manual_seed(1)
+    layers = [TransformerEncoderLayer(12, 3, 20, 0.0, "gelu", batch_first=True) for _ in range(2)]
+    tables = {kind: torch.randn(30, 12) for kind in ("word", "position", "token_type")}
+    norm = LayerNorm(12)
     weights = {f"embeddings.{kind}_embeddings.weight": table for kind, table in tables.items()}
     weights |= {f"embeddings.LayerNorm.{k}": v for k, v in norm.state_dict().items()}
     for number, layer in enumerate(layers):
         weights |= weights_of(layer, f"encoder.layer.{number}")
-    save_file(
-        {f"bert.{name}": weight for name, weight in weights.items()}, tmp_path / "model.safetensors"
-    )
-    sizes = {"num_hidden_layers": 2, "num_attention_heads": HEADS, "layer_norm_eps": 1e-5}
-    vectors = Bert(tmp_path, sizes)(["abcde", "xy"])
-    for text, vector in zip(["abcde", "xy"], vectors, strict=True):  # each alone, without padding
-        ids = torch.tensor([[ord(letter) - 96 for letter in text]])
+    named = {f"bert.{name}": weight for name, weight in weights.items()}
+    save_file(named, tmp_path / "model.safetensors")
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 3, "layer_norm_eps": 1e-5}
+    texts = ["abcde", "xy"]
+    for text, vector in zip(texts, Bert(tmp_path, sizes)(texts), strict=True):
+        ids = torch.from_numpy(letters([text])[0])  # each alone, without padding
         x = tables["word"][ids] + tables["position"][: len(text)] + tables["token_type"][0]
         with torch.no_grad():
-            x = norm(x)
-            for layer in layers:
-                x = layer(x)
-        expected = torch.nn.functional.normalize(x[0].mean(dim=0), dim=0)
-        np.testing.assert_allclose(vector, expected, atol=1e-5)
+            x = layers[1](layers[0](norm(x)))[0].mean(dim=0)
+        np.testing.assert_allclose(vector, torch.nn.functional.normalize(x, dim=0), atol=1e-5)
 
 
 def test_vectors_of_a_model_are_saved_on_disk(tmp_path, monkeypatch):
@@ -87,32 +72,21 @@ def test_vectors_of_a_model_are_saved_on_disk(tmp_path, monkeypatch):
         calls.extend(texts)
         return [[len(text), 1.0] for text in texts]
 
-    first = SentenceVectors("lengths", lengths, digest="a1")(["One", "Three", "One"])
-    assert first.tolist() == [[3, 1], [5, 1], [3, 1]]
+    first = SentenceVectors("lengths", lengths, digest="a1")(["One", "Three\ud800", "One"])
+    assert first.tolist() == [[3, 1], [6, 1], [3, 1]]
     calls.clear()
     again = SentenceVectors("lengths", lengths, digest="a1")
-    assert again(["Three", "Eleven"]).tolist() == [[5, 1], [6, 1]]
-    assert calls == ["One text.", "Eleven"]
-    assert SavedVectors("b2")["Eleven"] is None
+    assert again(["Three\ud800", "Eleven!"]).tolist() == [[6, 1], [7, 1]]
+    assert calls == ["One text.", "Eleven!"]
     (tmp_path / "cache" / "sentences-c3.sqlite").write_text("no database")
     assert SentenceVectors("lengths", lengths, digest="c3")(["One"]).tolist() == [[3, 1]]
 
 
-def by_letters(texts):
-    return [[len(text), text.count("e"), 1.0] for text in texts]
-
-
 def test_noise_applies_to_sentence_vectors(fork):
     def weights(noise):
-        settings = {
-            "rounds": 2,
-            "replicas": 1,
-            "updates": 5,
-            "action_encoder": "sentence",
-            "vectors_noise": noise,
-        }
-        source = "tests.test_sentence_models:by_letters"
-        trainer = drrn.trainer(fork, sentences=source, **settings)
+        settings: dict[str, Any] = {"rounds": 2, "updates": 5, "action_encoder": "sentence"}
+        source = "tests.test_sentence_encoder:count_letters"
+        trainer = drrn.trainer(fork, sentences=source, vectors_noise=noise, **settings)
         list(trainer.train())
         return trainer.model.weights["action sentence"]
 
@@ -121,14 +95,11 @@ def test_noise_applies_to_sentence_vectors(fork):
 
 @pytest.mark.parametrize("name", ["all-minilm-l6", "paraphrase-minilm-l3", "use-multilingual"])
 def test_a_fetched_model_knows_paraphrases(name):
-    pytest.importorskip("tokenizers")
-    pytest.importorskip("onnxruntime")
-    pytest.importorskip("sentencepiece")
-    folder = CACHE / name
-    if not folder.is_dir():
+    for package in ("tokenizers", "onnxruntime", "sentencepiece"):
+        pytest.importorskip(package)
+    if not (CACHE / name).is_dir():
         pytest.skip(f"{name} is not in the cache; run scripts/encoders")
     texts = ["Make tea.", "Say nothing.", "Light the big lamp."]
     others = ["Brew yourself a hot drink.", "Remain silent.", "Shine the great signal."]
-    vectors = open_sentences(str(folder))
-    cosines = vectors(texts) @ vectors(others).T
-    assert cosines.argmax(axis=1).tolist() == [0, 1, 2]
+    vectors = open_sentences(str(CACHE / name))
+    assert (vectors(texts) @ vectors(others).T).argmax(axis=1).tolist() == [0, 1, 2]

@@ -678,6 +678,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("rate_end", 0.0001, {"learner": "returns"}),
     ("updates", 5, {"learner": "returns"}),
     ("count_power", 1.0, {"learner": "returns"}),
+    ("alpha_spread", True, {"learner": "returns"}),
     ("average", 0.9, {"learner": "returns"}),
     ("state_dropout", 0.1, {"learner": "returns"}),
     ("action_dropout", 0.1, {"learner": "returns"}),

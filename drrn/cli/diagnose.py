@@ -1,7 +1,7 @@
 """`drrn diagnose`: train agents on the diagnostic games, and compare what they can do."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,10 @@ def run(options: argparse.Namespace) -> None:
     texts = [*options.agent, *([changes_text(tuple(sorted(given.items())), ",")] if given else [])]
     agents = {text: changes_of(text) for text in texts or ["default"]}
     sources = diagnose.sources_of(options.games, options.level or (1 if options.quick else 2))
-    scale = Scale(
-        seeds=options.seeds or (1 if options.quick else 3),
-        first_seed=options.first_seed,
-        quick=options.quick,
-        overrides=read_settings(options.set),
-    )
-    if options.episodes:
-        scale.overrides.update(diagnose.sizes(options.episodes))
+    seeds = options.seeds or (1 if options.quick else 3)
+    sizes = diagnose.sizes(options.episodes) if options.episodes else {}
+    overrides = {**sizes, **read_settings(options.set)}
+    scale = Scale(seeds, options.first_seed, quick=options.quick, overrides=overrides)
     with results.locked("diagnose"):
         trials = diagnose.trials(results.root, sources, agents, scale, options.device)
         try:
@@ -53,12 +49,10 @@ def run(options: argparse.Namespace) -> None:
         raise failure_error(failed, len(trials))
 
 
-def changes_of(text: str) -> Mapping[str, Any]:
+def changes_of(text: str) -> dict[str, Any]:
     """Return the settings of an agent: NAME, or NAME=VALUE,NAME=VALUE, or a name and settings."""
-    base, *settings = text.split(",")
-    if "=" in base:
-        base = "default"
-        settings = text.split(",")
+    parts = text.split(",")
+    base, *settings = ["default", *parts] if "=" in parts[0] else parts
     if base not in AGENTS or (settings and base == RANDOM):
         near = did_you_mean(base, AGENTS)
         choices = f"Choose from {', '.join(AGENTS)}, or give settings such as encoder=gru,history=4"
@@ -77,7 +71,6 @@ def _write(root: Path, rows: Sequence[Row]) -> None:
     except InputError as error:
         warn(f"no figure: {error}")
     document = Document("Diagnostics", [text, *([figure] if drawings else []), table])
-    files = {"md": to_markdown(document), "html": results_page(document, drawings)}
-    for suffix, content in files.items():
-        write(root / f"diagnostics.{suffix}", content)
-        print(root / f"diagnostics.{suffix}")
+    write(root / "diagnostics.md", to_markdown(document))
+    write(root / "diagnostics.html", results_page(document, drawings))
+    print(root / "diagnostics.html")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.cli.terminal import load_agent, print_json, table, warn
+from drrn.cli.terminal import print_json, table, warn
 from drrn.compiled.history import with_history
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
@@ -28,7 +28,7 @@ QValues = dict[str, list[float]]  # by action, best first: of each replica
 
 
 def run(options: argparse.Namespace) -> None:
-    agent = load_agent(options.agent, options.sentences)
+    agent = Agent.load(options.agent, sentences=options.sentences)
     deployed = agent.policy_name(DEPLOYED, "")
     policies = list(map(agent.policy_name, options.policy or POLICIES))
     if not options.policy and deployed not in ("", *policies):
@@ -116,7 +116,7 @@ def run_ask(options: argparse.Namespace) -> None:
         raise InputError("--words needs --state and --action; leave out --examples")
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give --state and at least one --action, or --examples N")
-    agent = load_agent(options.agent, options.sentences)
+    agent = Agent.load(options.agent, sentences=options.sentences)
     if options.examples is not None:
         pages = list(_examples(agent, Run(options.agent).open_game(), options.examples))
         if options.json:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.terminal import load_agent, open_game, print_json, table, tracked, warn
+from drrn.cli.terminal import open_game, print_json, table, tracked, warn
 from drrn.errors import InputError, require
 from drrn.game import episodes
 from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
@@ -23,17 +23,7 @@ if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
 EPISODES = 1000  # of a policy
-NOT_REPLAYED = (
-    "policy",
-    "agent",
-    "episodes",
-    "json",
-    "show",
-    "player",
-    "scores",
-    "seed",
-    "sentences",
-)
+NOT_REPLAYED = "policy agent episodes json show player scores seed sentences".split()
 MAX_COLUMNS = 80  # longer lines are hard to read
 LONG_MENU = 20  # more actions than this are typed, not numbered
 ADVICE = 3  # actions of a long menu that the agent recommends
@@ -104,13 +94,14 @@ def _replay_path(options: argparse.Namespace) -> None:
 
 
 def _load_player(options: argparse.Namespace, game: Game, policy: str, seed: int) -> Player:
+    require("torch", "torch")
+    from drrn.runs.agent import Agent
     from drrn.runs.run import Run
 
-    agent = load_agent(options.agent, options.sentences)
     learned = Run(options.agent).config["game"]["title"]
     if learned != (title := title_of(game)):
         warn(f'the agent was trained on "{learned}", not on "{title}"; its advice may be poor')
-    return agent.policy(policy, seed=seed)
+    return Agent.load(options.agent, sentences=options.sentences).policy(policy, seed=seed)
 
 
 def _show_episodes(

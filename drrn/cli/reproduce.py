@@ -34,11 +34,9 @@ def run(options: argparse.Namespace) -> int:
         jobs = list(_jobs(options, scale, results.root))
         if "diagnostics" in options.only:
             jobs += diagnose.published_trials(results.root, scale, options.device)
-        try:
-            with workers_for(options) as workers:
-                failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
-        finally:
-            diagnose.collect(results.root)
+        with workers_for(options) as workers:
+            failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
+        diagnose.collect(results.root)
         has_report = _write_report(results)
     if failed:
         raise failure_error(failed, len(jobs))

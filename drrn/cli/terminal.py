@@ -1,7 +1,5 @@
 """What the commands share: opening the game, tables, JSON, progress on a terminal."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json
@@ -9,17 +7,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from drrn.document import MISSING, Document, Table, literal, to_text
-from drrn.errors import require
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
+from drrn.sentences import SentenceVectors
 from drrn.writing import one_line, visible, visible_json
-
-if TYPE_CHECKING:
-    from drrn.runs.agent import Agent
 
 T = TypeVar("T")
 MAX_WIDTH = 120
@@ -102,15 +96,7 @@ def tracked(items: Iterable[T], total: int, label: str, done: int = 0) -> Iterat
             bar.advance(task)
 
 
-def load_agent(folder: Path, sentences: str | None = None) -> Agent:
-    """Load an agent; a progress bar counts the texts that its sentence model reads."""
-    require("torch", "torch")
-    from drrn.runs.agent import Agent
-
-    agent = Agent.load(folder, sentences=sentences)
-    if agent.recall:
-        agent.recall.sentences.track = tracked
-    return agent
+SentenceVectors.track = staticmethod(tracked)
 
 
 def status_line(hint: str = "") -> Callable[[str], None] | None:

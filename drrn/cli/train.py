@@ -186,7 +186,7 @@ def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
 
 
 def _deployment_text(deployment: dict[str, Any]) -> str:
-    scores = {name: f"{mean:.2f}" for name, (mean, _) in deployment["scores"].items()}
+    scores = {name: f"{mean:.4g}" for name, (mean, _) in deployment["scores"].items()}
     policy = deployment["policy"]
     others = ", ".join(f"{name} {score}" for name, score in scores.items() if name != policy)
     games = f"mean return over {deployment['episodes']:,} games"

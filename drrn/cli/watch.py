@@ -12,11 +12,11 @@ import time
 from typing import Any
 
 from drrn.cli.play import LONG_MENU, PageView, escaped
-from drrn.cli.terminal import load_agent, warn
+from drrn.cli.terminal import warn
 from drrn.errors import require
 from drrn.game.contract import Game, Observation, close, fingerprint_of
 from drrn.game.episodes import episode
-from drrn.runs.agent import Player
+from drrn.runs.agent import Agent, Player
 from drrn.runs.run import Run
 
 WORDS_PER_SECOND = 4.0
@@ -31,7 +31,7 @@ class Quit(Exception):  # noqa: N818
 def run(options: argparse.Namespace) -> None:
     require("rich", "cli")
     run = Run(options.agent)
-    agent = load_agent(options.agent, options.sentences)
+    agent = Agent.load(options.agent, sentences=options.sentences)
     game = run.open_game(options.game, history=0)  # the player remembers the pages itself
     entry = run.config["game"]
     if fingerprint_of(game) != entry["sha256"]:

@@ -8,6 +8,7 @@ al. 2017).
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Probabilities, Q, softmax
@@ -29,10 +30,12 @@ ACTION_BITS = 16
 class Optimism:
     """The optimistic policy of all replicas; it works with any learner."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, alpha_factor: NDArray[np.float64]) -> None:
+        """Prepare to explore; `alpha_factor` is the learner's, which changes during training."""
         capacity = settings.learner.capacity
         seeds = settings.run.seeds
         self.settings = settings
+        self.alpha_factor = alpha_factor
         self.alpha = settings.exploration.alpha
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
@@ -64,7 +67,7 @@ class Optimism:
         if not recurs(memory):
             memory = self.similar[replica]
             memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
-        memory.estimate(prior, self.settings.learner, self.alpha)
+        memory.estimate(prior, self.settings.learner, self._alpha_of(replica))
 
     def rescale(self, replica: int, factor: float) -> None:
         """Multiply the rewards that the replica reported."""
@@ -82,7 +85,10 @@ class Optimism:
             keys = Pages(self.state_hash.of(pages.states), self.action_hash.of(pages.actions))
         count, mean = memory.lookup(keys)
         optimistic = (count * mean + weight * prior) / (count + weight)
-        return softmax(optimistic, pages.mask, self.alpha)
+        return softmax(optimistic, pages.mask, self._alpha_of(replica))
+
+    def _alpha_of(self, replica: int) -> float:
+        return self.alpha * float(self.alpha_factor[replica % len(self.alpha_factor)])
 
     def optimistic_value(self, memory: EpisodeMemory) -> float:
         """Return V, which exceeds the best return so far."""

@@ -22,6 +22,7 @@ from drrn.settings import Settings
 from drrn.text import Ids, State, texts_of_all
 
 Generators = Sequence[np.random.Generator]  # one for each replica
+Alpha = float | NDArray[np.float64]  # α of all replicas, or of each
 
 
 class Memory:
@@ -108,6 +109,7 @@ class Learner:
 
     learns_online = False  # whether `learn_once` exists
     memories: Sequence[Any]  # of each replica
+    alpha_factor = np.ones(1)  # on the α of the settings: one, or one for each replica
 
     def __init__(
         self,

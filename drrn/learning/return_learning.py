@@ -4,6 +4,7 @@ A one-step target credits an action with the average over all histories that rea
 A return counts what really followed. docs/beyond.md shows what each part adds.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,8 @@ from drrn.settings import Settings
 from drrn.text import Ids, State
 
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
+STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
+MOST_POWER = 6  # the factor on α is between 4^-6 and 4^6
 AVERAGE_EVERY = 4  # updates between two steps of the average; its half-life is far longer
 
 
@@ -99,13 +102,18 @@ class ReturnLearning(Learner):
         super().__init__(model, settings, build, self.student)
         self.snapshot = Snapshot(self.memories)
         self.rounds = 0  # learned from
+        if settings.exploration.alpha_spread:
+            self.alpha_factor = np.ones(len(model.seeds))
 
     def learn(self, generators: Generators) -> int:
         """Estimate the returns in the memories, then fit Q to them."""
         settings = self.settings
         number = self.rounds + 1
-        for memory, q in zip(self.memories, self._q_of_pages(), strict=True):
-            memory.estimate(q, settings.learner, settings.alpha_at(number))
+        for r, (memory, q) in enumerate(zip(self.memories, self._q_of_pages(), strict=True)):
+            if settings.exploration.alpha_spread and self.rounds > 1:  # Q was learned
+                self.alpha_factor[r] = alpha_factor(memory, q)
+            factor = float(self.alpha_factor[r % len(self.alpha_factor)])
+            memory.estimate(q, settings.learner, settings.alpha_at(number) * factor)
         if self.average:
             self.average.add_words()
         self.optimiser.learning_rate = settings.learning_rate_at(number)
@@ -127,11 +135,16 @@ class ReturnLearning(Learner):
 
     def state(self) -> State:
         average = self.average.state() if self.average else None
-        return {"rounds": self.rounds, **super().state(), "average": average}
+        state = {"rounds": self.rounds, **super().state(), "average": average}
+        if self.settings.exploration.alpha_spread:
+            state["alpha_factor"] = self.alpha_factor.copy()
+        return state
 
     def restore(self, state: State) -> None:
         super().restore(state)
         self.rounds = state["rounds"]
+        if self.settings.exploration.alpha_spread:
+            self.alpha_factor[:] = state["alpha_factor"]
         if self.average:
             self.average.restore(state["average"])
         self.snapshot.round = self.rounds
@@ -201,6 +214,23 @@ class ReturnLearning(Learner):
         rows = [(each.states[each.page_of_link], each.links[:, None]) for each in self.memories]
         q: NDArray[np.float32] = self.model.q_of_pairs(Pages.of_replicas(rows)).cpu().numpy()
         return q
+
+
+def alpha_factor(memory: EpisodeMemory, q: Floats) -> float:
+    """Return the factor on α that suits the spread of Q [L] on the pages of a memory.
+
+    The spread is the 90 % quantile of max Q - min Q of a page. The factor is a power of four, so
+    that it is 1 for stories, whose endings pay from -20 to 20 or 30; it is 1 before any reward.
+    """
+    widths = memory.widths
+    starts = memory.first[:-1][widths > 0]
+    if not starts.size or not memory.steps["reward"].any():
+        return 1.0
+    ranges = np.maximum.reduceat(q, starts) - np.minimum.reduceat(q, starts)
+    choices = ranges[widths[widths > 0] > 1]
+    spread = float(np.quantile(choices, 0.9)) if choices.size else STORY_SPREAD
+    power = round(math.log(STORY_SPREAD / max(spread, 1e-9), 4))
+    return 4.0 ** min(max(power, -MOST_POWER), MOST_POWER)
 
 
 def draw_pairs(

@@ -10,6 +10,7 @@ import numpy as np
 
 from drrn.learning.learner import Generators
 from drrn.models.base import Model, Pages
+from drrn.models.encoders.vectors import VectorEncoder
 from drrn.settings import Settings
 from drrn.text import Ids, Lexicon, Store
 
@@ -43,8 +44,8 @@ def noisy(
     if model.indexes_texts or states == actions == Noise():
         return pages
     store = model.store
-    vectors = model.shape.action_vectors
-    width = vectors.dimensions if vectors else 0
+    readers = [each for each in model.encoders.values() if isinstance(each, VectorEncoder)]
+    width = readers[-1].source(model).dimensions if readers else 0  # the last one reads actions
     if store.shared:
         ids = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
         larger = Noise(*map(max, astuple(states), astuple(actions)))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from drrn.game.episodes import Summary, summarise
+from drrn.learning.learner import Alpha
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.settings import CANDIDATES, POLICIES
 
@@ -43,7 +44,7 @@ class Evaluation:
 def evaluate(
     rollouts: Rollouts,
     policies: Sequence[str],
-    alpha: float,
+    alpha: Alpha,
     episodes: int,
     seeds: Sequence[int],
     number: int = 0,
@@ -53,7 +54,7 @@ def evaluate(
     Args:
         rollouts: The game and the model.
         policies: Names of `settings.CANDIDATES`.
-        alpha: α of softmax.
+        alpha: α of softmax: one number, or one for each replica.
         episodes: How many each replica plays by each policy.
         seeds: The seed of each replica.
         number: The round, which is part of the seed.
@@ -69,7 +70,7 @@ def evaluate(
 
 
 def choose_policy(
-    rollouts: Rollouts, alpha: float, episodes: int, seeds: Sequence[int], number: int
+    rollouts: Rollouts, alpha: Alpha, episodes: int, seeds: Sequence[int], number: int
 ) -> dict[str, Any] | None:
     """Choose the policy of all replicas by its mean return, on episodes that are not reported.
 

@@ -9,7 +9,7 @@ from drrn.errors import InputError, did_you_mean
 from drrn.game.episodes import Episode
 from drrn.learning.equations import Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
-from drrn.learning.learner import Generators
+from drrn.learning.learner import Alpha, Generators
 from drrn.models import Model, Pages
 from drrn.settings import CANDIDATES
 
@@ -19,16 +19,16 @@ Choose = Callable[[int, Q, Pages], Probabilities]
 Policy = tuple[Choose, Choose | None]
 
 
-def softmax_policy(alpha: float) -> Policy:
+def softmax_policy(alpha: Alpha) -> Policy:
     """Return the softmax policy on all pages."""
 
     def choose(replica: int, q: Q, pages: Pages) -> Probabilities:
-        return softmax(q, pages.mask, alpha)
+        return softmax(q, pages.mask, np.ravel(alpha)[replica % np.size(alpha)])
 
     return choose, None
 
 
-def policy_of(name: str, alpha: float) -> Policy:
+def policy_of(name: str, alpha: Alpha) -> Policy:
     """Return a policy by its name, one of `settings.CANDIDATES`.
 
     The policy `best` is greedy, but softmax in a circle: if a page does not show what was done

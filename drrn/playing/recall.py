@@ -2,7 +2,7 @@
 
 The memory has the pages of training, each a text and its menus. If a page shows an action that the
 agent does not know, the page is looked up by its text; a page whose text is new, by the similarity
-of its sentences and of its menu. Its actions are then matched one to one with those known there,
+of its sentences and of its menu. Its actions are then menu_score one to one with those known there,
 and the network reads the known texts in place of the new ones. Texts are compared by the cosine of
 their sentence vectors, which are centred on the mean of the known ones.
 """
@@ -27,16 +27,11 @@ CANDIDATES = 8  # pages whose menus are compared
 MAX_PAGES = 20_000  # in a memory
 ENDS = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\s*\n\s*")  # of sentences
 
-Memory = dict[str, list[tuple[str, ...]]]  # the menus of each text
+Memory = dict[str, list[list[str]]]  # the menus of each text
 
 
 class Recall:
-    """Reads pages in other words as pages of a memory.
-
-    Example:
-        recall = Recall({"It is dark.": [("Light the lamp.", "Go to bed.")]}, sentences)
-        recall.page(Observation("It is dark.", ("Sleep.", "Make light.")))
-    """
+    """Reads pages in other words as pages of a memory."""
 
     def __init__(self, pages: Memory, sentences: SentenceVectors) -> None:
         self.pages = pages
@@ -76,20 +71,18 @@ class Recall:
         """Return the known text, and the known action of each action of the menu."""
         texts = {text: 1.0} if text in self.pages else self._similar(text)
         vectors = self._action_vectors(menu)
-        best = -np.inf
-        result: tuple[str, dict[str, str]] = (text, {})
+        best = (-np.inf, text, dict[str, str]())
         for known_text, similarity in texts.items():
             for known in self.pages[known_text]:
                 cosines = vectors @ self._action_vectors(known).T
                 cosines[np.equal.outer(np.array(menu), np.array(known))] = len(menu) + 1.0
                 rows, columns = one_to_one(cosines)
-                score = float(np.minimum(cosines[rows, columns], 1).sum()) / max(cosines.shape)
-                score += PAGE_WEIGHT * similarity
-                if score > best:
-                    best = score
+                menu_score = float(np.minimum(cosines[rows, columns], 1).sum()) / max(cosines.shape)
+                score = PAGE_WEIGHT * similarity + menu_score
+                if score > best[0]:
                     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
-                    result = (known_text, {menu[row]: known[column] for row, column in pairs})
-        return result
+                    best = (score, known_text, {menu[row]: known[column] for row, column in pairs})
+        return best[1:]
 
     def _similar(self, text: str) -> dict[str, float]:
         """Return the most similar known texts: each sentence is compared with its nearest one."""
@@ -115,8 +108,7 @@ class Recall:
 
     @cached_property
     def _mean_action(self) -> Floats:
-        mean: Floats = self.sentences(self.actions).mean(axis=0)
-        return mean
+        return np.asarray(self.sentences(self.actions).mean(axis=0))
 
     def _action_vectors(self, actions: Sequence[str]) -> Floats:
         return unit(self.sentences(actions) - self._mean_action)
@@ -127,7 +119,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
-    """Return rows and columns, matched one to one, with the largest sum of similarities.
+    """Return rows and columns, menu_score one to one, with the largest sum of similarities.
 
     The Hungarian algorithm: rows are added one by one along a shortest augmenting path; u and v
     are the prices of rows and columns, and index 0 stands for none.
@@ -143,18 +135,18 @@ def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
         column = 0
         least = np.full(len(v), np.inf)
         before = np.zeros(len(v), np.int64)  # the column before each on the path
-        visited = np.zeros(len(v), np.bool_)
+        is_done = np.zeros(len(v), np.bool_)
         while owner[column]:
-            visited[column] = True
-            reduced = cost[owner[column]] - u[owner[column]] - v
-            nearer = ~visited & (reduced < least)
-            least[nearer] = reduced[nearer]
+            is_done[column] = True
+            distance = cost[owner[column]] - u[owner[column]] - v
+            nearer = ~is_done & (distance < least)
+            least[nearer] = distance[nearer]
             before[nearer] = column
-            column = int(np.argmin(np.where(visited, np.inf, least)))
+            column = int(np.argmin(np.where(is_done, np.inf, least)))
             step = least[column]
-            u[owner[visited]] += step
-            v[visited] -= step
-            least[~visited] -= step
+            u[owner[is_done]] += step
+            v[is_done] -= step
+            least[~is_done] -= step
         while column:
             owner[column] = owner[before[column]]
             column = int(before[column])
@@ -164,16 +156,15 @@ def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
 
 def pages_of_game(game: Compiled) -> Iterator[Observation]:
     """Yield every page of a compiled game."""
-    firsts = game.page_first.tolist()
-    for text, first, end in zip(game.page_text.tolist(), firsts, firsts[1:], strict=False):
-        menu = tuple(game.actions[action] for action in game.page_action[first:end])
-        yield Observation(game.texts[text], menu)
+    menus = np.split(game.page_action, game.page_first[1:-1])
+    for text, menu in zip(game.page_text, menus, strict=True):
+        yield Observation(game.texts[text], tuple(game.actions[action] for action in menu))
 
 
 def remember(memory: Memory, pages: Iterable[Observation]) -> Memory:
     """Add pages to a memory, up to its limit; endings have no menu."""
     for page in pages:
-        menu = tuple(sorted(page.actions))
+        menu = sorted(page.actions)
         if menu and len(memory) < MAX_PAGES and menu not in memory.setdefault(page.text, []):
             memory[page.text].append(menu)
     return memory

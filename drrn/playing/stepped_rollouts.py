@@ -93,12 +93,11 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]], store: Store) 
 class SteppedRollouts(Rollouts):
     """Plays a game with a model; while it plays to learn, replicas learn the words they read."""
 
-    def __init__(
-        self, game: Game, model: Model, lanes: Lanes | None = None, recall: Recall | None = None
-    ) -> None:
+    recall: Recall | None = None  # reads the pages that are played to evaluate
+    pages: Memory | None = None  # if set, remembers the pages that are played to learn
+
+    def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
         self.model = model
-        self.recall = recall  # reads the pages that are played to evaluate
-        self.pages: Memory | None = None  # if set, remembers the pages that are played to learn
         self.lanes = lanes or LocalLanes(game)
         self.limit = step_limit_of(game)
         self._known: list[tuple[set[int], set[int]]] = []  # texts that each replica has read

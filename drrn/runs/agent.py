@@ -60,6 +60,7 @@ class Agent:
         scales: Sequence[float] | None = None,
         config: Callable[[], Mapping[str, Any]] | None = None,
         recall: Recall | None = None,
+        alpha_factor: Sequence[float] | NDArray[np.float64] = (1.0,),
     ) -> None:
         """Make an agent from a model.
 
@@ -69,18 +70,18 @@ class Agent:
             scales: The factor on each replica's rewards during learning, if they were scaled.
             config: Returns the contents of the run's config.json; needed by `save`.
             recall: Reads pages in other words as pages of the training.
+            alpha_factor: The factor on α of all replicas, or of each.
         """
         self.model = model
         self.settings = settings
         self.config = config
         self.recall = recall
         self.scales = np.array(scales or [1.0] * len(model.seeds), np.float32)[:, None]  # [R, 1]
+        self.alpha_factor = np.array(alpha_factor, np.float32)
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
     @classmethod
-    def load(
-        cls, folder: str | Path, device: str = "cpu", *, sentences: str | None = None
-    ) -> Agent:
+    def load(cls, folder: str | Path, device: str = "cpu", sentences: str | None = None) -> Agent:
         """Load the agent from the folder of a run; with `sentences`, it recalls by them.
 
         Raises:
@@ -90,7 +91,7 @@ class Agent:
         config = read_config(folder)
         settings = Settings.from_flat(config["settings"])
         check_vectors(folder, config)
-        store, scales = _load_vocabulary(folder, settings)
+        store, scales, alpha_factor = _load_vocabulary(folder, settings)
         Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
@@ -103,7 +104,12 @@ class Agent:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
         recall = load_recall(folder, config, sentences)
-        return cls(model, settings, scales, lambda: config, recall)
+        return cls(model, settings, scales, lambda: config, recall, alpha_factor)
+
+    @property
+    def alpha(self) -> NDArray[np.float64]:
+        """α of all replicas, or of each, in the units of learning."""
+        return self.settings.exploration.alpha * self.alpha_factor.astype(np.float64)
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Return the Q-values of actions in a state, [replicas, actions].
@@ -169,6 +175,8 @@ class Agent:
             vocabulary["text_keys"] = {"states": store.states.keys, "actions": store.actions.keys}
         if self.settings.exploration.alpha_relative:
             vocabulary["reward_scales"] = self.scales[:, 0].tolist()
+        if self.settings.exploration.alpha_spread:
+            vocabulary["alpha_factors"] = self.alpha_factor.tolist()
         game = {"game": self.config()["game"]["sha256"]}
         words = json.dumps(vocabulary, ensure_ascii=False).encode()
         pages = {MEMORY: json.dumps(self.recall.pages).encode()} if self.recall else {}
@@ -213,8 +221,9 @@ class Agent:
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
             lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
-            rollouts = SteppedRollouts(opened, self.model, lanes, self.recall)
-        return evaluate(rollouts, policies, self.settings.exploration.alpha, episodes, run.seeds)
+            rollouts = SteppedRollouts(opened, self.model, lanes)
+            rollouts.recall = self.recall
+        return evaluate(rollouts, policies, self.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
         """Return the compiled game and the exact expected score of each replica.
@@ -229,7 +238,7 @@ class Agent:
         compiled = compile_game(game)
         compiled = self.recall.game(compiled) if self.recall else compiled
         rollouts = CompiledRollouts(compiled, self.model, self.model.store.scratch())
-        probabilities = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
+        probabilities = rollouts.probabilities(policy_of(policy, self.alpha))
         limit = step_limit_of(game)
         return rollouts.game, [policy_score(rollouts.game, each, limit) for each in probabilities]
 
@@ -280,7 +289,8 @@ class Player:
 
     def probabilities(self, q: Q, is_circle: bool) -> Probabilities:
         """Return the probability of each action, from Q of all replicas, [R, A]."""
-        scaled = self._of_replicas(q * self.agent.scales)  # α belongs to the units of learning
+        units = self.agent.scales * self.agent.alpha_factor[:, None]  # those of the settings' α
+        scaled = self._of_replicas(q * units)
         page = Pages(np.zeros(1, np.int64), np.arange(len(scaled))[None])
         circle = np.array([is_circle])
         rows = probabilities_of(self.policy, self.replica or 0, scaled[None], page, circle)
@@ -335,15 +345,12 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
         return None
     if (folder / MEMORY).exists():
         Run(folder).check(MEMORY)
-        saved = storage.read_json(folder / MEMORY)
-        pages = {text: [tuple(menu) for menu in menus] for text, menus in saved.items()}
-        return Recall(pages, open_sentences(name))
+        return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
     game = with_history(spec_from(folder, config).open(), settings.run.history)
-    compiled = compiled_or_none(game, settings)
-    if compiled is None:
-        cause = f"it has no {MEMORY}, and its game cannot be compiled"
-        raise InputError(f"{folder}: {cause}, so it recalls no page; train with --sentences")
-    return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
+    if compiled := compiled_or_none(game, settings):
+        return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
+    cause = f"it has no {MEMORY}, and its game cannot be compiled"
+    raise InputError(f"{folder}: {cause}, so it recalls no page; train with --sentences")
 
 
 def torch_device(name: str | torch.device) -> torch.device:
@@ -360,14 +367,17 @@ def torch_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def _load_vocabulary(folder: Path, settings: Settings) -> tuple[Store, list[float] | None]:
-    """Return the words that the agent knows, and the factors on rewards, if α is relative.
+def _load_vocabulary(
+    folder: Path, settings: Settings
+) -> tuple[Store, list[float] | None, list[float]]:
+    """Return the words that the agent knows, the factors on rewards, if α is relative, and on α.
 
     A model whose weights belong to texts has the texts as well.
     """
     path = folder / WORDS
     vocabulary = storage.read_json(path, f"{folder}: the run has not finished a round yet")
     scales = None
+    factors = [1.0]
     try:
         words = (vocabulary["states"], vocabulary["actions"])
         store = Store.of_words(*words, shared=settings.model.shared, reading=settings.model)
@@ -376,9 +386,12 @@ def _load_vocabulary(folder: Path, settings: Settings) -> tuple[Store, list[floa
                 texts.restore_keys(vocabulary["text_keys"][side])
         if settings.exploration.alpha_relative:
             scales = [float(scale) for scale in vocabulary["reward_scales"]]
+        if settings.exploration.alpha_spread:
+            factors = [float(factor) for factor in vocabulary["alpha_factors"]]
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InputError(f"{path}: not the vocabulary of a run: {error}") from error
     count = settings.run.replicas
-    if scales and (len(scales) != count or not all(0 < scale < math.inf for scale in scales)):
-        raise InputError(f"{path}: reward_scales must be {count} numbers above 0")
-    return store, scales
+    for name, values in (("reward_scales", scales or [1.0] * count), ("alpha_factors", factors)):
+        if len(values) not in (count, 1) or not all(0 < value < math.inf for value in values):
+            raise InputError(f"{path}: {name} must be {count} numbers above 0")
+    return store, scales, factors

@@ -20,7 +20,6 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
-from drrn.sentences import open_sentences
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
 from drrn.vectors import open_vectors
 from drrn.version import __version__
@@ -30,7 +29,7 @@ GAME_SOURCE = "game"  # so may the game
 # The types of the values in config.json.
 NAME = (str, type(None))
 RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
-RUN_TYPES |= {"vectors": (dict, type(None)), "sentences": NAME, "versions": (dict,)}
+RUN_TYPES |= {"vectors": (dict, type(None)), "versions": (dict,)}
 RUN_TYPES |= {"deployment": (dict,)}
 GAME_TYPES = {
     **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
@@ -136,7 +135,6 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     """Check that the word vectors of a run exist and are unchanged."""
     entry = config.get("vectors")
     path = config["settings"].get("vectors")
-    check_sentences(folder, config)
     if not entry or not path:
         return
     if not Path(path).exists():
@@ -146,14 +144,6 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     if open_vectors(path).digest != entry.get("sha256"):
         cause = f"not the word vectors that the run {folder} was started with"
         raise InputError(f"{path}: {cause}; restore that file, or start a new run")
-
-
-def check_sentences(folder: Path, config: Mapping[str, Any]) -> None:
-    """Check that the sentence model of a run is unchanged; a function has no hash."""
-    name = config["settings"].get("sentences")
-    if config.get("sentences") and open_sentences(name).digest != config["sentences"]:
-        cause = f"not the sentence model that the run {folder} was started with"
-        raise InputError(f"{name}: {cause}; restore that model, or start a new run")
 
 
 def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:

@@ -141,10 +141,10 @@ class Trainer:
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
         self.divergence = Divergence(settings)
-        exploration = settings.exploration
-        optimistic = exploration.name == "optimism"
-        self.explorer = Optimism(settings, self.store) if optimistic else None
-        self.scale = RewardScale(run.replicas) if exploration.alpha_relative else None
+        optimistic = settings.exploration.name == "optimism"
+        factor = self.learner.alpha_factor
+        self.explorer = Optimism(settings, self.store, factor) if optimistic else None
+        self.scale = RewardScale(run.replicas) if settings.exploration.alpha_relative else None
         self.rollouts: Rollouts
         if self.compiled is None or self.grows:
             self.rollouts = self.stepped
@@ -168,17 +168,12 @@ class Trainer:
     def agent(self) -> Agent:
         """The agent as trained so far."""
         scales = self.scale.factors if self.scale else None
-        return Agent(self.model, self.settings, scales, self.config, self.recall)
-
-    @property
-    def recall(self) -> Recall | None:
-        """Recalls the pages of the training so far, if the settings name sentence vectors."""
-        sentences = self.model.shape.sentences
-        if sentences is None or not self.settings.model.recall:
-            return None
-        if self.compiled is not None:
-            return Recall(remember({}, pages_of_game(self.compiled)), sentences.function)
-        return Recall(self.stepped.pages or {}, sentences.function)
+        factor = self.learner.alpha_factor
+        recall = None
+        if (sentences := self.model.shape.sentences) and self.settings.uses("recall"):
+            pages = remember({}, pages_of_game(self.compiled)) if self.compiled else None
+            recall = Recall(pages or self.stepped.pages or {}, sentences.function)
+        return Agent(self.model, self.settings, scales, self.config, recall, factor)
 
     # --- rounds
 
@@ -227,7 +222,7 @@ class Trainer:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
         episodes = self.settings.run.episodes_per_round
         at_once = episodes
-        policy = softmax_policy(self.settings.alpha_at(number))
+        policy = softmax_policy(self.settings.alpha_at(number) * self.learner.alpha_factor)
         explores = self.explorer is not None and self.explorer.start(number)
         if self.explorer and explores:
             at_once = self.settings.exploration.replan
@@ -256,7 +251,7 @@ class Trainer:
         self.divergence.check(self.model.state(), number)
         if number == 1:
             warn_about_missing_words(self.game.name, self.store, settings)
-        alpha = settings.exploration.alpha
+        alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
         evaluations = evaluate(self.rollouts, POLICIES, *how)
@@ -399,7 +394,6 @@ class Trainer:
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
         vectors = self.model.shape.vectors
-        sentences = self.model.shape.sentences
         return {
             "game": game_entry(self.game, self.spec),
             **({"recipe": self.recipe} if self.recipe else {}),
@@ -408,7 +402,6 @@ class Trainer:
             "most_actions": self.model.shape.most_actions,
             **({"deployment": self.deployment} if self.deployment else {}),
             **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
-            **({"sentences": sentences.function.digest} if sentences else {}),
             "versions": versions(),
         }
 
@@ -445,7 +438,7 @@ class Trainer:
         if self.scale:
             self.scale.restore(state["scale"])
         if state.get("pages"):
-            self.stepped.pages = {text: list(map(tuple, menus)) for text, menus in state["pages"]}
+            self.stepped.pages = dict(state["pages"])
         self.round = state["round"]
 
 

@@ -169,7 +169,7 @@ class PlayTestWorker:
                 raise InputError(f"{cause}, so its odds are unknown.")
             store = agent.model.store.scratch()
             rollouts = CompiledRollouts(self.compiled, agent.model, store)
-            policy = policy_of("softmax", agent.settings.exploration.alpha)
+            policy = policy_of("softmax", agent.alpha)
             self._agent = (agent, np.mean(rollouts.probabilities(policy), axis=0))
         return self._agent[1]
 

@@ -19,7 +19,7 @@ from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, Scale, Variant
+from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
 from drrn.runs.agent import Agent
@@ -27,8 +27,6 @@ from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
 from drrn.runs.trainer import Trainer
 from drrn.settings import DEPLOYED, STRONG, Settings, all_settings, recipe_name
-
-Agents = Mapping[str, Mapping[str, Any]]  # settings by name; `paper`: on top of the paper's
 
 WORK = Path("work") / "diagnostics"
 PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
@@ -92,8 +90,7 @@ class Trial(Job):
             trainer = Trainer(game, self.settings, self.device, recipe=self.recipe)
             yield from trainer.train()
             if self.recipe == "strong":
-                alpha = self.settings.exploration.alpha
-                how = (alpha, CHOICE, self.settings.run.seeds, trainer.round)
+                how = (trainer.agent.alpha, CHOICE, trainer.model.seeds, trainer.round)
                 trainer.deployment = choose_policy(trainer.rollouts, *how)
             agent = trainer.agent
         rows = [self._row(agent, game, "train")]
@@ -106,14 +103,12 @@ class Trial(Job):
         score = low = game.random_score
         if agent:
             policy = agent.policy_name(DEPLOYED, otherwise="softmax")  # as in the paper
-            episodes = self.final[DEPLOYED]
-            (evaluation,) = agent.evaluate(game, policies=[policy], episodes=episodes)
+            (evaluation,) = agent.evaluate(game, policies=[policy], episodes=EVALUATION)
             score = evaluation.summary.mean_return
         run = self.settings.run
         played = run.rounds * run.episodes_per_round if agent else 0
-        name = self.game.partition("/")[0]
         share = share_of(score, low, game.optimum)
-        key = (name, game.level, variant, self.agent, run.seed, played, policy)
+        key = (game.key(), game.level, variant, self.agent, run.seed, played, policy)
         values = (*key, score, low, game.optimum, share, self.digest, self.commit)
         return dict(zip(TRIALS, values, strict=True))
 
@@ -123,7 +118,8 @@ def trials(
 ) -> list[Trial]:
     """Return a trial for each game, agent and seed; those that have rows in the folder are done."""
     digests = {row["digest"] for row in collect(root)}
-    common: dict[str, Any] = {"root": root, "commit": commit(), "device": device, "hashes": {}}
+    common: dict[str, Any] = {"root": root, "commit": commit(), "device": device}
+    common |= {"final": {}, "hashes": {}}  # of other jobs
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
@@ -136,7 +132,6 @@ def trials(
                     game=game.name.removeprefix("diagnostic:"),
                     variant=None if name == RANDOM else Variant(job=f"diagnostics-{name}"),
                     settings=settings,
-                    final={DEPLOYED: EVALUATION},
                     agent=name,
                     recipe=recipe_name(paper="paper" in changes),
                     digest=digest,
@@ -151,8 +146,7 @@ def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment diagnostics."""
     agents = {name: AGENTS[name] for name in PUBLISHED}
     jobs = trials(root, sources_of((), LEVEL), agents, scale, device)
-    slow = PLAN["too_slow"]
-    return [job for job in jobs if f"{job.agent} {job.game.partition('/')[0]}" not in slow]
+    return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
 
 def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:

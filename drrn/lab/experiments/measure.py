@@ -70,7 +70,7 @@ def final_scores(
     if compiled is not None and not trainer.grows:
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     rollouts: Rollouts = fast or SteppedRollouts(game, model)
-    alpha = settings.exploration.alpha
+    alpha = settings.exploration.alpha * trainer.learner.alpha_factor
     seeds = settings.run.seeds
     number = settings.run.rounds + 1  # a round of its own, for the random draws
     scores: Scores = []

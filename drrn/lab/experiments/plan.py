@@ -136,11 +136,9 @@ BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
-
-# --- Agents of the diagnostics
-
-AGENTS: dict[str, dict[str, Any]] = PLAN["agents"]  # settings; `paper`: on top of the paper's
-LEVEL = 2  # of the published results; settings are chosen on levels 1 and 3
+Agents = dict[str, dict[str, Any]]  # settings by name; `paper`: on top of the paper's
+AGENTS: Agents = PLAN["agents"]  # of the diagnostics
+LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 
 # --- Experiments
 

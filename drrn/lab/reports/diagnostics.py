@@ -24,13 +24,14 @@ def blocks_of(rows: Sequence[Row]) -> tuple[str, Plot, Table]:
     for row in rows:
         game = (row["game"], row["level"], row["variant"])
         values.setdefault(game, {}).setdefault(row["agent"], []).append(row["share"])
-    order = list(DIAGNOSTICS)
-    games = sorted(values, key=lambda game: (game[2] != "train", order.index(game[0]), game[1]))
-    shares = {game: [_mean(values[game].get(agent)) for agent in agents] for game in games}
+    shares: dict[Game, list[float | None]] = {}
+    for game in sorted(values, key=lambda g: (g[2] != "train", [*DIAGNOSTICS].index(g[0]), g[1])):
+        own = {agent: round(fmean(each), 4) for agent, each in values[game].items()}
+        shares[game] = [own.get(agent) for agent in agents]
     columns = zip(*shares.values(), strict=True)
     lines = [{"label": agent, "points": next(columns)} for agent in agents]
     figure = plot(
-        "diagnostics", PROSE["radar"], "radar", {"labels": [*map(label_of, games)], "lines": lines}
+        "diagnostics", PROSE["radar"], "radar", {"labels": [*map(label_of, shares)], "lines": lines}
     )
     return PROSE["diagnostics"], figure, share_table(agents, shares)
 
@@ -54,12 +55,7 @@ def share_table(agents: Sequence[str], shares: dict[Game, list[float | None]]) -
 
 
 def label_of(game: Game) -> str:
-    """Return the capability that a game asks for."""
     return DIAGNOSTICS[game[0]].capability + (", held out" if game[2] != "train" else "")
-
-
-def _mean(shares: Sequence[float] | None) -> float | None:
-    return round(fmean(shares), 4) if shares else None
 
 
 def diagnostics_section(results: ResultSet) -> list[Block]:

@@ -210,8 +210,8 @@ def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
 
 def _radar(pyplot: Any, data: dict[str, Any]) -> Any:
     """Draw shares from 0 to 1 on one axis per label; every line is closed."""
-    look = {"subplot_kw": {"projection": "polar"}, "layout": "constrained"}
-    figure, axes = pyplot.subplots(figsize=(8.6, 8.2), **look)
+    figure = pyplot.figure(figsize=(8.6, 8.2), layout="constrained")
+    axes = figure.add_subplot(projection="polar")
     count = len(data["labels"])
     angles = [2 * math.pi * number / count for number in range(count)]
     styles = itertools.cycle({style[0]: style for style in LINES.values()}.values())
@@ -222,8 +222,8 @@ def _radar(pyplot: Any, data: dict[str, Any]) -> Any:
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(-0.15, 1.03))
     axes.set_xticks(angles, data["labels"], fontsize=9.5)
     for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
-        side = round(math.sin(angle))  # the axes run clockwise from the top
-        label.set_horizontalalignment(("center", "left", "right")[side])
+        side = math.sin(angle)  # the axes run clockwise from the top
+        label.set_ha(("center", "left", "right")[(side > 0.1) - (side < -0.1)])
     axes.set_yticks([0, 0.5, 1], ["0 %", "50 %", "100 %"], fontsize=8, color=GREY)
     axes.grid(color=GREY, alpha=0.3, linewidth=0.7)
     axes.spines["polar"].set_visible(False)

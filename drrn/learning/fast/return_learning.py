@@ -16,16 +16,12 @@ from drrn.learning.return_learning import Fits, ReturnLearning
 from drrn.learning.text_noise import Noise, noise_of
 from drrn.models.base import Model
 from drrn.models.drrn import DRRN
+from drrn.models.encoders import vectors as given
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import scaled
-from drrn.models.encoders.vectors import (
-    BagAndVectors,
-    MeanOfVectors,
-    SentenceEncoder,
-    VectorEncoder,
-)
 from drrn.text import Ids, Lexicon, ranges
 
+KINDS = (BagOfWords, given.MeanOfVectors, given.BagAndVectors, given.SentenceEncoder)  # encoders
 MOST_WORDS = 400_000  # in all texts of a side; beyond, only the texts of a batch are encoded
 
 Gradients = dict[str, Tensor]  # by the names of Adam's slots
@@ -37,7 +33,7 @@ def can_fit(model: Model) -> bool:
     if type(model) is not DRRN or model.shape.interaction != "inner" or model.shape.shared:
         return False
     for encoder in model.encoders.values():
-        if type(encoder) not in (BagOfWords, MeanOfVectors, BagAndVectors, SentenceEncoder):
+        if type(encoder) not in KINDS:
             return False
         if encoder.norm is not None:
             return False
@@ -57,7 +53,7 @@ class Tower:
         encoder = model.encoders[name]
         texts = model.store.side[encoder.side]
         self.all_texts = len(texts)
-        self.matrix = encoder.weight if isinstance(encoder, VectorEncoder) else None
+        self.matrix = encoder.weight if isinstance(encoder, given.VectorEncoder) else None
         # If vectors are read, all texts are selected: the gradient of their matrix is a sum over
         # texts, whose rounding must not depend on the selection.
         if ids is None or self.matrix:
@@ -68,7 +64,7 @@ class Tower:
         self.index[self.selected] = np.arange(self.texts)
         self.spreads: dict[str, Tensor] = {}
         self.features: Tensor | None = None
-        if isinstance(encoder, VectorEncoder):
+        if isinstance(encoder, given.VectorEncoder):
             self.scale = encoder.source(model).scale
             self.features = encoder.source(model).features(texts).to(model.device)
         self.inputs = self.features  # with noise: [T, D], or [R, T, D]

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from drrn.errors import InputError
-from drrn.models.encoders.text_vectors import GivenVectors, SentenceTexts, TextVectors
+from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.models.word_table import SCALE, WordTable, small_random
 from drrn.text import Ids, Lexicon, Store
 
@@ -41,12 +41,6 @@ class Shape:
     vectors: TextVectors | None = None  # given word vectors
     sentences: SentenceTexts | None = None  # given vectors of whole texts
     state_value: bool = False  # add a term of the state alone to Q
-
-    @property
-    def action_vectors(self) -> GivenVectors | None:
-        """The given vectors that the encoder of actions reads."""
-        encoder = self.action_encoder or self.encoder
-        return self.sentences if encoder and encoder.reads_sentences else self.vectors
 
 
 class Weights:
@@ -115,7 +109,6 @@ class Encoder:
     # model `linear` adds an output layer.
     linear = True
     reads_unknown = False  # it also reads words that are not in the vocabulary
-    reads_sentences = False  # it reads given vectors of whole texts
     reads_at_once = False  # it is faster to read pages and next pages in one pass
     reads_pairs = False  # a text's vector depends on another text: see `attention`
 

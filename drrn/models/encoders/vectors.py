@@ -83,7 +83,6 @@ class SentenceEncoder(VectorEncoder):
     """The vector that a given function returns for the whole text."""
 
     part = "sentence"
-    reads_sentences = True
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
         super().__init__(model, name, side, width)
