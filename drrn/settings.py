@@ -56,7 +56,6 @@ class ModelSettings(_Group):
     interaction: str = "inner"
     action_hidden: int | None = None
     shared: bool = False
-    state_value: bool = False
     most_actions: int | None = None
     encoder: str = "bag"
     action_encoder: str | None = None
@@ -132,6 +131,7 @@ class LearnerSettings(_Group):
     pseudo_count: float = 0.3
     count_power: float = 0.5
     average: float | None = None
+    advantages: bool = False
     state_dropout: float = 0.0
     action_dropout: float = 0.0
     action_noise: float = 0.0

@@ -30,6 +30,7 @@ STEP_TYPES: dict[str, Any] = {
     "last": np.bool_,
 }
 MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
+SHRINK = 3.0  # steps that the mean of all counts for in that of a page
 FORGET_SHARE = 10  # a full memory forgets one tenth at once
 
 
@@ -231,6 +232,16 @@ class EpisodeMemory(Memory):
         count = self.counts[self.pairs]
         mean = self.means[self.pairs]
         return np.asarray((count * mean + weight * prior) / (count + weight))
+
+    def baseline(self) -> Floats:
+        """Return the mean return of each page's text [P], shrunk to that of all steps."""
+        counts = self.counts
+        total = float((counts * self.means).sum()) / max(1, len(self))
+        texts, text = np.unique(self.states, return_inverse=True)
+        owner = text[self.examples_of_pairs()[0]]  # of each pair
+        sums = np.bincount(owner, counts * self.means, len(texts))
+        steps = np.bincount(owner, counts, len(texts))
+        return np.asarray(((sums + SHRINK * total) / (steps + SHRINK))[text])
 
     def lookup(self, pages: Pages) -> tuple[Floats, Floats]:
         """Return the count and the mean return of each action of other pages, [N, A]."""

@@ -178,6 +178,8 @@ class ReturnLearning(Learner):
             page, at = (example[pairs] for example in memory.examples_of_pairs())
             states[:, r] = memory.states[page]
             targets[:, r] = memory.means[pairs]
+            if settings.advantages:
+                targets[:, r] -= memory.baseline()[page]
             weights[:, r] = 1.0
             if self.model.sees_menu:
                 index[:, r] = at
@@ -192,7 +194,10 @@ class ReturnLearning(Learner):
         padded = most <= NARROW or self.model.sees_menu
         q = self._q_padded(most) if padded else self._q_of_links()
         for memory, values in zip(self.memories, q, strict=True):
-            yield values[: len(memory.links)].astype(np.float64)
+            own = values[: len(memory.links)].astype(np.float64)
+            if self.settings.learner.advantages:
+                own += memory.baseline()[memory.page_of_link]
+            yield own
 
     def _q_padded(self, most: int) -> list[NDArray[np.float32]]:
         """Compute Q of padded pages: if they are narrow, or Q depends on the whole menu."""

@@ -27,9 +27,6 @@ class DRRN(Model):
         self.pair_up(*(("text", "text") if shape.shared else ("state", "action")))
         self.interaction = interaction_of(shape.interaction)
         self.interaction.prepare(self)
-        if shape.state_value:
-            self.add_bias("value", self.widths[0])
-            self.add_bias("value b", 1)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
         actions = pages.flat_actions
@@ -40,21 +37,13 @@ class DRRN(Model):
     def forward(self, pages: Pages) -> Tensor:
         if self.reads_pairs:
             return q_by_pairs(self, pages, self.of_pairs)
-        s, a = self.embeddings(pages)
-        return self.value(s) + self.interaction.interact(self, s, a)
-
-    def value(self, s: Tensor) -> Tensor | float:
-        """Return wᵀ h_s + b [R, B, 1], a term of the state alone, or 0 if there is none."""
-        if not self.shape.state_value:
-            return 0.0
-        return (s * self.weights["value"]).sum(-1, keepdim=True) + self.weights["value b"]
+        return self.interaction.interact(self, *self.embeddings(pages))
 
     def of_pairs(self, states: Tensor, actions: Tensor) -> Tensor:
         """Return Q [R, B, A] of texts that were read in pairs; a pair is a page of one action."""
         s = self.layers(f"{self.pairs[0]} ", states.flatten(1, 2))  # [R, B · A, H]
         a = self.layers(f"{self.pairs[1]} ", actions.flatten(1, 2)).unsqueeze(2)
-        q = self.value(s) + self.interaction.interact(self, s, a)
-        return q.view(states.shape[:3])
+        return self.interaction.interact(self, s, a).view(states.shape[:3])
 
     def embeddings(self, pages: Pages) -> tuple[Tensor, Tensor]:
         """Return h_s [R, B, H] and h_a [R, B, A, H'] of pages."""

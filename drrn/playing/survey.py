@@ -288,7 +288,7 @@ def choose(
     if result.length > LONG_EPISODE:
         changes["discount"] = round(1 - 1 / result.length, 5)
     if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
-        changes |= {"alpha_relative": True, "state_value": True}
+        changes |= {"alpha_relative": True, "advantages": True}
     changes |= {"phrases": result.order, "matches": result.matches or result.order}
     changes["select_words"] = bool(result.words)
     usual = STRONG.flat()

@@ -333,7 +333,6 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
         lstm_gain=s.lstm_gain,
         vectors=vectors,
         sentences=sentences,
-        state_value=s.state_value,
     )
 
 

@@ -276,18 +276,8 @@ def gradients(
     flat_a = h_a.view(-1, h_a.shape[2])
     s = flat_s.index_select(0, state_rows)
     a = flat_a.index_select(0, action_rows)
-    model = states.model
-    own: Gradients = {}
-    q = (s * a).sum(1).view(targets.shape)
-    if model.shape.state_value:
-        w = model.weights["value"]
-        of_states = s.view(*targets.shape, -1)  # [R, B, H]
-        q = q + torch.bmm(of_states, w.transpose(1, 2)).squeeze(2) + model.weights["value b"][:, 0]
-        error = q - targets
-        own["value"] = torch.bmm(error.unsqueeze(1), of_states)
-        own["value b"] = error.sum(1).view(-1, 1, 1)
-        a = (a.view(of_states.shape) + w).view(a.shape)
-    delta = (q - targets).view(-1, 1)
-    back_s = torch.zeros_like(flat_s).index_add_(0, state_rows, a * delta).view(h_s.shape)
+    error = targets - (s * a).sum(1).view(targets.shape)
+    delta = error.view(-1, 1).neg()
+    back_s = torch.zeros_like(flat_s).index_add_(0, state_rows, a.mul_(delta)).view(h_s.shape)
     back_a = torch.zeros_like(flat_a).index_add_(0, action_rows, s.mul_(delta)).view(h_a.shape)
-    return {**own, **states.backward(back_s), **actions.backward(back_a)}
+    return {**states.backward(back_s), **actions.backward(back_a)}

@@ -40,7 +40,6 @@ class Shape:
     lstm_gain: float = 1.0  # factor on the mean of an LSTM's states
     vectors: TextVectors | None = None  # given word vectors
     sentences: SentenceTexts | None = None  # given vectors of whole texts
-    state_value: bool = False  # add a term of the state alone to Q
 
 
 class Weights:
