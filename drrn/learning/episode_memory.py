@@ -233,15 +233,40 @@ class EpisodeMemory(Memory):
         mean = self.means[self.pairs]
         return np.asarray((count * mean + weight * prior) / (count + weight))
 
-    def baseline(self) -> Floats:
-        """Return the mean return of each page's text [P], shrunk to that of all steps."""
-        counts = self.counts
-        total = float((counts * self.means).sum()) / max(1, len(self))
-        texts, text = np.unique(self.states, return_inverse=True)
-        owner = text[self.examples_of_pairs()[0]]  # of each pair
-        sums = np.bincount(owner, counts * self.means, len(texts))
-        steps = np.bincount(owner, counts, len(texts))
-        return np.asarray(((sums + SHRINK * total) / (steps + SHRINK))[text])
+    def baseline(self, means: Floats) -> Floats:
+        """Return the mean over the steps on each page's text [P], shrunk to that of all steps."""
+        texts = int(self.text_of_page.max(initial=-1)) + 1
+        sums = np.bincount(self.text_of_pair, self.counts * means, texts)
+        steps = np.bincount(self.text_of_pair, self.counts, texts)
+        total = float(sums.sum()) / max(1, len(self))
+        return np.asarray(((sums + SHRINK * total) / (steps + SHRINK))[self.text_of_page])
+
+    def advantages(self) -> Floats:
+        """Return how much better each pair is than its page; the time of a step is accounted for.
+
+        Pages may hide how much of an episode is left, on which the return depends more than on
+        the action. The mean return at each time is a control variate: subtracting it changes no
+        difference between actions in the mean, but takes out the noise.
+        """
+        start = np.flatnonzero(np.append(True, self.steps["last"][:-1]))
+        time = np.arange(len(self)) - np.repeat(start, np.diff(np.append(start, len(self))))
+        at_time = (np.bincount(time, self.returns) / np.bincount(time))[time]
+        text = self.text_of_page[self.steps["page"]]
+        x, y = (each - _group_means(text, each) for each in (at_time, self.returns))
+        slope = min(1.0, max(0.0, float(x @ y) / max(1e-12, float(x @ x))))
+        sums = np.bincount(self.pair_of_step, self.returns - slope * at_time, len(self.pair_keys))
+        means = sums / np.maximum(self.counts, 1)
+        pages = self.examples_of_pairs()[0]
+        return np.asarray(means - self.baseline(means)[pages])
+
+    @cached_property
+    def text_of_page(self) -> Ids:
+        """The number of each page's text among the distinct ones, [P]."""
+        return np.unique(self.states, return_inverse=True)[1]
+
+    @cached_property
+    def text_of_pair(self) -> Ids:
+        return np.asarray(self.text_of_page[self.examples_of_pairs()[0]])
 
     def lookup(self, pages: Pages) -> tuple[Floats, Floats]:
         """Return the count and the mean return of each action of other pages, [N, A]."""
@@ -264,6 +289,7 @@ class EpisodeMemory(Memory):
             behaviour = self.steps["probability"].astype(np.float64)
             trust = equations.trace_coefficients(policy.take(at), behaviour, trace)
             returns = equations.retrace(self.order, rewards, after, q.take(at), trust, discount)
+        self.returns = returns
         sums = np.bincount(self.pair_of_step, returns, minlength=len(self.pair_keys))
         self.means = sums / np.maximum(self.counts, 1)
 
@@ -348,6 +374,11 @@ class Snapshot:
         else:
             self.round = number
             self.take()
+
+
+def _group_means(group: Ids, values: Floats) -> Floats:
+    """Return the mean of each value's group."""
+    return np.asarray((np.bincount(group, values) / np.maximum(1, np.bincount(group)))[group])
 
 
 def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:

@@ -7,6 +7,8 @@ hardly recur, the memory counts by SimHash: texts of mostly the same words share
 al. 2017).
 """
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,6 +25,7 @@ RECUR = 0.5  # share of steps on pages seen before, from which on pages count as
 # in speech, with one word exchanged: 8 bits are the same for 61 % (16 bits: 37 %), and 5 % of
 # unrelated texts share them. Actions are short and mostly recur: one other word makes another
 # action, which 16 bits distinguish.
+OPTIMISM_COUNT = 0.3  # w, the number of returns that optimism counts for
 STATE_BITS = 8
 ACTION_BITS = 16
 
@@ -67,7 +70,8 @@ class Optimism:
         if not recurs(memory):
             memory = self.similar[replica]
             memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
-        memory.estimate(prior, self.settings.learner, self._alpha_of(replica))
+        learner = replace(self.settings.learner, pseudo_count=OPTIMISM_COUNT)
+        memory.estimate(prior, learner, self._alpha_of(replica))
 
     def rescale(self, replica: int, factor: float) -> None:
         """Multiply the rewards that the replica reported."""
@@ -77,7 +81,7 @@ class Optimism:
     def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
         """Return the softmax over optimistic values; the network's Q is not used."""
         memory = self.memories[replica]
-        weight = self.settings.learner.pseudo_count
+        weight = OPTIMISM_COUNT
         prior = self.optimistic_value(memory)
         keys = pages
         if not recurs(memory):

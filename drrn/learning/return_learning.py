@@ -177,9 +177,8 @@ class ReturnLearning(Learner):
             pairs = draw_pairs(memory, settings.count_power, (shape[0], shape[2]), generator)
             page, at = (example[pairs] for example in memory.examples_of_pairs())
             states[:, r] = memory.states[page]
-            targets[:, r] = memory.means[pairs]
-            if settings.advantages:
-                targets[:, r] -= memory.baseline()[page]
+            values = memory.advantages() if settings.advantages else memory.means
+            targets[:, r] = values[pairs]
             weights[:, r] = 1.0
             if self.model.sees_menu:
                 index[:, r] = at
@@ -196,7 +195,7 @@ class ReturnLearning(Learner):
         for memory, values in zip(self.memories, q, strict=True):
             own = values[: len(memory.links)].astype(np.float64)
             if self.settings.learner.advantages:
-                own += memory.baseline()[memory.page_of_link]
+                own += memory.baseline(memory.means)[memory.page_of_link]
             yield own
 
     def _q_padded(self, most: int) -> list[NDArray[np.float32]]:

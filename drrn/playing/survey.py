@@ -26,12 +26,13 @@ from drrn.text import Ids
 from drrn.writing import words
 
 EPISODES = 400
-MOST_STEPS = 40_000  # a longer survey ends early
+MOST_STEPS = 10_000  # a longer survey ends early
 MOST_LAG = 8  # earlier pages that are compared
 CLEAR = 4.0  # standard errors from which a difference is believed
 LONG_EPISODE = 50  # steps from which the discount is closer to 1
-LONG = 50  # words of a page from which most of them may be irrelevant
+LONG = 25  # words of a page from which most of them may be irrelevant
 CLEAR_WORD = 5.0  # higher than CLEAR, since thousands of words are tested
+FEW_VISITS = 6  # of a pair, below which its own returns say less than those of similar pairs
 PAGES = 6  # on which a mark must occur to be tested
 COVERED = 0.9  # share of pages with a word that matters, without which all words are read
 
@@ -48,6 +49,7 @@ class Survey:
     matches: bool  # whether the words of an action on the page, and the words there, matter
     words: tuple[str, ...] | None  # those of pages that matter; None: all may
     spread: float  # of the returns of episodes, 0 included
+    visits: float  # mean number of times that a pair of a page and an action was tried
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def survey(game: Game, progress: Callable[[int], None] | None = None) -> Survey:
     """Play random episodes and answer the questions; the seed is fixed."""
     sample = play(game, progress)
     if not len(sample.page):
-        return Survey(0.0, 0, order=False, matches=False, words=None, spread=0.0)
+        return Survey(0.0, 0, order=False, matches=False, words=None, spread=0.0, visits=0.0)
     totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
     return Survey(
         length=len(sample.page) / int(sample.last.sum()),
@@ -86,6 +88,7 @@ def survey(game: Game, progress: Callable[[int], None] | None = None) -> Survey:
         matches=matches_matter(sample),
         words=words_that_matter(sample),
         spread=float(np.ptp(totals)),
+        visits=len(sample.page) / len(np.unique(np.stack([sample.page, sample.action]), axis=1).T),
     )
 
 
@@ -287,9 +290,13 @@ def choose(
     changes: dict[str, Any] = {"history": result.history}
     if result.length > LONG_EPISODE:
         changes["discount"] = round(1 - 1 / result.length, 5)
+        changes |= {"advantages": True, "alpha_spread": True}
     if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
-        changes |= {"alpha_relative": True, "advantages": True}
-    changes |= {"phrases": result.order, "matches": result.matches or result.order}
+        changes |= {"alpha_relative": True, "advantages": True, "alpha_spread": True}
+    if result.visits < FEW_VISITS:
+        changes |= {"trace": 0.5, "pseudo_count": 10.0}
+    changes |= {"phrases": result.order and not result.matches}
+    changes |= {"matches": result.matches or result.order}
     changes["select_words"] = bool(result.words)
     usual = STRONG.flat()
     given = settings.flat()
