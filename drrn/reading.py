@@ -6,6 +6,7 @@ Both are additional words of a text, so that every model and encoder of words ca
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from drrn.writing import words
 
@@ -33,7 +34,7 @@ def words_and_phrases(text: str) -> list[str]:
     """
     tokens = words(text)
     for clause in clauses(text):
-        tokens += [f"{one} {other}" for one, other in zip(clause, clause[1:], strict=False)]
+        tokens += [f"{one} {other}" for one, other in pairwise(clause)]
         if len(clause) > 2:
             tokens.append(" ".join(clause))
     return tokens

@@ -103,6 +103,18 @@ class ModelSettings(_Group):
         two_encoders = (self.name == "drrn" or self.name not in MODELS) and not self.shared
         return ("bag", "vectors") if two_encoders else ("bag+vectors", "bag+vectors")
 
+    @property
+    def reading(self) -> dict[str, bool]:
+        """How texts are read: the arguments of `text.Store.of_words`."""
+        names = ("shared", "phrases", "matches", "select_words")
+        keep_texts = {"keep_texts": "sentence" in self.encoders}
+        return keep_texts | {name: getattr(self, name) for name in names}
+
+    @property
+    def rereads(self) -> bool:
+        """Whether texts are read differently from page to page, so that ids are not the game's."""
+        return self.matches or self.select_words
+
     def has_encoder(self, *names: str) -> bool:
         """Return whether a side has one of these encoders, or a user's own, which may be any."""
         if self.name == "table":

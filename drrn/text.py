@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drrn.reading import with_marks, words_and_phrases
 from drrn.writing import words
-
-if TYPE_CHECKING:
-    from drrn.settings import ModelSettings
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
 MOST_WORDS = 50_000
@@ -281,17 +278,18 @@ class Store:
         *,
         shared: bool = False,
         keep_texts: bool = False,
-        reading: ModelSettings | None = None,
+        phrases: bool = False,
+        matches: bool = False,
+        select_words: bool = False,
     ) -> Store:
-        """Return a store without texts that knows some words; `reading` adds features."""
+        """Return a store without texts that knows some words."""
         lexicon = Lexicon(Vocabulary(states))
-        store = Store(lexicon, lexicon if shared else Lexicon(Vocabulary(actions)))
+        other = lexicon if shared else Lexicon(Vocabulary(actions))
+        store = Store(lexicon, other, matches=matches)
         for side in store.sides.values():
             side.keeps_texts = keep_texts
-            side.phrases = reading is not None and reading.phrases
-        if reading:
-            store.matches = reading.matches
-            store.states.is_fixed = reading.select_words
+            side.phrases = phrases
+        lexicon.is_fixed = select_words
         return store
 
     @property

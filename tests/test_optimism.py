@@ -50,11 +50,11 @@ def test_after_many_trials_of_all_actions_the_best_return_is_chosen():
     assert optimism.probabilities(0, NO_Q, PAGE)[0, 1] > 0.98
 
 
-def test_the_value_is_the_mean_of_returns_and_of_pseudo_count_optimistic_ones():
-    optimism = explorer(pseudo_count=0.5, optimism=2.0)
+def test_the_value_is_the_mean_of_returns_and_of_an_optimistic_one_with_weight_0_3():
+    optimism = explorer(optimism=2.0)
     optimism.alpha = 1.0
     optimism.tell(0, one_step_episodes(0, 4.0, times=4))
-    values = np.array([(4 * 4.0 + 0.5 * 8.0) / 4.5, 8.0, 8.0])  # V is twice the best return, 4
+    values = np.array([(4 * 4.0 + 0.3 * 8.0) / 4.3, 8.0, 8.0])  # V is twice the best return, 4
     assert optimism.probabilities(0, NO_Q, PAGE)[0] == pytest.approx(
         np.exp(values) / np.exp(values).sum()
     )

@@ -324,6 +324,7 @@ RETURNS_AND_ADAM: dict[str, Any] = {
     "action_dropout": 0.3,
     "action_noise": 0.3,
     "vectors_noise": 1.5,
+    "survey": True,
 }
 BASE: dict[str, Any] = {
     "vectors_scale": 5.0,
@@ -446,7 +447,7 @@ def test_the_strong_recipe_is_the_default(tale, tmp_path):
     }
     assert changes.items() <= one["settings"].items()
     assert drrn.trainer(Doors(), paper=True).settings == PAPER
-    assert drrn.trainer(Doors()).settings == STRONG
+    assert drrn.trainer(Doors(), survey=False).settings == STRONG.replace(survey=False)
 
 
 def test_a_resumed_run_of_the_strong_recipe_has_the_results_of_an_uninterrupted_one(tale, tmp_path):
@@ -473,6 +474,7 @@ OFF: list[tuple[str, str, Any]] = [
     ("--action-dropout 0", "action_dropout", 0.0),
     ("--exploration softmax", "exploration", "softmax"),
     ("--learner q-learning", "learner", "q-learning"),
+    ("--no-survey", "survey", False),
 ]
 
 
@@ -483,7 +485,8 @@ def test_each_part_of_the_strong_recipe_can_be_turned_off(tale, tmp_path, words,
         small += ["--updates", "2", "--batch-size", "4"]
     assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
     assert config_of(tmp_path / "run")["settings"][name] == value
-    assert strong(**{name: value}) == drrn.trainer(Doors(), **{name: value}).settings
+    given = {name: value, "survey": False}
+    assert strong(**given) == drrn.trainer(Doors(), **given).settings
 
 
 def test_every_change_of_the_strong_recipe_is_tested():

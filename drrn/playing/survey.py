@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from drrn.writing import words
 
 EPISODES = 400
 MOST_STEPS = 10_000  # a longer survey ends early
+SHORTEST_RUN = 800  # episodes; the settings of a shorter run are not surveyed
 MOST_LAG = 8  # earlier pages that are compared
 CLEAR = 4.0  # standard errors from which a difference is believed
 LONG_EPISODE = 50  # steps from which the discount is closer to 1
@@ -57,9 +59,9 @@ class Sample:
     """The steps of random episodes, in the order of play."""
 
     texts: list[str]  # distinct texts of pages
+    marks: list[tuple[str, ...]]  # [N] of the action, see `reading.Lookup`
     page: Ids  # [N] index of the text
     action: Ids  # [N] index of the action's text
-    marks: list[tuple[str, ...]]  # [N] of the action, see `reading.Lookup`
     reward: Floats  # [N]
     last: NDArray[np.bool_]  # [N]
 
@@ -68,6 +70,11 @@ class Sample:
         """The reward and the undiscounted return of each step."""
         none = np.zeros(len(self.page))
         return self.reward, monte_carlo(BackwardOrder.of(self.last), self.reward, none, 1.0)
+
+    @property
+    def pair(self) -> Ids:
+        """A number for the page and the action of each step."""
+        return np.asarray(self.page * (int(self.action.max()) + 1) + self.action)
 
     @property
     def number(self) -> Ids:
@@ -88,42 +95,35 @@ def survey(game: Game, progress: Callable[[int], None] | None = None) -> Survey:
         matches=matches_matter(sample),
         words=words_that_matter(sample),
         spread=float(np.ptp(totals)),
-        visits=len(sample.page) / len(np.unique(np.stack([sample.page, sample.action]), axis=1).T),
+        visits=len(sample.page) / len(np.unique(sample.pair)),
     )
 
 
 def play(game: Game, progress: Callable[[int], None] | None = None) -> Sample:
-    """Play random episodes; report the number of finished ones."""
+    """Play random episodes; `progress` is called with the number of finished ones."""
     texts: dict[str, int] = {}
     actions: dict[str, int] = {}
-    rows: list[tuple[int, int, float, bool]] = []
+    columns: dict[str, list[Any]] = {name: [] for name in ("page", "action", "reward", "last")}
     marks: list[tuple[str, ...]] = []
     policy = random_policy(0)
     for number in range(EPISODES):
-        pages = list(episode(game, policy, number))
-        for before, after in zip(pages, pages[1:], strict=False):
+        steps = list(episode(game, policy, number))
+        for before, after in pairwise(steps):
             assert after.index is not None
+            text = before.page.text
             menu = before.page.actions
-            action = menu[after.index]
-            looked = Lookup(before.page.text, menu).marks(after.index) if len(menu) > 1 else []
-            marks.append((*dict.fromkeys(looked), f"{looked.count(ON_PAGE)} on the page"))
-            page = texts.setdefault(before.page.text, len(texts))
-            taken = actions.setdefault(action, len(actions))
-            rows.append((page, taken, after.page.reward, after is pages[-1]))
+            columns["page"].append(texts.setdefault(text, len(texts)))
+            columns["action"].append(actions.setdefault(menu[after.index], len(actions)))
+            columns["reward"].append(float(after.page.reward))
+            columns["last"].append(after is steps[-1])
+            own = Lookup(text, menu).marks(after.index) if len(menu) > 1 else []
+            marks.append((*dict.fromkeys(own), f"{own.count(ON_PAGE)} on the page"))
         if progress:
             progress(number + 1)
-        if len(rows) > MOST_STEPS:
+        if len(marks) >= MOST_STEPS:
             break
-    columns: Sequence[Any] = list(zip(*rows, strict=True)) or ((), (), (), ())
-    page, action, reward, last = (np.array(column) for column in columns)
-    return Sample(
-        list(texts),
-        page.astype(np.int64),
-        action.astype(np.int64),
-        marks,
-        reward.astype(np.float64),
-        last.astype(bool),
-    )
+    arrays = {name: np.array(values) for name, values in columns.items()}
+    return Sample(texts=list(texts), marks=marks, **arrays)
 
 
 def history_needed(sample: Sample) -> int:
@@ -176,13 +176,14 @@ def _gains(
     groups, group = np.unique(np.stack([page_of, key]), axis=1, return_inverse=True)
     count = int(action.max()) + 1
     cells, cell = np.unique(group * count + action, return_inverse=True)
-    sums = np.stack([np.bincount(cell[on], target[on], len(cells)) for on in (fit, ~fit)])
-    counts = np.stack([np.bincount(cell[on], minlength=len(cells)) for on in (fit, ~fit)])
+    sums = [np.bincount(cell[on], target[on], len(cells)) for on in (fit, ~fit)]
+    counts = [np.bincount(cell[on], minlength=len(cells)) for on in (fit, ~fit)]
     variance = np.bincount(page_of, target**2) / np.bincount(page_of)
     variance -= (np.bincount(page_of, target) / np.bincount(page_of)) ** 2
     owner = groups[0][cells // count]  # the page of each cell
     pairs, pair = np.unique(owner * count + cells % count, return_inverse=True)
-    means = _means(np.bincount(pair, sums[0]), np.bincount(pair, counts[0]))
+    tries = np.bincount(pair, counts[0])
+    means = _means(np.bincount(pair, sums[0]), tries)
     usual = pairs[_best(pairs // count, means, len(pages))] % count  # of each page
     informed = cells[_best(cells // count, _means(sums[0], counts[0]), groups.shape[1])]
     default = np.arange(groups.shape[1]) * count + usual[groups[0]]
@@ -198,7 +199,7 @@ def _gains(
     return weight * difference, weight**2 * error
 
 
-def _means(sums: Floats, counts: Ids) -> Floats:
+def _means(sums: NDArray[Any], counts: NDArray[Any]) -> Floats:
     return np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)
 
 
@@ -216,7 +217,7 @@ def matches_matter(sample: Sample) -> bool:
     learned from others. Otherwise, marks must say what an action earns over several pages.
     """
     actions = int(sample.action.max()) + 1
-    pairs, pair = np.unique(sample.page * actions + sample.action, return_inverse=True)
+    pairs, pair = np.unique(sample.pair, return_inverse=True)
     if 2 * len(pairs) > len(pair):
         return True
     representative = np.unique(pair, return_index=True)[1]
@@ -279,28 +280,38 @@ def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
 
 def choose(
     settings: Settings, game: Game, progress: Callable[[int], None] | None = None
-) -> tuple[Settings, tuple[str, ...]]:
-    """Return settings for a game, and the words of pages to read (none: all).
+) -> Settings:
+    """Return the settings for a game; only those that have the strong recipe's value change.
 
-    Settings that differ from the recipe's are left as they are.
+    A short run is not surveyed.
     """
-    if not settings.run.survey:
-        return settings, ()
-    result = survey(game, progress)
-    changes: dict[str, Any] = {"history": result.history}
+    run = settings.run
+    if not run.survey or run.rounds * run.episodes_per_round < SHORTEST_RUN:
+        return settings
+    usual = STRONG.flat()
+    given = {name for name, value in settings.flat().items() if value != usual[name]}
+    every = suggestions(survey(game, progress)).items()
+    changes = {name: v for name, v in every if name not in given and settings.uses(name)}
+    return settings.replace(survey=False, **changes)
+
+
+def selected_words(settings: Settings, game: Game) -> tuple[str, ...]:
+    """Return the words of pages to read; none if all are read."""
+    return (words_that_matter(play(game)) or ()) if settings.model.select_words else ()
+
+
+def suggestions(result: Survey) -> dict[str, Any]:
+    """Return the settings that suit a game, by flat name; the stories need none."""
+    changes: dict[str, Any] = {"history": result.history} if result.history else {}
     if result.length > LONG_EPISODE:
-        changes["discount"] = round(1 - 1 / result.length, 5)
+        changes |= {"discount": round(1 - 1 / result.length, 5)}
         changes |= {"advantages": True, "alpha_spread": True}
     if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
         changes |= {"alpha_relative": True, "advantages": True, "alpha_spread": True}
     if result.visits < FEW_VISITS:
         changes |= {"trace": 0.5, "pseudo_count": 10.0}
-    changes |= {"phrases": result.order and not result.matches}
-    changes |= {"matches": result.matches or result.order}
-    changes["select_words"] = bool(result.words)
-    usual = STRONG.flat()
-    given = settings.flat()
-    changes = {name: value for name, value in changes.items() if given[name] == usual[name]}
-    able = {name for name in changes if settings.uses(name)}
-    settings = settings.replace(survey=False, **{name: changes[name] for name in able})
-    return settings, (result.words or ()) if settings.model.select_words else ()
+    if result.order or result.matches:
+        changes |= {"matches": True, "phrases": not result.matches}
+    if result.words:
+        changes["select_words"] = True
+    return changes

@@ -379,7 +379,7 @@ def _load_vocabulary(
     factors = [1.0]
     try:
         words = (vocabulary["states"], vocabulary["actions"])
-        store = Store.of_words(*words, shared=settings.model.shared, reading=settings.model)
+        store = Store.of_words(words[0], words[1], **settings.model.reading)
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():
                 texts.restore_keys(vocabulary["text_keys"][side])

@@ -212,8 +212,7 @@ def compiled_or_none(
 
     `progress` is called with the number of states visited so far.
     """
-    depends_on_page = settings.model.matches or settings.model.select_words
-    if settings.run.no_compile or depends_on_page or not can_be_compiled(game):
+    if settings.run.no_compile or settings.model.rereads or not can_be_compiled(game):
         return None
     try:
         return compile_game(game, limit=MOST_STATES, progress=progress)

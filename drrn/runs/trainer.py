@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, softmax_policy
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
-from drrn.playing.survey import choose
+from drrn.playing.survey import choose, selected_words
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
@@ -98,9 +98,8 @@ class Trainer:
         if not 1 <= threads <= MAX_THREADS:
             raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
         check_memory(settings)
-        settings, words = choose(settings, game)
         self.game = game
-        self.settings = settings
+        self.settings = choose(settings, game)
         self.spec = spec
         self.recipe = recipe
         self.threads = threads
@@ -109,24 +108,17 @@ class Trainer:
         self.rows: list[Row] = []  # of evaluations.csv
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
-        self._build(torch_device(device), words, progress)
+        self._build(torch_device(device), progress)
 
-    def _build(
-        self,
-        device: torch.device,
-        words: Sequence[str],
-        progress: Callable[[int], None] | None,
-    ) -> None:
+    def _build(self, device: torch.device, progress: Callable[[int], None] | None) -> None:
         """Build the model, the learner, the explorer and the rollouts."""
         settings = self.settings
         run = settings.run
         self.played = with_history(self.game, run.history)  # what the model sees
         self.compiled = compiled_or_none(self.played, settings, progress)
         self.grows = self.compiled is None or run.grow  # the vocabulary grows during play
-        keep_texts = "sentence" in settings.model.encoders
-        self.store = Store.of_words(
-            words, shared=settings.model.shared, keep_texts=keep_texts, reading=settings.model
-        )
+        words = selected_words(settings, self.played)
+        self.store = Store.of_words(words, (), **settings.model.reading)
         most_actions = settings.model.most_actions or DEFAULT_ACTIONS
         if self.compiled is not None:
             most_actions = max(1, int(np.diff(self.compiled.page_first).max()))

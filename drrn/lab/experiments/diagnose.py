@@ -22,6 +22,7 @@ from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
+from drrn.playing.survey import EPISODES
 from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
@@ -34,7 +35,7 @@ RANDOM = "random"  # the agent that is not trained
 CHOICE = STRONG.run.evaluation_episodes  # by which the deployed policy is chosen, as in a run
 EVALUATION = 500  # episodes of each variant after training
 ROUND = 200  # training episodes
-QUICK = 1_000  # the same in all, with --quick
+QUICK = 1_200  # the same in all, with --quick
 
 
 def share_of(score: float, random_score: float, optimum: float) -> float:
@@ -151,11 +152,13 @@ def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
 
 def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
-    base = sizes(QUICK if scale.quick else game.episodes)
+    paper = "paper" in changes
+    survey = 0 if paper else EPISODES  # counts as training
+    base = sizes((QUICK if scale.quick else game.episodes) - survey)
     base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
     base |= {**scale.overrides, "seed": seed, "replicas": 1}
     given = {name: value for name, value in changes.items() if name != "paper"}
-    return settings_for_game(game, given, paper="paper" in changes, base=base)
+    return settings_for_game(game, given, paper=paper, base=base)
 
 
 def _digest(game: Diagnostic, agent: str, settings: Settings) -> str:
