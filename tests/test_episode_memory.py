@@ -173,3 +173,18 @@ def test_a_repeated_round_starts_with_the_same_memories():
     memory.add(steps_of(EAST))
     snapshot.start(2)
     assert len(memory) == 4
+
+
+def test_advantages_are_relative_to_the_page_and_do_not_depend_on_the_time_left():
+    """The same page comes one to four times; action 5 pays 1 more than 6, and each page pays 10."""
+    episodes = []
+    for number in range(200):
+        actions = [(number >> k) % 2 for k in range(4)]
+        episodes.append(([(0, [5, 6], at, 11.0 - at) for at in actions], END))
+    memory = EpisodeMemory(10_000)
+    memory.add(steps_of(*episodes))
+    evaluate(memory)
+    one, other = memory.advantages()
+    assert one - other == pytest.approx(1.0, abs=0.2)
+    assert abs(one + other) < 0.2
+    assert memory.returns.std() > 10  # the time left changes the return more than the action

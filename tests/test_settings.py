@@ -682,6 +682,8 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("updates", 5, {"learner": "returns"}),
     ("count_power", 1.0, {"learner": "returns"}),
     ("alpha_spread", True, {"learner": "returns"}),
+    ("advantages", True, {"learner": "returns"}),
+    ("survey", True, {"learner": "returns"}),
     ("average", 0.9, {"learner": "returns"}),
     ("state_dropout", 0.1, {"learner": "returns"}),
     ("action_dropout", 0.1, {"learner": "returns"}),

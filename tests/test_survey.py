@@ -1,0 +1,100 @@
+"""The survey: what random play says about games of known kinds, and the settings that follow."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.game.contract import Observation
+from drrn.playing.survey import EPISODES, choose, play, suggestions, survey
+from drrn.settings import PAPER, STRONG
+
+UNUSUAL = {"alpha_relative": True, "advantages": True, "alpha_spread": True}
+# The settings that are expected for a diagnostic, other than those for its rewards.
+EXPECTED: dict[str, dict[str, object]] = {
+    "memory/1": {"history": 1},
+    "memory/3": {"history": 5},
+    "order/1": {"matches": True, "phrases": True},
+    "matching/1": {"matches": True, "phrases": False, "trace": 0.5, "pseudo_count": 10.0},
+    "scale/1": {},
+    "temptation/1": {},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_diagnostic_gets_the_settings_that_its_capability_needs(name):
+    assert suggestions(survey(drrn.make(f"diagnostic:{name}"))) == {**UNUSUAL, **EXPECTED[name]}
+
+
+@pytest.mark.slow
+def test_among_many_random_words_the_survey_selects_those_that_matter():
+    assert survey(drrn.make("diagnostic:noise/3")).words == ("feather", "lantern")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["long-watch", "night-market"])
+def test_a_story_keeps_the_usual_settings(name):
+    assert suggestions(survey(drrn.make(name))) == {}
+
+
+class Chance:
+    """Rewards are drawn at random, whatever the player does."""
+
+    name = "chance"
+
+    def __init__(self, scale: float) -> None:
+        self.scale = scale
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self.random = random.Random(seed)
+        self.steps = 0
+        return self.show(0.0)
+
+    def step(self, index: int) -> Observation:
+        self.steps += 1
+        return self.show(self.scale * self.random.choice([0.0, 0.0, 0.0, 1.0]))
+
+    def show(self, reward: float) -> Observation:
+        words = self.random.sample(["red", "green", "blue"], 3)
+        actions = () if self.steps == 6 else ("stay", "go", "wait")
+        return Observation(" ".join(words), actions, reward)
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.0, 100.0])
+def test_chance_alone_needs_neither_history_nor_order_nor_matches(scale):
+    result = survey(Chance(scale))
+    assert (result.history, result.order, result.matches, result.words) == (0, False, False, None)
+    assert result.length == 6
+
+
+@pytest.mark.slow
+def test_long_episodes_have_a_discount_close_to_1():
+    assert suggestions(survey(drrn.make("diagnostic:recurring/1")))["discount"] == 0.99
+
+
+def test_given_settings_short_runs_and_other_recipes_are_left_alone():
+    game = drrn.make("diagnostic:memory/1")
+    assert choose(STRONG, game).run.history == 1
+    assert choose(STRONG.replace(history=2), game).run.history == 2
+    assert not choose(STRONG, game).run.survey
+    short = STRONG.replace(rounds=3)
+    assert choose(short, game) == short
+    assert choose(PAPER, game) == PAPER
+
+
+def test_the_sample_has_every_step_of_the_random_episodes():
+    sample = play(Chance(1.0))
+    assert len(sample.page) == 6 * EPISODES == 6 * sample.last.sum()
+    assert set(np.bincount(sample.number)) == {6}
+    assert sorted(sample.texts)[0] == "blue green red" and len(sample.texts) == 6
+
+
+@pytest.mark.slow
+def test_the_default_agent_remembers_what_an_earlier_page_said():
+    trainer = drrn.trainer("diagnostic:memory/1", rounds=8, replicas=1, evaluation_episodes=50)
+    assert trainer.settings.run.history == 1
+    *_, last = trainer.train()
+    assert last.mean("greedy_return") > 0.9
