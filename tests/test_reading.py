@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import drrn
@@ -56,8 +58,14 @@ def test_texts_that_agree_in_the_selected_words_have_one_id():
 
 
 def test_a_saved_agent_reads_marks_and_phrases_as_it_did_in_training(tmp_path):
-    features = {"matches": True, "phrases": True, "survey": False}
-    small = {"rounds": 1, "episodes_per_round": 20, "replicas": 1, "hidden": 5, "updates": 3}
+    features: dict[str, Any] = {"matches": True, "phrases": True, "survey": False}
+    small: dict[str, Any] = {
+        "rounds": 1,
+        "episodes_per_round": 20,
+        "replicas": 1,
+        "hidden": 5,
+        "updates": 3,
+    }
     trainer = drrn.trainer("diagnostic:order/1", **small, **features, evaluation_episodes=2)
     for _ in trainer.train():
         pass
