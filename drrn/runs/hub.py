@@ -21,7 +21,7 @@ from drrn.runs.config import modules_in
 from drrn.runs.run import Run
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, CURVE, HASHES, WEIGHTS, WORDS
 
-HASHED = (storage.ROWS, storage.METRICS, storage.SCORES, WORDS, WEIGHTS)
+HASHED = (storage.ROWS, storage.METRICS, storage.SCORES, storage.MEMORY, WORDS, WEIGHTS)
 SHARED = (CONFIG, *HASHED, CHECKPOINT, HASHES, CARD, CURVE)
 NEEDED = (CONFIG, WORDS, WEIGHTS, HASHES)
 
