@@ -14,7 +14,6 @@ from drrn.compiled.compile import MOST_STATES
 from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.contract import Game, title_of
-from drrn.playing.survey import EPISODES, choose
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -75,19 +74,6 @@ def resumed_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
         yield trainer, folder
 
 
-def _surveyed(settings: Settings, game: Game) -> Settings:
-    """Survey the game, if the settings ask for it, and report what was chosen."""
-    result = choose(settings, game, terminal.counter("random episodes", EPISODES))
-    terminal.clear_status()
-    if result is not settings:
-        before = settings.flat()
-        changes = {name: v for name, v in result.flat().items() if v != before[name]}
-        del changes["survey"]
-        text = ", ".join(f"{name} {value}" for name, value in changes.items())
-        terminal.warn(f"survey by random play: {text or 'the usual settings suit this game'}")
-    return result
-
-
 def _trainer_options(options: argparse.Namespace) -> dict[str, Any]:
     progress = terminal.counter("states", MOST_STATES)
     return {"device": options.device, "threads": options.threads, "progress": progress}
@@ -103,8 +89,7 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
     if not paper:  # the recipe sets its own values again, to suit the settings given here
         own = STRONG_CHANGES.items()
         config = {name: value for name, value in config.items() if (name, value) not in own}
-    settings = settings_for_game(game, _given(options), paper=paper, base=config)
-    return _surveyed(settings, game), paper
+    return settings_for_game(game, _given(options), paper=paper, base=config), paper
 
 
 def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], bool]:

@@ -4,7 +4,7 @@ A pair is the text of a page and an action. If pages recur, a pair has many retu
 says more than any one of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -215,16 +215,20 @@ class EpisodeMemory(Memory):
 
     # --- Returns
 
-    def estimate(self, prior: Floats | float, settings: LearnerSettings, alpha: float) -> None:
+    def estimate(
+        self, prior: Floats | Callable[[], Floats], settings: LearnerSettings, alpha: float
+    ) -> None:
         """Recompute the returns, several times, since each sweep rests on the last means.
 
         Args:
-            prior: The value of a pair without returns: one for all, or of each link [L].
+            prior: The value of each link [L] without returns; or a function that returns the value
+                of each pair.
             alpha: α of the softmax policy that is evaluated.
         """
         trace = None if settings.returns == "monte-carlo" else settings.trace
         for _ in range(settings.sweeps):
-            q = self.mixed(prior, settings.pseudo_count)
+            mix = settings.pseudo_count
+            q = prior()[self.pairs] if callable(prior) else self.mixed(prior, mix)
             self.evaluate(q, alpha, settings.discount, trace)
 
     def mixed(self, prior: Floats | float, weight: float) -> Floats:
@@ -270,12 +274,15 @@ class EpisodeMemory(Memory):
 
     def lookup(self, pages: Pages) -> tuple[Floats, Floats]:
         """Return the count and the mean return of each action of other pages, [N, A]."""
+        return self.of_pages(pages, self.counts, 0.0), self.of_pages(pages, self.means, 0.0)
+
+    def of_pages(self, pages: Pages, values: Floats | Ids, default: float) -> Floats:
+        """Return the value of each action of other pages [N, A], given those of pairs."""
         keys = (pages.states[:, None] << 32) + pages.actions
         if not len(self.pair_keys):
-            return np.zeros(keys.shape), np.zeros(keys.shape)
+            return np.full(keys.shape, default)
         at = np.minimum(np.searchsorted(self.pair_keys, keys), len(self.pair_keys) - 1)
-        hit = self.pair_keys[at] == keys
-        return np.where(hit, self.counts[at], 0.0), np.where(hit, self.means[at], 0.0)
+        return np.where(self.pair_keys[at] == keys, values[at], default)
 
     def evaluate(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
         """Recompute the means: returns under softmax over Q-values [L]; trace None: Monte Carlo."""

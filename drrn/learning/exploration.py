@@ -7,13 +7,14 @@ hardly recur, the memory counts by SimHash: texts of mostly the same words share
 al. 2017).
 """
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.learning.elimination import Elimination
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
-from drrn.learning.equations import Probabilities, Q, softmax
+from drrn.learning.equations import Floats, Probabilities, Q, softmax
 from drrn.learning.experience import Steps
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
@@ -43,6 +44,9 @@ class Optimism:
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
         self.all_memories = [*self.memories, *self.similar]
+        self.eliminations = [Elimination(memory, store, settings) for memory in self.memories]
+        self.values = [np.zeros(0) for _ in seeds]  # [pairs] of each replica's memory in use
+        self.valued = [np.zeros(0) for _ in seeds]  # the means that the values rest on
         self.snapshot = Snapshot(self.all_memories)
         self.state_hash = SimHash(store.states, STATE_BITS)
         self.action_hash = SimHash(store.actions, ACTION_BITS)
@@ -66,12 +70,11 @@ class Optimism:
         """Take in episodes of a replica, and renew its estimates."""
         memory = self.memories[replica]
         memory.add(steps)
-        prior = self.optimistic_value(memory)
         if not recurs(memory):
             memory = self.similar[replica]
             memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
-        learner = replace(self.settings.learner, pseudo_count=OPTIMISM_COUNT)
-        memory.estimate(prior, learner, self._alpha_of(replica))
+        values = partial(self._values, replica, memory)
+        memory.estimate(values, self.settings.learner, self._alpha_of(replica))
 
     def rescale(self, replica: int, factor: float) -> None:
         """Multiply the rewards that the replica reported."""
@@ -81,15 +84,27 @@ class Optimism:
     def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
         """Return the softmax over optimistic values; the network's Q is not used."""
         memory = self.memories[replica]
-        weight = OPTIMISM_COUNT
         prior = self.optimistic_value(memory)
         keys = pages
         if not recurs(memory):
             memory = self.similar[replica]
             keys = Pages(self.state_hash.of(pages.states), self.action_hash.of(pages.actions))
-        count, mean = memory.lookup(keys)
-        optimistic = (count * mean + weight * prior) / (count + weight)
+        if self.valued[replica] is not memory.means:
+            self.values[replica] = self._values(replica, memory)
+            self.valued[replica] = memory.means
+        weight = OPTIMISM_COUNT
+        untried = weight * prior / weight  # rounded like the values of pairs
+        optimistic = memory.of_pages(keys, self.values[replica], untried)
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
+
+    def _values(self, replica: int, memory: EpisodeMemory) -> Floats:
+        """Return the optimistic value of each pair of one of the replica's memories."""
+        weight = OPTIMISM_COUNT
+        prior = self.optimistic_value(self.memories[replica])
+        values = (memory.counts * memory.means + weight * prior) / (memory.counts + weight)
+        if memory is self.memories[replica]:
+            return self.eliminations[replica].skip(values, prior)
+        return values
 
     def _alpha_of(self, replica: int) -> float:
         return self.alpha * float(self.alpha_factor[replica % len(self.alpha_factor)])

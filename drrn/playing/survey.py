@@ -8,8 +8,9 @@ chance alone gains nothing.
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -25,6 +26,8 @@ from drrn.reading import ON_PAGE, Lookup
 from drrn.settings import STRONG, Settings
 from drrn.text import Ids
 from drrn.writing import words
+
+log = logging.getLogger("drrn")
 
 EPISODES = 400
 MOST_STEPS = 10_000  # a longer survey ends early
@@ -46,6 +49,7 @@ class Survey:
     """What random play says about a game."""
 
     length: float  # mean number of steps of an episode
+    late: bool  # whether most of the rewards come at the end of an episode
     history: int  # the earliest page before the present one that matters; 0: none
     order: bool  # whether the order of words matters
     matches: bool  # whether the words of an action on the page, and the words there, matter
@@ -82,14 +86,16 @@ class Sample:
         return np.asarray(np.cumsum(self.last) - self.last)
 
 
-def survey(game: Game, progress: Callable[[int], None] | None = None) -> Survey:
+def survey(game: Game) -> Survey:
     """Play random episodes and answer the questions; the seed is fixed."""
-    sample = play(game, progress)
+    sample = play(game)
     if not len(sample.page):
-        return Survey(0.0, 0, order=False, matches=False, words=None, spread=0.0, visits=0.0)
+        return Survey(0.0, False, 0, order=False, matches=False, words=None, spread=0.0, visits=0.0)
+    size = np.abs(sample.reward)
     totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
     return Survey(
         length=len(sample.page) / int(sample.last.sum()),
+        late=float(size[sample.last].sum()) > 0.5 * float(size.sum()),
         history=history_needed(sample),
         order=order_matters(sample),
         matches=matches_matter(sample),
@@ -99,8 +105,8 @@ def survey(game: Game, progress: Callable[[int], None] | None = None) -> Survey:
     )
 
 
-def play(game: Game, progress: Callable[[int], None] | None = None) -> Sample:
-    """Play random episodes; `progress` is called with the number of finished ones."""
+def play(game: Game) -> Sample:
+    """Play random episodes."""
     texts: dict[str, int] = {}
     actions: dict[str, int] = {}
     columns: dict[str, list[Any]] = {name: [] for name in ("page", "action", "reward", "last")}
@@ -118,8 +124,6 @@ def play(game: Game, progress: Callable[[int], None] | None = None) -> Sample:
             columns["last"].append(after is steps[-1])
             own = Lookup(text, menu).marks(after.index) if len(menu) > 1 else []
             marks.append((*dict.fromkeys(own), f"{own.count(ON_PAGE)} on the page"))
-        if progress:
-            progress(number + 1)
         if len(marks) >= MOST_STEPS:
             break
     arrays = {name: np.array(values) for name, values in columns.items()}
@@ -278,9 +282,7 @@ def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
     return {spelled[number] for number in (cells[is_clear] // actions).tolist()}
 
 
-def choose(
-    settings: Settings, game: Game, progress: Callable[[int], None] | None = None
-) -> Settings:
+def choose(settings: Settings, game: Game) -> Settings:
     """Return the settings for a game; only those that have the strong recipe's value change.
 
     A short run is not surveyed.
@@ -290,8 +292,11 @@ def choose(
         return settings
     usual = STRONG.flat()
     given = {name for name, value in settings.flat().items() if value != usual[name]}
-    every = suggestions(survey(game, progress)).items()
+    every = suggestions(survey(game)).items()
     changes = {name: v for name, v in every if name not in given and settings.uses(name)}
+    if changes:
+        text = ", ".join(f"{name} {value}" for name, value in changes.items())
+        log.warning("%s: a survey by random play chose %s", game.name, text)
     return settings.replace(survey=False, **changes)
 
 
@@ -304,8 +309,9 @@ def suggestions(result: Survey) -> dict[str, Any]:
     """Return the settings that suit a game, by flat name; the stories need none."""
     changes: dict[str, Any] = {"history": result.history} if result.history else {}
     if result.length > LONG_EPISODE:
-        changes |= {"discount": round(1 - 1 / result.length, 5)}
         changes |= {"advantages": True, "alpha_spread": True}
+    if result.length > LONG_EPISODE and result.late:
+        changes |= {"discount": round(1 - 1 / result.length, 5), "returns": "monte-carlo"}
     if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
         changes |= {"alpha_relative": True, "advantages": True, "alpha_spread": True}
     if result.visits < FEW_VISITS:
