@@ -71,8 +71,8 @@ def test_chance_alone_needs_neither_history_nor_order_nor_matches(scale):
 
 
 @pytest.mark.slow
-def test_long_episodes_have_a_discount_close_to_1():
-    assert suggestions(survey(drrn.make("diagnostic:recurring/1")))["discount"] == 0.99
+def test_late_pay_in_long_episodes_needs_a_discount_close_to_1():
+    assert suggestions(survey(drrn.make("diagnostic:delayed/1")))["discount"] == 0.99
 
 
 def test_given_settings_short_runs_and_other_recipes_are_left_alone():
