@@ -463,6 +463,7 @@ def test_a_resumed_run_of_the_strong_recipe_has_the_results_of_an_uninterrupted_
 
 OFF: list[tuple[str, str, Any]] = [
     ("--no-keep", "keep", False),
+    ("--capacity 9", "capacity", 9),
     ("--returns monte-carlo", "returns", "monte-carlo"),
     ("--trace 0", "trace", 0.0),
     ("--discount 0.9", "discount", 0.9),

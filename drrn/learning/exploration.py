@@ -44,7 +44,8 @@ class Optimism:
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
         self.all_memories = [*self.memories, *self.similar]
-        self.eliminations = [Elimination(memory, store, settings) for memory in self.memories]
+        discount = settings.learner.discount
+        self.eliminations = [Elimination(memory, store, discount) for memory in self.memories]
         self.values = [np.zeros(0) for _ in seeds]  # [pairs] of each replica's memory in use
         self.valued = [np.zeros(0) for _ in seeds]  # the means that the values rest on
         self.snapshot = Snapshot(self.all_memories)
@@ -92,8 +93,7 @@ class Optimism:
         if self.valued[replica] is not memory.means:
             self.values[replica] = self._values(replica, memory)
             self.valued[replica] = memory.means
-        weight = OPTIMISM_COUNT
-        untried = weight * prior / weight  # rounded like the values of pairs
+        untried = OPTIMISM_COUNT * prior / OPTIMISM_COUNT  # rounded like the values of pairs
         optimistic = memory.of_pages(keys, self.values[replica], untried)
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
 
@@ -102,9 +102,8 @@ class Optimism:
         weight = OPTIMISM_COUNT
         prior = self.optimistic_value(self.memories[replica])
         values = (memory.counts * memory.means + weight * prior) / (memory.counts + weight)
-        if memory is self.memories[replica]:
-            return self.eliminations[replica].skip(values, prior)
-        return values
+        by_text = memory is self.memories[replica]
+        return self.eliminations[replica].skip(values, prior) if by_text else np.asarray(values)
 
     def _alpha_of(self, replica: int) -> float:
         return self.alpha * float(self.alpha_factor[replica % len(self.alpha_factor)])
