@@ -2,7 +2,7 @@
 
 The memory has the pages of training, each a text and its menus. If a page shows an action that the
 agent does not know, the page is looked up by its text; a page whose text is new, by the similarity
-of its sentences and of its menu. Its actions are then menu_score one to one with those known there,
+of its sentences and of its menu. Its actions are then matched one to one with those known there,
 and the network reads the known texts in place of the new ones. Texts are compared by the cosine of
 their sentence vectors, which are centred on the mean of the known ones.
 """
@@ -119,7 +119,7 @@ def sentences_of(text: str) -> list[str]:
 
 
 def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
-    """Return rows and columns, menu_score one to one, with the largest sum of similarities.
+    """Return rows and columns, matched one to one, with the largest sum of similarities.
 
     The Hungarian algorithm: rows are added one by one along a shortest augmenting path; u and v
     are the prices of rows and columns, and index 0 stands for none.
