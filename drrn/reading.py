@@ -71,5 +71,12 @@ class Lookup:
 
 def with_marks(text: str, actions: Sequence[str]) -> list[str]:
     """Return the actions of a page with their marks as additional words."""
+    marked = _marked(text, frozenset(actions))
+    return [marked[action] for action in actions]
+
+
+@lru_cache(maxsize=4096)
+def _marked(text: str, menu: frozenset[str]) -> dict[str, str]:
+    actions = sorted(menu)
     lookup = Lookup(text, actions)
-    return [" ".join([action, *lookup.marks(at)]) for at, action in enumerate(actions)]
+    return {action: " ".join([action, *lookup.marks(at)]) for at, action in enumerate(actions)}

@@ -106,7 +106,7 @@ def _database(digest: str) -> sqlite3.Connection | None:
         database = sqlite3.connect(path, check_same_thread=False)
         database.execute("CREATE TABLE IF NOT EXISTS vectors (text PRIMARY KEY, numbers)")
     except (OSError, sqlite3.Error) as error:
-        log.warning("%s: cannot be used (%s); vectors are not saved", path, error)
+        log.warning("%s: cannot be opened (%s); sentence vectors are not saved", path, error)
         return None
     return database
 
@@ -133,8 +133,8 @@ def open_sentences(name: str) -> SentenceVectors:
     for folder in (Path(name).expanduser(), home() / "encoders" / name):
         if folder.is_dir():
             return _open_model(folder)
-    choices = "give module:function, the folder of a model, or a name in the cache"
-    raise InputError(f'sentences is "{name}": {choices} (scripts/encoders fetches models)')
+    choices = "give module:function, the folder of a model, or a name of scripts/encoders"
+    raise InputError(f'sentences "{name}": no such model; {choices}')
 
 
 @functools.cache  # a large model is loaded once
@@ -167,8 +167,8 @@ def _open_folder(folder: Path) -> Function:
     try:
         package: Any = importlib.import_module("sentence_transformers")
     except ImportError as error:
-        install = "sentence-transformers is not installed: pip install 'drrn[sentence]'"
-        raise InputError(f"{folder}: to read this model, {install}") from error
+        install = "sentence-transformers, which is not installed: pip install 'drrn[sentence]'"
+        raise InputError(f"{folder}: this model needs {install}") from error
     model = package.SentenceTransformer(str(folder), device="cpu")
     return lambda texts: model.encode(texts, show_progress_bar=False)
 

@@ -189,8 +189,8 @@ def _deployment_text(deployment: dict[str, Any]) -> str:
     scores = {name: f"{mean:.4g}" for name, (mean, _) in deployment["scores"].items()}
     policy = deployment["policy"]
     others = ", ".join(f"{name} {score}" for name, score in scores.items() if name != policy)
-    games = f"mean return over {deployment['episodes']:,} games"
-    return f"Deployed policy: {policy} {scores[policy]} ({games}; {others})"
+    games = f"over {deployment['episodes']:,} games"
+    return f"Deployed policy: {policy}, mean return {scores[policy]} {games} ({others})"
 
 
 def _reference_text(replicas: int, scores: ReferenceScores) -> str:

@@ -24,7 +24,7 @@ def open_diagnostic_of(spec: GameSpec) -> Diagnostic:
     held_out = parts[-1:] == ["held-out"]
     level = (parts[:-1] if held_out else parts) or ["2"]
     if level not in [[str(each)] for each in LEVELS]:
-        cure = f"use diagnostic:{name}/2, with the level 1, 2 or 3"
+        cure = f"use 1, 2 or 3, as in diagnostic:{name}/2"
         raise InputError(f'{spec.source}: "{"/".join(level)}" is not a level; {cure}')
     if held_out and not kind.has_held_out:
         cause = f"{name} has no held-out variant"

@@ -1,4 +1,4 @@
-"""A survey of a game by random play, from which a run chooses settings that nobody gave.
+"""A survey of a game by random play, which chooses settings that the user has not changed.
 
 The questions are statistical. Would a player act better if it knew an earlier page (history), or
 the order of the words (order)? Which words of long pages that never recur matter at all (words)?
@@ -39,7 +39,7 @@ CLEAR = 4.0  # standard errors from which a difference is believed
 LONG_EPISODE = 50  # steps from which the discount is closer to 1
 LONG = 25  # words of a page from which most of them may be irrelevant
 CLEAR_WORD = 5.0  # higher than CLEAR, since thousands of words are tested
-FEW_VISITS = 6  # of a pair, below which its own returns say less than those of similar pairs
+FEW_VISITS = 6  # of a pair, below which similar pairs predict its return better
 PAGES = 6  # on which a mark must occur to be tested
 COVERED = 0.9  # share of pages with a word that matters, without which all words are read
 
@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Survey:
-    """What random play says about a game."""
+    """What random play reveals about a game."""
 
     length: float  # mean number of steps of an episode
     late: bool  # whether most of the rewards come at the end of an episode
@@ -144,8 +144,8 @@ def history_needed(sample: Sample) -> int:
     start = step - np.concatenate([[0], np.flatnonzero(sample.last)[:-1] + 1])[sample.number]
     earliest = 0
     for lag in range(1, MOST_LAG + 1):
-        for seen in (sample.page, sample.action):
-            key = np.where(start >= lag, seen[step - lag], -1)
+        for column in (sample.page, sample.action):
+            key = np.where(start >= lag, column[step - lag], -1)
             if advantage(sample, sample.page, key) > CLEAR:
                 earliest = lag
     return earliest
@@ -303,8 +303,8 @@ def choose(settings: Settings, game: Game) -> Settings:
     every = suggestions(survey(game)).items()
     changes = {name: value for name, value in every if name not in given and settings.uses(name)}
     if changes:
-        text = ", ".join(f"{name} {value}" for name, value in changes.items())
-        log.warning("%s: a survey by random play chose %s", game.name, text)
+        text = ", ".join(f"{name}={value}".lower() for name, value in changes.items())
+        log.warning("%s: the survey chose %s (--no-survey turns it off)", game.name, text)
     return settings.replace(survey=False, **changes)
 
 

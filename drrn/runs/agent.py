@@ -133,7 +133,7 @@ class Agent:
         return values
 
     def policy_name(self, name: str, otherwise: str = "best") -> str:
-        """Return the name of a policy; of "deployed", that of the policy which the run chose.
+        """Return the name of a policy; for "deployed", the one chosen after training.
 
         `otherwise` is for runs that chose none.
         """
@@ -186,8 +186,8 @@ class Agent:
         """Return a policy for `drrn.play_episodes`.
 
         Args:
-            name: "best", "softmax", "greedy", "softmax:4" with 4 times the α, or "deployed": the
-                one that the run chose, or else "best".
+            name: "best", "softmax", "greedy", "softmax:4" with 4 times α, or "deployed": the
+                one chosen after training, or else "best".
             seed: Of the agent's random draws.
             replica: The replica that plays; by default, the mean of all replicas' Q-values.
         """
@@ -352,7 +352,7 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
     if compiled := compiled_or_none(game, settings):
         return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
     cause = f"it has no {MEMORY}, and its game cannot be compiled"
-    raise InputError(f"{folder}: {cause}, so it recalls no page; train with --sentences")
+    raise InputError(f"{folder}: {cause}, so it has no pages to recall; train with --sentences")
 
 
 def torch_device(name: str | torch.device) -> torch.device:

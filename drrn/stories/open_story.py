@@ -41,7 +41,7 @@ def open_story_of(spec: GameSpec) -> Game:
     words = choose_paraphrases(rules.paraphrases, spec.paraphrased, toml or path)
     retelling = words if isinstance(words, Path) else None
     if retelling and file.suffix.lower() in (*INK, *HTML):
-        raise InputError(f"{retelling}: {file.name} is not Twee; paraphrase its actions by a TSV")
+        raise InputError(f"{retelling}: {file.name} is not Twee; paraphrase its actions in a TSV")
     options = {"shuffle": spec.shuffle, "paraphrases": None if retelling else words}
     if file.suffix.lower() in INK:
         return open_ink(file, rules, toml, spec.encoding, **options)

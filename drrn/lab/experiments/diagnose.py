@@ -39,7 +39,7 @@ QUICK = 1_200  # the same in all, with --quick
 
 
 def share_of(score: float, random_score: float, optimum: float) -> float:
-    """Return the share of the way from random play (0) to the optimum (1)."""
+    """Return the normalised score: 0 for random play, 1 for the optimum."""
     return (score - random_score) / (optimum - random_score)
 
 

@@ -181,7 +181,7 @@ class AgentPanel {
     });
     const otherGame = thought.other_game ? `It was trained on ${thought.other_game}. ` : "";
     const circleNote = thought.circle
-      ? "The game goes in a circle, so it draws an action at random. "
+      ? "The game is going in circles, so it draws an action at random. "
       : "";
     this.state.textContent = `${otherGame}${circleNote}It would choose ${favourite + 1}.`;
     this.look(favourite, true);
