@@ -81,6 +81,8 @@ def test_given_settings_short_runs_and_other_recipes_are_left_alone():
     assert choose(STRONG, game).run.history == 1
     assert choose(STRONG.replace(history=2), game).run.history == 2
     assert not choose(STRONG, game).run.survey
+    assert choose(STRONG, game).exploration.alpha_relative
+    assert not choose(STRONG.replace(alpha=2.0), game).exploration.alpha_relative
     short = STRONG.replace(rounds=3)
     assert choose(short, game) == short.replace(survey=False)
     assert choose(PAPER, game) == PAPER

@@ -300,6 +300,8 @@ def choose(settings: Settings, game: Game) -> Settings:
         return settings.replace(survey=False)
     usual = STRONG.flat()
     given = {name for name, value in settings.flat().items() if value != usual[name]}
+    if "alpha" in given:  # a given α is absolute
+        given |= {"alpha_relative", "alpha_spread"}
     every = suggestions(survey(game)).items()
     changes = {name: value for name, value in every if name not in given and settings.uses(name)}
     if changes:
