@@ -289,7 +289,7 @@ class Store:
         for side in store.sides.values():
             side.keeps_texts = keep_texts
             side.phrases = phrases
-        lexicon.is_fixed = select_words
+        lexicon.is_fixed = select_words and not shared and len(lexicon.vocabulary) > 0
         return store
 
     @property

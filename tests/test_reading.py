@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import drrn
+from drrn.errors import InputError
 from drrn.reading import Lookup, with_marks, words_and_phrases
 from drrn.text import Store
 
@@ -57,6 +59,14 @@ def test_texts_that_agree_in_the_selected_words_have_one_id():
     assert store.scratch().states.is_fixed
 
 
+def test_without_selected_words_all_words_are_read():
+    store = Store.of_words(select_words=True)
+    assert store.states.id("one amber word") != store.states.id("other amber words")
+    shared = Store.of_words(["amber"], select_words=True, shared=True)
+    assert shared.page("one amber word", ["go on"]) == (0, [1])
+    assert shared.actions.vocabulary.spelled == ["amber", "one", "word", "go", "on"]
+
+
 def test_a_saved_agent_reads_marks_and_phrases_as_it_did_in_training(tmp_path):
     features: dict[str, Any] = {"matches": True, "phrases": True, "survey": False}
     small: dict[str, Any] = {
@@ -73,3 +83,5 @@ def test_a_saved_agent_reads_marks_and_phrases_as_it_did_in_training(tmp_path):
     page = ("Take the left one, not the right one.", ["The left one.", "The right one."])
     loaded = drrn.load(tmp_path / "run")
     assert loaded.ask(*page).tolist() == trainer.agent.ask(*page).tolist()
+    with pytest.raises(InputError, match="matches"):
+        loaded.exact("diagnostic:order/1")

@@ -443,7 +443,7 @@ def test_the_strong_recipe_is_the_default(tale, tmp_path):
     changes = {
         name: value
         for name, value in STRONG_CHANGES.items()
-        if name not in ("updates", "batch_size")
+        if name not in ("updates", "batch_size", "survey")
     }
     assert changes.items() <= one["settings"].items()
     assert drrn.trainer(Doors(), paper=True).settings == PAPER

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
 
 import drrn
 from drrn.game.contract import Observation
-from drrn.playing.survey import EPISODES, choose, play, suggestions, survey
+from drrn.playing.survey import EPISODES, choose, play, selected_words, suggestions, survey
 from drrn.settings import PAPER, STRONG
 
 UNUSUAL = {"alpha_relative": True, "advantages": True, "alpha_spread": True}
@@ -18,7 +19,7 @@ EXPECTED: dict[str, dict[str, object]] = {
     "memory/1": {"history": 1},
     "memory/3": {"history": 5},
     "order/1": {"matches": True, "phrases": True},
-    "matching/1": {"matches": True, "phrases": False, "trace": 0.5, "pseudo_count": 10.0},
+    "matching/1": {"matches": True, "trace": 0.5, "pseudo_count": 10.0},
     "scale/1": {},
     "temptation/1": {},
 }
@@ -80,9 +81,38 @@ def test_given_settings_short_runs_and_other_recipes_are_left_alone():
     assert choose(STRONG, game).run.history == 1
     assert choose(STRONG.replace(history=2), game).run.history == 2
     assert not choose(STRONG, game).run.survey
+    assert choose(STRONG, game).exploration.alpha_relative
+    assert not choose(STRONG.replace(alpha=2.0), game).exploration.alpha_relative
     short = STRONG.replace(rounds=3)
-    assert choose(short, game) == short
+    assert choose(short, game) == short.replace(survey=False)
     assert choose(PAPER, game) == PAPER
+
+
+def test_a_game_that_ends_at_once_needs_nothing_and_has_no_words():
+    class Over(Chance):
+        def reset(self, seed: int | None = None) -> Observation:
+            return Observation("The end.")
+
+    game = Over(1.0)
+    assert suggestions(survey(game)) == {}
+    assert selected_words(STRONG.replace(select_words=True), game) == ()
+
+
+def test_a_short_run_that_becomes_long_keeps_its_settings(tmp_path):
+    small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 20, "hidden": 5, "updates": 3}
+    trainer = drrn.trainer("diagnostic:scale/1", **small, replicas=1, evaluation_episodes=2)
+    for _ in trainer.train():
+        pass
+    trainer.save(tmp_path / "run")
+    longer = drrn.resume(tmp_path / "run", rounds=100)
+    assert longer.settings == trainer.settings.replace(rounds=100)
+
+
+def test_a_slow_survey_is_announced(monkeypatch, caplog):
+    monkeypatch.setattr("drrn.playing.survey.PATIENCE", -1.0)
+    play(Chance(1.0))
+    (message,) = caplog.messages
+    assert message.startswith("chance: ") and f" {EPISODES} random episodes" in message
 
 
 def test_the_sample_has_every_step_of_the_random_episodes():

@@ -1,4 +1,4 @@
-"""Diagnostics: twenty small text games, each of which asks an agent for one capability.
+"""Diagnostics: twenty small text games, each of which tests one capability of an agent.
 
 A name such as `diagnostic:memory/2` opens one; `diagnostic:order/2/held-out` has texts that its
 training variant does not show.

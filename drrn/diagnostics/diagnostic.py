@@ -25,7 +25,7 @@ Page = tuple[str, Sequence[str]]  # text and actions
 
 
 class Diagnostic(SeededGame):
-    """A game that asks for one capability, at one of three levels."""
+    """A game that tests one capability, at one of three levels."""
 
     capability: ClassVar[str]  # label in figures
     levels: ClassVar[tuple[Any, Any, Any]]  # the game's size at each level

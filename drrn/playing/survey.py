@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -31,6 +32,7 @@ log = logging.getLogger("drrn")
 
 EPISODES = 400
 MOST_STEPS = 10_000  # a longer survey ends early
+PATIENCE = 5.0  # seconds after which a survey is announced
 SHORTEST_RUN = 800  # episodes; the settings of a shorter run are not surveyed
 MOST_LAG = 8  # earlier pages that are compared
 CLEAR = 4.0  # standard errors from which a difference is believed
@@ -40,6 +42,8 @@ CLEAR_WORD = 5.0  # higher than CLEAR, since thousands of words are tested
 FEW_VISITS = 6  # of a pair, below which similar pairs predict its return better
 PAGES = 6  # on which a mark must occur to be tested
 COVERED = 0.9  # share of pages with a word that matters, without which all words are read
+
+SLOW = "%s: a survey plays up to %d random episodes before training; --no-survey skips it"
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +94,7 @@ def survey(game: Game) -> Survey:
     """Play random episodes and answer the questions; the seed is fixed."""
     sample = play(game)
     if not len(sample.page):
-        return Survey(0.0, False, 0, order=False, matches=False, words=None, spread=0.0, visits=0.0)
+        return Survey(0.0, False, 0, False, False, words=None, spread=0.0, visits=math.inf)
     size = np.abs(sample.reward)
     totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
     return Survey(
@@ -112,7 +116,11 @@ def play(game: Game) -> Sample:
     columns: dict[str, list[Any]] = {name: [] for name in ("page", "action", "reward", "last")}
     marks: list[tuple[str, ...]] = []
     policy = random_policy(0)
+    deadline = time.monotonic() + PATIENCE
     for number in range(EPISODES):
+        if time.monotonic() > deadline:
+            log.warning(SLOW, game.name, EPISODES)
+            deadline = math.inf
         steps = list(episode(game, policy, number))
         for before, after in pairwise(steps):
             assert after.index is not None
@@ -257,7 +265,7 @@ def words_that_matter(sample: Sample) -> tuple[str, ...] | None:
     """Return the words of pages that change what an action earns, if pages are long and new."""
     spelled = [tuple(dict.fromkeys(words(text))) for text in sample.texts]
     lengths = [len(each) for each in spelled]
-    if 2 * len(sample.texts) < len(sample.page) or np.median(lengths) < LONG:
+    if 2 * len(sample.texts) < len(sample.page) or np.median(lengths or [0]) < LONG:
         return None
     important = influential(sample, [spelled[page] for page in sample.page])
     covered = [not important.isdisjoint(each) for each in spelled]
@@ -285,15 +293,17 @@ def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
 def choose(settings: Settings, game: Game) -> Settings:
     """Return the settings for a game; only those that have the strong recipe's value change.
 
-    A short run is not surveyed.
+    A short run is not surveyed; neither is it later, when it is resumed with more rounds.
     """
     run = settings.run
     if not run.survey or run.rounds * run.episodes_per_round < SHORTEST_RUN:
-        return settings
+        return settings.replace(survey=False)
     usual = STRONG.flat()
     given = {name for name, value in settings.flat().items() if value != usual[name]}
+    if "alpha" in given:  # a given α is absolute
+        given |= {"alpha_relative", "alpha_spread"}
     every = suggestions(survey(game)).items()
-    changes = {name: v for name, v in every if name not in given and settings.uses(name)}
+    changes = {name: value for name, value in every if name not in given and settings.uses(name)}
     if changes:
         text = ", ".join(f"{name}={value}".lower() for name, value in changes.items())
         log.warning("%s: the survey chose %s (--no-survey turns it off)", game.name, text)
@@ -317,7 +327,7 @@ def suggestions(result: Survey) -> dict[str, Any]:
     if result.visits < FEW_VISITS:
         changes |= {"trace": 0.5, "pseudo_count": 10.0}
     if result.order or result.matches:
-        changes |= {"matches": True, "phrases": not result.matches}
+        changes |= {"matches": True} if result.matches else {"matches": True, "phrases": True}
     if result.words:
         changes["select_words"] = True
     return changes

@@ -229,11 +229,14 @@ class Agent:
         """Return the compiled game and the exact expected score of each replica.
 
         Raises:
-            InputError: The game cannot be compiled, or the model depends on the actions' order.
+            InputError: The game cannot be compiled, or the model depends on the actions' order, or
+                reads them with their page.
         """
         game = with_history(as_game(game), self.settings.run.history)
-        if self.model.sees_menu:
+        if self.model.sees_menu or self.settings.model.rereads:
             cause = "this model depends on the order of the actions"
+            if self.settings.model.rereads:
+                cause = "the agent reads actions with their page (matches, select_words)"
             raise InputError(f"{cause}, so its score can only be sampled")
         compiled = compile_game(game)
         compiled = self.recall.game(compiled) if self.recall else compiled

@@ -240,7 +240,7 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
         if fnmatchcase(name, entry["games"]) and fnmatchcase(variant.name, entry["jobs"]):
             settings |= entry["settings"]
     settings |= {"vectors": scale.vectors} if variant.vectors else {}
-    settings.pop("survey", None)  # it would change nothing in the games of the experiments
+    settings.pop("survey", None)  # the published jobs name all their settings
     settings |= {**common, **variant.settings, "seed": scale.first_seed}
     settings["replicas"] = scale.seeds or SEEDS.get(variant.group, PAPER_SETTINGS.run.replicas)
     if variant.job:

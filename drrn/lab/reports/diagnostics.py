@@ -50,7 +50,7 @@ def share_table(agents: Sequence[str], shares: dict[Game, list[float | None]]) -
         known = [share for share in column if share is not None]
         counts.append(f"{sum(share >= SOLVED for share in known)} of {len(known)}")
     rows.append([f"at least {percent(SOLVED, 0)}", "", *counts])
-    header = ["Asks for", "Game", *map(literal, agents)]
+    header = ["Capability", "Game", *map(literal, agents)]
     return Table("", header, rows, [PROSE["shares"]], "ll" + "r" * len(agents))
 
 
