@@ -42,7 +42,7 @@ class Elimination:
         is_new = ~np.isfinite(best)
         best[is_new] = 0.0
         back = self.discount * best + self.cost
-        expected = self.chance * prior + (1 - self.chance) * back
+        expected = np.minimum(values, self.chance * prior + (1 - self.chance) * back)
         untried = memory.counts == 0
         tries = self.changed | is_new | (expected > best)
         if untried.any():
