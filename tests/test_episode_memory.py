@@ -78,7 +78,8 @@ def test_the_prior_counts_more_for_pairs_with_fewer_returns():
     mixed = memory.mixed(7.0, 2.0)
     expected = [(2 * 4.0 + 14) / 4, (10.0 + 14) / 3]
     assert mixed[memory.states[memory.page_of_link] == 0].tolist() == expected
-    counts, means = memory.lookup(Pages(np.array([0, 4]), np.array([[6, 8, 5], [5, -1, -1]])))
+    pages = Pages(np.array([0, 4]), np.array([[6, 8, 5], [5, -1, -1]]))
+    counts, means = (memory.of_pages(pages, each, 0.0) for each in (memory.counts, memory.means))
     assert counts.tolist() == [[1, 0, 2], [0, 0, 0]]
     assert means.tolist() == [[10.0, 0, 4.0], [0, 0, 0]]
 

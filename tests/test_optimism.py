@@ -218,7 +218,9 @@ def test_counts_and_values_of_an_action_are_shared_by_similar_pages():
     memory.evaluate(np.zeros(len(memory.links)), 1.0, 1.0, None)
     states = optimism.state_hash.of(np.array([2, 3]))
     actions = optimism.action_hash.of(np.array([[0, 1, 2], [1, 0, -1]]))
-    counts, means = memory.lookup(Pages(states, actions))
+    counts, means = (
+        memory.of_pages(Pages(states, actions), each, 0.0) for each in (memory.counts, memory.means)
+    )
     assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     assert means[0].tolist() == [2.5, 1.0, 0.0]  # returns after the action: 3 and 2
 
@@ -243,7 +245,7 @@ def test_counts_of_similar_pages_survive_the_renumbering_of_texts():
     store.actions.keep(np.array([1, 2]))
     actions = optimism.action_hash.of(np.array([[0, 1]]))
     page = Pages(optimism.state_hash.of(np.array([0])), actions)
-    assert memory.lookup(page)[0].tolist() == [[1.0, 0.0]]
+    assert memory.of_pages(page, memory.counts, 0.0).tolist() == [[1.0, 0.0]]
 
 
 @pytest.mark.slow

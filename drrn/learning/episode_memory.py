@@ -272,10 +272,6 @@ class EpisodeMemory(Memory):
     def text_of_pair(self) -> Ids:
         return np.asarray(self.text_of_page[self.examples_of_pairs()[0]])
 
-    def lookup(self, pages: Pages) -> tuple[Floats, Floats]:
-        """Return the count and the mean return of each action of other pages, [N, A]."""
-        return self.of_pages(pages, self.counts, 0.0), self.of_pages(pages, self.means, 0.0)
-
     def of_pages(self, pages: Pages, values: Floats | Ids, default: float) -> Floats:
         """Return the value of each action of other pages [N, A], given those of pairs."""
         keys = (pages.states[:, None] << 32) + pages.actions
