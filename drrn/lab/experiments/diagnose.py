@@ -19,7 +19,7 @@ from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, Agents, Scale, Variant
+from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, READING, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
 from drrn.playing.survey import EPISODES
@@ -124,7 +124,8 @@ def trials(
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
-            count = 1 if name == RANDOM else scale.seeds or PUBLISHED[name]
+            seeds = scale.seeds or PUBLISHED.get(name, STRONG.run.replicas)
+            count = 1 if name == RANDOM else seeds
             for seed in range(scale.first_seed, scale.first_seed + count):
                 settings = _settings(game, changes, scale, seed)
                 digest = _digest(game, name, settings)
@@ -146,7 +147,17 @@ def trials(
 def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment diagnostics."""
     agents = {name: AGENTS[name] for name in PUBLISHED}
-    jobs = trials(root, sources_of((), LEVEL), agents, scale, device)
+    return _quick_enough(trials(root, sources_of((), LEVEL), agents, scale, device))
+
+
+def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
+    """Return the trials of the experiment reading."""
+    agents = {job.label: job.changes for job in READING if job.suits("diagnostic:", vectors=False)}
+    sources = sources_of(PLAN["read_diagnostics"], LEVEL)
+    return _quick_enough(trials(root, sources, agents, scale, device))
+
+
+def _quick_enough(jobs: list[Trial]) -> list[Trial]:
     return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
 
