@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +19,16 @@ from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, READING, Agents, Scale, Variant
+from drrn.lab.experiments.plan import (
+    AGENTS,
+    LEVEL,
+    PLAN,
+    READING,
+    Agents,
+    Scale,
+    Variant,
+    seeds_text,
+)
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
 from drrn.playing.survey import EPISODES
@@ -27,7 +36,7 @@ from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
 from drrn.runs.trainer import Trainer
-from drrn.settings import DEPLOYED, STRONG, Settings, all_settings, recipe_name
+from drrn.settings import DEPLOYED, STRONG, Flat, Settings, all_settings, recipe_name
 
 WORK = Path("work") / "diagnostics"
 PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
@@ -64,7 +73,7 @@ def open_diagnostic(source: str) -> Diagnostic:
 
 @dataclass(frozen=True)
 class Trial(Job):
-    """One agent on one diagnostic with one seed; random play has no variant."""
+    """One agent on one diagnostic with one seed or several; random play has no variant."""
 
     agent: str = ""
     recipe: str = ""
@@ -74,7 +83,8 @@ class Trial(Job):
 
     @property
     def name(self) -> str:
-        return f"{self.agent}, seed {self.settings.run.seed}"
+        seeds = self.settings.run.seeds
+        return f"{self.agent}, {seeds_text(range(seeds[0], seeds[-1] + 1))}"
 
     @property
     def folder(self) -> Path:
@@ -94,40 +104,46 @@ class Trial(Job):
                 how = (trainer.agent.alpha, CHOICE, trainer.model.seeds, trainer.round)
                 trainer.deployment = choose_policy(trainer.rollouts, *how)
             agent = trainer.agent
-        rows = [self._row(agent, game, "train")]
+        rows = self._rows(agent, game, "train")
         if game.has_held_out:
-            rows.append(self._row(agent, open_diagnostic(f"{self.source}/held-out"), "held-out"))
+            rows += self._rows(agent, open_diagnostic(f"{self.source}/held-out"), "held-out")
         write(self.folder / TRIALS_FILE, to_csv(rows, TRIALS))
 
-    def _row(self, agent: Agent | None, game: Diagnostic, variant: str) -> Row:
+    def _rows(self, agent: Agent | None, game: Diagnostic, variant: str) -> list[Row]:
         policy = RANDOM
-        score = low = game.random_score
+        low = game.random_score
+        scores = [low]
         if agent:
             policy = agent.policy_name(DEPLOYED, otherwise="softmax")  # as in the paper
-            (evaluation,) = agent.evaluate(game, policies=[policy], episodes=EVALUATION)
-            score = evaluation.summary.mean_return
+            evaluations = agent.evaluate(game, policies=[policy], episodes=EVALUATION)
+            scores = [each.summary.mean_return for each in evaluations]
         run = self.settings.run
         played = run.rounds * run.episodes_per_round if agent else 0
-        share = share_of(score, low, game.optimum)
-        key = (game.key(), game.level, variant, self.agent, run.seed, played, policy)
-        values = (*key, score, low, game.optimum, share, self.digest, self.commit)
-        return dict(zip(TRIALS, values, strict=True))
+        rows = []
+        for seed, score in zip(run.seeds, scores, strict=True):
+            share = share_of(score, low, game.optimum)
+            key = (game.key(), game.level, variant, self.agent, seed, played, policy)
+            values = (*key, score, low, game.optimum, share, self.digest, self.commit)
+            rows.append(dict(zip(TRIALS, values, strict=True)))
+        return rows
 
 
 def trials(
-    root: Path, sources: Sequence[str], agents: Agents, scale: Scale, device: str
+    root: Path, sources: Sequence[str], agents: Agents, scale: Scale, device: str, replicas: int = 1
 ) -> list[Trial]:
-    """Return a trial for each game, agent and seed; those that have rows in the folder are done."""
+    """Return the trials of games, agents and seeds, each with the seeds of its replicas.
+
+    Those that have rows in the folder are done.
+    """
     digests = {row["digest"] for row in collect(root)}
     common: dict[str, Any] = {"root": root, "commit": commit(), "device": device}
     common |= {"final": {}, "hashes": {}}  # of other jobs
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
-            seeds = scale.seeds or PUBLISHED.get(name, STRONG.run.replicas)
-            count = 1 if name == RANDOM else seeds
-            for seed in range(scale.first_seed, scale.first_seed + count):
-                settings = _settings(game, changes, scale, seed)
+            count = 1 if name == RANDOM else scale.seeds or PUBLISHED.get(name, replicas)
+            for seed in range(scale.first_seed, scale.first_seed + count, replicas):
+                settings = _settings(game, changes, scale, {"seed": seed, "replicas": replicas})
                 digest = _digest(game, name, settings)
                 trial = Trial(
                     source=game.name,
@@ -154,20 +170,21 @@ def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment reading."""
     agents = {job.label: job.changes for job in READING if job.suits("diagnostic:", vectors=False)}
     sources = sources_of(PLAN["read_diagnostics"], LEVEL)
-    return _quick_enough(trials(root, sources, agents, scale, device))
+    replicas = scale.seeds or STRONG.run.replicas
+    return _quick_enough(trials(root, sources, agents, scale, device, replicas))
 
 
 def _quick_enough(jobs: list[Trial]) -> list[Trial]:
     return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
 
-def _settings(game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int) -> Settings:
+def _settings(game: Diagnostic, changes: Flat, scale: Scale, seeds: Flat) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
     paper = "paper" in changes
     survey = 0 if paper else EPISODES  # counts as training
     base = sizes((QUICK if scale.quick else game.episodes) - survey)
     base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
-    base |= {**scale.overrides, "seed": seed, "replicas": 1}
+    base |= {**scale.overrides, **seeds}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper=paper, base=base)
 

@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -189,15 +188,17 @@ def _headline_phrase(results: ResultSet, game: str) -> str:
 def with_headline(readme: Path, results: ResultSet, root: Path) -> str:
     """Return the text of the README with the headline of these results."""
     folder = Path(os.path.relpath(root / "figures", readme.parent)).as_posix()
-    return with_block(readme, "headline", headline(results, folder))
+    return with_blocks(readme, headline=headline(results, folder))
 
 
-def with_block(path: Path, name: str, block: str) -> str:
-    """Return a file's text with a block between its markers, <!-- name --> and <!-- /name -->."""
-    start = f"<!-- {name} -->"
-    end = f"<!-- /{name} -->"
+def with_blocks(path: Path, **blocks: str) -> str:
+    """Return a file's text with blocks between their markers, <!-- name --> and <!-- /name -->."""
     text = read_text(path)
-    if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
-        raise InputError(f"{path}: the file must have one {start} and, after it, one {end}")
-    whole = f"{start}\n\n{block}\n\n{end}"
-    return re.sub(f"{start}.*{end}", lambda _: whole, text, flags=re.S)
+    for name, block in blocks.items():
+        start = f"<!-- {name} -->"
+        end = f"<!-- /{name} -->"
+        if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
+            raise InputError(f"{path}: the file must have one {start} and, after it, one {end}")
+        whole = f"{start}\n\n{block}\n\n{end}"
+        text = text[: text.index(start)] + whole + text[text.index(end) + len(end) :]
+    return text

@@ -15,6 +15,7 @@ from drrn.lab.experiments.plan import Variant
 from drrn.lab.reports import beyond, paper
 from drrn.lab.reports.claims import headline_blocks
 from drrn.lab.reports.diagnostics import diagnostics_section
+from drrn.lab.reports.reading import reading_section
 from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
 from drrn.settings import PAPER, Settings
@@ -39,8 +40,9 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "parser": beyond.parser_section,
     "suites": beyond.suites_section,
     "diagnostics": diagnostics_section,
+    "reading": reading_section,
 }
-FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
+FAMILIES = "per-action max-action linear table drrn strong parser suite reading".split()
 # Settings that are not listed: the tables show them, or other words do.
 HIDDEN_SETTINGS = {*plan.SHAPE, "seed", "replicas", "evaluation_episodes"}
 
@@ -66,7 +68,7 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
     parts = [Code(f"drrn reproduce --only {name}"), *blocks]
     missing = []
     lines = []
-    for game in results.known if name in ("parser", "suites") else results.stories:
+    for game in results.known if name in plan.ADDED else results.stories:
         variants = _needed(results, game, name)
         if len(results.jobs_of(game, variants)) < len(variants):
             missing.append(game)
