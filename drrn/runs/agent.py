@@ -280,9 +280,12 @@ class Player:
         has_exit = self.policy[1] is not None
         return has_exit and self.visits.is_circle(self._with_history(observation))
 
-    def act(self, text: str, actions: Sequence[str]) -> str:
-        """Return the action that it chooses; call `begin` before each episode."""
-        page = _page(text, actions)
+    def act(self, text: str, actions: Sequence[str], reward: float = 0.0) -> str:
+        """Return the action that it chooses; call `begin` before each episode.
+
+        `reward` is that of the last action: after a positive one, a page that recurs is no circle.
+        """
+        page = replace(_page(text, actions), reward=reward)
         return page.actions[self(page)]
 
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:

@@ -71,6 +71,8 @@ class AdviceWorker:
         is_circle = player.is_circle(page)
         texts = word_pages(page) if words else [page]
         texts = [replace(each, text=player.history.prepend_to(each.text)) for each in texts]
+        if agent.recall and agent.recall.page(texts[0]) is not texts[0]:  # in other words
+            texts = [agent.recall.page(each) for each in texts]
         q = agent.q(texts)
         replicas = q[:, 0]
         shares = agent.policy("softmax").probabilities(replicas, False).tolist()
