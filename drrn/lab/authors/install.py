@@ -30,17 +30,10 @@ PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.sp
 
 
 def add_games(clone: Path, *, as_published: bool = False) -> Origin:
-    """Install both games from a clone.
+    """Install both games from a clone; return what they were converted from.
 
-    Args:
-        clone: The folder of the clone.
-        as_published: Rewards as in the published code, not as in the paper.
-
-    Returns:
-        What the games were converted from.
-
-    Raises:
-        InputError: A file of the clone differs from the published one, or cannot be read.
+    By `as_published`, rewards are those of the published code, not those of the paper. Files that
+    differ from the published ones are refused.
     """
     sources = read_sources(clone)
     files = converted(sources, as_published=as_published)
