@@ -91,13 +91,7 @@ class Setting:
 
 
 def declare(group: str, kind: type, table: Mapping[str, Any]) -> Iterator[Setting]:
-    """Yield the settings of a dataclass.
-
-    Args:
-        group: The name of the group.
-        kind: The dataclass, which has types and defaults.
-        table: The other fields of `Setting`, by name of the field.
-    """
+    """Yield the settings of a group: a dataclass, and a table of the other fields of `Setting`."""
     hints = typing.get_type_hints(kind)
     for f in dataclasses.fields(kind):
         kinds = typing.get_args(hints[f.name]) or (hints[f.name],)

@@ -200,18 +200,13 @@ def literal(text: str) -> str:
 def to_text(
     document: Document, *, width: int = 100, limit: int | None = None, hint: str = ""
 ) -> str:
-    """Write a document as plain text.
+    """Write a document as plain text of some width.
 
-    Args:
-        document: the report.
-        width: columns of the terminal.
-        limit: items of a list or rows of a table that are written; the rest is counted.
-        hint: how to see the rest, appended to the count.
+    Of a list or table, `limit` items or rows are written; the rest is counted, with a `hint` how to
+    see it.
 
-    >>> print(to_text(Document("Cellar", ["Well made."], [Section("Links", [Bullets(["a → b"])])])))
+    >>> print(to_text(Document("Cellar", [], [Section("Links", [Bullets(["a → b"])])])))
     Cellar
-    <BLANKLINE>
-    Well made.
     <BLANKLINE>
     Links
       - a → b
@@ -222,13 +217,7 @@ def to_text(
 def to_markdown(
     document: Document, *, level: int = 1, limit: int | None = None, contents: bool = False
 ) -> str:
-    r"""Write a document as Markdown (GitHub's flavour).
-
-    Args:
-        document: the report.
-        level: level of the title's heading.
-        limit: items of a list or rows of a table that are written; the rest is counted.
-        contents: insert a table of contents before the first section.
+    r"""Write a document as Markdown (GitHub's flavour); `level` is that of the title's heading.
 
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
     # Cellar
@@ -257,8 +246,6 @@ def to_html(
     document: Document, *, limit: int | None = None, hint: str = "", contents: bool = False
 ) -> str:
     """Write a document as an HTML fragment; `drrn/pages/static/document.css` styles it.
-
-    Args: as for `to_text` and `to_markdown`.
 
     >>> print(to_html(Document("", ["1 < 2"])))
     <p>1 &lt; 2</p>

@@ -142,16 +142,10 @@ def json_or_none(path: Path) -> Any:
 def read_csv(
     text: str, columns: Mapping[str, Callable[[str], Any]], source: object
 ) -> list[dict[str, Any]]:
-    """Return the rows of a CSV file.
+    """Return the rows of a CSV file; an `InputError` names the line that is not a row.
 
-    Args:
-        text: The contents of the file.
-        columns: The names in the header, each with the function that reads a cell. It raises
-            ValueError with what the cell must be.
-        source: The file's name in error messages.
-
-    Raises:
-        InputError: A line is not a row; the message names the line.
+    `columns` are the names in the header, each with the function that reads a cell; it raises
+    ValueError with what the cell must be. `source` is the file's name in errors.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows = []

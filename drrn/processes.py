@@ -123,12 +123,9 @@ class Service(contextlib.AbstractContextManager["Service"]):
         return self.connection.fileno()
 
     def ask(self, method: str, *arguments: Any, timeout: float | None = None) -> Any:
-        """Call a method of the object and return what it returns.
+        """Call a method and return what it returns; after `timeout` seconds, kill the process.
 
-        Args:
-            method: The method's name.
-            *arguments: Its arguments; they and the result must be picklable.
-            timeout: Seconds; the process is killed if the answer takes longer.
+        Arguments and result must be picklable.
 
         Raises:
             InputError: `create` or the method raised it.
@@ -284,11 +281,8 @@ def _exit_with_parent(parent: int) -> None:
 def locked(path: Path, busy: str) -> Iterator[None]:
     """Hold an exclusive lock on a file, which is created and removed with it.
 
-    The operating system releases the lock when the process ends, however it ends.
-
-    Args:
-        path: The lock file.
-        busy: Message of the InputError that is raised if another process holds the lock.
+    The operating system releases it when the process ends, however it ends. If another process
+    holds it, an InputError with the message `busy` is raised.
     """
     file = lock_file(path, busy)
     try:
@@ -331,12 +325,9 @@ def lock_file(path: Path, busy: str) -> IO[str]:
 
 @contextmanager
 def temporary_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
-    """Create a folder that is removed at the end; folders that killed processes left are removed.
+    """Create a folder that is removed at the end; remove what killed processes left of its kind.
 
-    Args:
-        kind: Part of the folder's name; leftover folders of the same kind are removed.
-        parent: Where to create it; its name starts with a dot there. By default it is in /tmp,
-            because paths of sockets must be short.
+    By default it is in /tmp, because paths of sockets must be short.
     """
     prefix = f".drrn-{kind}-"
     if parent is None:

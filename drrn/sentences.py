@@ -47,6 +47,7 @@ class SentenceVectors:
     def __init__(self, name: str, function: Function, digest: str | None = None) -> None:
         """Take a function; with the digest of its model, vectors are saved on disk."""
         self.name = name
+        self.digest = digest
         self.function = function
         self.dimensions = 0
         self.dimensions = self._compute(["One text."]).shape[1]
@@ -129,7 +130,9 @@ def open_sentences(name: str) -> SentenceVectors:
         return SentenceVectors(name, function)
     if "+" in name:
         parts = [open_sentences(part) for part in name.split("+")]
-        return SentenceVectors(name, lambda texts: np.hstack([unit(part(texts)) for part in parts]))
+        both = SentenceVectors(name, lambda texts: np.hstack([unit(part(texts)) for part in parts]))
+        both.digest = "+".join(filter(None, (part.digest for part in parts))) or None
+        return both
     for folder in (Path(name).expanduser(), home() / "encoders" / name):
         if folder.is_dir():
             return _open_model(folder)

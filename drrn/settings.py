@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,7 @@ class Settings:
     learner: LearnerSettings = field(default_factory=LearnerSettings)
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
     run: RunSettings = field(default_factory=RunSettings)
+    given: frozenset[str] = field(default=frozenset(), compare=False)  # names given by the user
 
     def __post_init__(self) -> None:
         if self.run.form == "online" and self.exploration.name == "optimism":
@@ -239,7 +240,7 @@ class Settings:
 
     def replace(self, **changes: Any) -> Settings:
         """Return these settings with other values of some, by flat name."""
-        return Settings.from_flat(self.flat(), **changes)
+        return replace(Settings.from_flat(self.flat(), **changes), given=self.given)
 
     def uses(self, name: str) -> bool:
         """Return whether a setting has an effect together with the others.

@@ -103,11 +103,8 @@ class Lexicon:
     def thinned(self, texts: Ids, stays: NDArray[np.bool_], into: Ids, added: Ids) -> Lexicon:
         """Return a lexicon whose text i is `texts[i]` (-1: no text) with some words left out.
 
-        Args:
-            texts: ids.
-            stays: for each word of each text's bag, end to end, whether the text keeps that word.
-            into: indices of `texts`, ascending.
-            added: a word that is appended to each of these texts.
+        `stays` says for each word of each text's bag, end to end, whether the text keeps it. The
+        words `added` are appended to the texts at the indices `into`, which are ascending.
         """
         word_ids, _, lengths = self.bags(texts)
         size = len(self.vocabulary) + 1

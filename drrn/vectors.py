@@ -157,16 +157,10 @@ class WordVectors:
 
 
 def open_vectors(path: str | Path) -> WordVectors:
-    """Open a file of word vectors.
-
-    Args:
-        path: GloVe's text format, or word2vec's text or binary format.
+    """Open a file of word vectors, in GloVe's text format, or word2vec's text or binary format.
 
     Raises:
         InputError: the file cannot be read, is damaged, or has another format.
-
-    Example:
-        open_vectors("glove.100d.txt").vector("sea")
     """
     path = Path(path).expanduser().resolve()
     try:

@@ -162,6 +162,12 @@ def test_an_agent_acts_in_any_loop(tale, run):
     assert draws == {"a", "b"}
     player = agent.policy("best")
     assert player.act(page.text, page.actions) == page.actions[q.argmax()]
+    for _ in range(CIRCLE):
+        player.act(page.text, page.actions, reward=1.0)
+    assert not player.is_circle(page)  # it pays
+    for _ in range(CIRCLE):
+        player.act(page.text, page.actions)
+    assert player.is_circle(page)
     generator: Any = (action for action in page.actions)
     assert agent.act(page.text, generator) == page.actions[q.argmax()]
 

@@ -13,6 +13,7 @@ from drrn.cli.diagnose import changes_of
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.lab.experiments import diagnose
 from drrn.lab.experiments.diagnose import Trial, share_of, sizes
+from drrn.lab.experiments.plan import Scale
 from drrn.lab.experiments.results import TRIALS, to_csv
 from drrn.lab.reports.diagnostics import blocks_of
 from drrn.lab.reports.figures import draw
@@ -46,7 +47,20 @@ def made_up(agent, share, game="order", **changes):
 
 def test_shares_and_rounds():
     assert [share_of(score, -1.0, 4.0) for score in (-3.5, -1, 1.5, 4)] == [-0.5, 0, 0.5, 1]
-    assert [list(sizes(n).values()) for n in (4000, 6, 300)] == [[20, 200], [1, 6], [2, 150]]
+    counts = [list(sizes(n, surveys=False).values())[:2] for n in (4000, 6, 300)]
+    assert counts == [[20, 200], [1, 6], [2, 150]]
+
+
+@pytest.mark.parametrize(
+    ("agent", "budget", "rounds"),
+    [("default", 4000, 18), ("default", 1000, 5), ("survey=no", 4000, 20), ("paper", 4000, 20)],
+)
+def test_the_survey_is_part_of_the_episodes(agent, budget, rounds, tmp_path):
+    how = (["diagnostic:order/1"], {agent: changes_of(agent)}, Scale(1), "cpu", budget)
+    (trial,) = diagnose.trials(tmp_path, *how)
+    run = trial.settings.run
+    assert (run.rounds, run.episodes_per_round) == (rounds, 200)
+    assert run.survey == (rounds == 18)
 
 
 def test_every_agent_has_a_row_for_each_game_and_variant(folder):

@@ -12,6 +12,7 @@ from drrn.cli import main
 from drrn.game.contract import Observation
 from drrn.playing.recall import Recall, one_to_one, remember
 from drrn.sentences import open_sentences
+from drrn.serve.advice_worker import AdviceWorker
 from drrn.writing import words
 from tests.sample_games import Doors
 
@@ -97,6 +98,9 @@ def test_a_game_in_other_words_is_played_as_its_own(wrap, tmp_path):
         page = game.reset(0)
         own = trainer.agent.ask(known.text, known.actions)
         np.testing.assert_array_equal(agent.ask(page.text, page.actions), own)
+        advice = AdviceWorker().advise(str(tmp_path / "run"), "best", [], page, True)
+        advised = [each["replicas"] for each in advice["actions"]]
+        np.testing.assert_allclose(advised, own.T, rtol=1e-5)
     resumed = drrn.resume(tmp_path / "run", wrap(Doors())).agent
     assert agent.recall and resumed.recall and resumed.recall.pages == agent.recall.pages
 

@@ -1,5 +1,6 @@
 """Sentence models in folders: BERT against PyTorch's layers, the saved vectors, fetched models."""
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,29 @@ def test_vectors_of_a_model_are_saved_on_disk(tmp_path, monkeypatch):
     assert calls == ["One text.", "Eleven!"]
     (tmp_path / "cache" / "sentences-c3.sqlite").write_text("no database")
     assert SentenceVectors("lengths", lengths, digest="c3")(["One"]).tolist() == [[3, 1]]
+
+
+def test_a_run_refuses_another_sentence_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    models = {name: tmp_path / "encoders" / name for name in ("one", "two")}
+    for name, folder in models.items():
+        folder.mkdir(parents=True)
+        (folder / "file").write_text(name)
+    monkeypatch.setattr(
+        sentences, "_open_folder", lambda folder: lambda texts: [[1.0]] * len(texts)
+    )
+    small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 2, "replicas": 1, "updates": 1}
+    trainer = drrn.trainer("long-watch", sentences="one+two", evaluation_episodes=1, **small)
+    digests = [hashlib.sha256(name.encode()).hexdigest() for name in models]
+    assert trainer.config()["sentences"] == {"sha256": "+".join(digests)}
+    list(trainer.train())
+    trainer.save(run := tmp_path / "run")
+    assert drrn.load(run).recall and drrn.resume(run).round == 1
+    (models["two"] / "file").write_text("new")
+    sentences._open_model.cache_clear()
+    for opens in (drrn.load, drrn.resume):
+        with pytest.raises(drrn.InputError, match=r"one\+two: not the sentence model"):
+            opens(run)
 
 
 def test_noise_applies_to_sentence_vectors(fork):

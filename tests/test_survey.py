@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from typing import Any
 
@@ -9,8 +10,12 @@ import numpy as np
 import pytest
 
 import drrn
+from drrn.cli.terminal import tracked
 from drrn.game.contract import Observation
-from drrn.playing.survey import EPISODES, choose, play, selected_words, suggestions, survey
+from drrn.playing import survey as survey_module
+from drrn.playing.survey import EPISODES, choose, play, suggestions, survey
+from drrn.runs.config import settings_for_game
+from drrn.runs.run import Run
 from drrn.settings import PAPER, STRONG
 
 UNUSUAL = {"alpha_relative": True, "advantages": True, "alpha_spread": True}
@@ -78,14 +83,22 @@ def test_late_pay_in_long_episodes_needs_a_discount_close_to_1():
 
 def test_given_settings_short_runs_and_other_recipes_are_left_alone():
     game = drrn.make("diagnostic:memory/1")
-    assert choose(STRONG, game).run.history == 1
-    assert choose(STRONG.replace(history=2), game).run.history == 2
-    assert not choose(STRONG, game).run.survey
-    assert choose(STRONG, game).exploration.alpha_relative
-    assert not choose(STRONG.replace(alpha=2.0), game).exploration.alpha_relative
+    default, _ = choose(STRONG, game)
+    assert (default.run.history, default.run.survey) == (1, False)
+    assert default.exploration.alpha_relative
+    assert choose(STRONG.replace(history=2), game)[0].run.history == 2
+    assert not choose(STRONG.replace(alpha=2.0), game)[0].exploration.alpha_relative
     short = STRONG.replace(rounds=3)
-    assert choose(short, game) == short.replace(survey=False)
-    assert choose(PAPER, game) == PAPER
+    assert choose(short, game) == (short.replace(survey=False), ())
+    assert choose(PAPER, game) == (PAPER, ())
+
+
+def test_a_given_setting_is_left_alone_even_with_the_usual_value():
+    game = drrn.make("diagnostic:memory/1")
+    for given in ({"history": 0}, {"alpha": STRONG.exploration.alpha}):
+        settings, _ = choose(settings_for_game(game, given), game)
+        assert settings.run.history == given.get("history", 1)
+        assert settings.exploration.alpha_relative == ("alpha" not in given)
 
 
 def test_a_game_that_ends_at_once_needs_nothing_and_has_no_words():
@@ -95,7 +108,7 @@ def test_a_game_that_ends_at_once_needs_nothing_and_has_no_words():
 
     game = Over(1.0)
     assert suggestions(survey(game)) == {}
-    assert selected_words(STRONG.replace(select_words=True), game) == ()
+    assert choose(STRONG.replace(select_words=True), game)[1] == ()
 
 
 def test_a_short_run_that_becomes_long_keeps_its_settings(tmp_path):
@@ -108,11 +121,41 @@ def test_a_short_run_that_becomes_long_keeps_its_settings(tmp_path):
     assert longer.settings == trainer.settings.replace(rounds=100)
 
 
-def test_a_slow_survey_is_announced(monkeypatch, caplog):
-    monkeypatch.setattr("drrn.playing.survey.PATIENCE", -1.0)
-    play(Chance(1.0))
-    (message,) = caplog.messages
-    assert message.startswith("chance: ") and f" {EPISODES} random episodes" in message
+class Noisy(Chance):
+    """One word of thirty says which action pays."""
+
+    def step(self, index: int) -> Observation:
+        self.steps += 1
+        return self.show(float(index == self.good))
+
+    def show(self, reward: float) -> Observation:
+        words = [f"w{self.random.randrange(10_000)}" for _ in range(30)]
+        self.good = self.random.randrange(2)
+        actions = () if self.steps == 6 else ("left", "right")
+        return Observation(" ".join([("green", "blue")[self.good], *words]), actions, reward)
+
+
+def test_a_run_is_surveyed_once_and_remembers_its_words(tmp_path, monkeypatch):
+    surveys: list[str] = []
+
+    def track(items, total, label):
+        surveys.append(f"{label} {total}")
+        return items
+
+    monkeypatch.setattr(survey_module, "track", track)
+    small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 800, "hidden": 5, "updates": 1}
+    trainer = drrn.trainer(Noisy(1.0), **small, replicas=1, evaluation_episodes=1)
+    Run.create(tmp_path / "run", trainer)
+    assert surveys == [f"survey {EPISODES}"]
+    assert trainer.words == ("blue", "green") and trainer.settings.model.select_words
+    resumed = drrn.resume(tmp_path / "run", Noisy(1.0))
+    assert resumed.store.states.vocabulary.spelled == ["blue", "green"]
+    assert len(surveys) == 1
+
+
+def test_training_displays_the_progress_of_the_survey():
+    importlib.import_module("drrn.cli.train")
+    assert survey_module.track is tracked
 
 
 def test_the_sample_has_every_step_of_the_random_episodes():

@@ -32,11 +32,11 @@ def run(options: argparse.Namespace) -> None:
     agents = {text: changes_of(text) for text in texts or ["default"]}
     sources = diagnose.sources_of(options.games, options.level or (1 if options.quick else 2))
     seeds = options.seeds or (1 if options.quick else 3)
-    sizes = diagnose.sizes(options.episodes) if options.episodes else {}
-    overrides = {**sizes, **read_settings(options.set)}
+    overrides = read_settings(options.set)
     scale = Scale(seeds, options.first_seed, quick=options.quick, overrides=overrides)
     with results.locked("diagnose"):
-        trials = diagnose.trials(results.root, sources, agents, scale, options.device)
+        how = (scale, options.device, options.episodes)
+        trials = diagnose.trials(results.root, sources, agents, *how)
         try:
             with workers_for(options) as workers:
                 failed = run_jobs(trials, workers, "trials are done")

@@ -60,11 +60,7 @@ def run_jobs(
 ) -> list[Event]:
     """Run those jobs that are not done, and return the events of those that failed.
 
-    Args:
-        jobs: The jobs.
-        pool: The workers that run them.
-        text: Printed after the number of jobs that are done.
-        is_done: Whether a job is done.
+    `text` is printed after the number of jobs that are done.
     """
     missing = [job for job in jobs if not is_done(job)]
     print(f"{len(jobs) - len(missing)} of {len(jobs)} {text}", flush=True)

@@ -14,6 +14,7 @@ from drrn.compiled.compile import MOST_STATES
 from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.contract import Game, title_of
+from drrn.playing import survey
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -26,6 +27,7 @@ from drrn.writing import counted
 
 NOT_RESUMED = ("paper", "out", "config", "lenient", "encoding", "outside")
 TENSORBOARD_TAGS = {"final_reward": "final reward", "return": "return"}
+survey.track = terminal.tracked
 
 
 def run(options: argparse.Namespace) -> None:

@@ -48,9 +48,9 @@ class Diagnostic(SeededGame):
         """Return the name between the colon and the level: the class name with hyphens."""
         return re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
-    @abstractmethod
     def starts(self) -> Iterable[Result]:
         """Return the states in which an episode may start; their rewards are 0."""
+        return [(1.0, 0, 0.0)]
 
     @abstractmethod
     def results(self, state: Any, index: int) -> Iterable[Result]:

@@ -100,9 +100,6 @@ class Path(FiniteDiagnostic):
     def after_mistake(self, state: int) -> int:
         """Return the page that follows a wrong action."""
 
-    def starts(self) -> Iterable[Result]:
-        yield 1.0, 0, 0.0
-
     def results(self, state: int, index: int) -> Iterable[Result]:
         if index != (state * state + state // 3) % len(self.actions):
             yield 1.0, self.after_mistake(state), -self.cost

@@ -30,9 +30,6 @@ class Recurring(FiniteDiagnostic):
     )
     tasks = ("Sweep.", "Scatter some grain.", "Sleep.", "Buy fish.", "Close the shutters.")
 
-    def starts(self) -> Iterable[Result]:
-        yield 1.0, 0, 0.0
-
     def results(self, state: int, index: int) -> Iterable[Result]:
         reward = float(index == state % 5)
         yield 1.0, END if state + 1 == self.size else state + 1, reward
@@ -134,9 +131,6 @@ class Temptation(FiniteDiagnostic):
 
     capability = "temptation"
     levels = (5, 10, 20)  # steps
-
-    def starts(self) -> Iterable[Result]:
-        yield 1.0, 0, 0.0
 
     def results(self, state: int, index: int) -> Iterable[Result]:
         if index == 0:

@@ -194,16 +194,10 @@ class Learner:
         targets: NDArray[np.float32],
         weights: NDArray[np.float32] | None = None,
     ) -> Tensor:
-        """Move Q of one action of each page towards its target: one step down the gradient.
+        """Move Q of one action of each page [1, R, B] towards its target, down the gradient.
 
-        Args:
-            pages: States [1, R, B] and actions [1, R, B, A].
-            index: The action on each page, [R, B].
-            targets: y of each page, [R, B].
-            weights: Weights of the losses [R, B]; 0 for padding. None: 1 each.
-
-        Returns:
-            The errors y - Q, [R, B].
+        `index` [R, B] is the action on each page, `weights` are those of the losses, 0 for padding.
+        Returns the errors y - Q, [R, B].
         """
         if weights is None:
             weights = np.ones(targets.shape, np.float32)

@@ -43,18 +43,7 @@ def build_model(
 ) -> Model:
     """Return a model with small random weights, one replica for each seed.
 
-    Args:
-        name: of a built-in model, `module:name`, or a name that an installed package registers.
-        shape: sizes and encoders.
-        store: the texts that it reads.
-        seeds: of the replicas.
-        device: where the weights are.
-
-    Raises:
-        InputError: there is no such model, or the shape does not suit it.
-
-    Example:
-        build_model("drrn", Shape(hidden=20), Store.of_words(), [1000], torch.device("cpu"))
+    The name is of a built-in model, `module:name`, or one that an installed package registers.
     """
     return model_class(name)(shape, store, seeds, device)
 

@@ -55,13 +55,9 @@ class AttentionEncoder(Encoder):
         return self.attend(model, words, mask, None).squeeze(2)
 
     def attend(self, model: Weights, words: Tensor, mask: Tensor, others: Tensor | None) -> Tensor:
-        """Return vectors [R, N, K, H].
+        """Return vectors [R, N, K, H] of texts from their word vectors [R, N, L, E] and mask.
 
-        Args:
-            model: has the weights.
-            words: word vectors of texts, [R, N, L, E].
-            mask: true where there is a word, [R, N, L].
-            others: summaries of the K texts paired with each, [R, N, K, S]; None: read alone.
+        `others` are summaries of the K texts paired with each, [R, N, K, S]; None: none.
         """
         query = self._query(model, "query", others)
         position_query = self._query(model, "place", others)

@@ -51,13 +51,7 @@ def evaluate(
 ) -> list[Evaluation]:
     """Play episodes with each replica by each policy; unknown words count for nothing.
 
-    Args:
-        rollouts: The game and the model.
-        policies: Names of `settings.CANDIDATES`.
-        alpha: α of softmax: one number, or one for each replica.
-        episodes: How many each replica plays by each policy.
-        seeds: The seed of each replica.
-        number: The round, which is part of the seed.
+    `alpha` is one number, or one for each replica; the round's `number` is part of the seeds.
     """
     evaluations = []
     for name in policies:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.compiled.history import with_history
 from drrn.game.contract import Game
 from drrn.game.episodes import episode, random_policy
 from drrn.learning.equations import BackwardOrder, monte_carlo
@@ -32,7 +32,6 @@ log = logging.getLogger("drrn")
 
 EPISODES = 400
 MOST_STEPS = 10_000  # a longer survey ends early
-PATIENCE = 5.0  # seconds after which a survey is announced
 SHORTEST_RUN = 800  # episodes; the settings of a shorter run are not surveyed
 MOST_LAG = 8  # earlier pages that are compared
 CLEAR = 4.0  # standard errors from which a difference is believed
@@ -43,9 +42,12 @@ FEW_VISITS = 6  # of a pair, below which similar pairs predict its return better
 PAGES = 6  # on which a mark must occur to be tested
 COVERED = 0.9  # share of pages with a word that matters, without which all words are read
 
-SLOW = "%s: a survey plays up to %d random episodes before training; --no-survey skips it"
-
 Floats = NDArray[np.float64]
+
+
+def track(items: Iterable[int], total: int, label: str) -> Iterable[int]:
+    """Return the items; `drrn train` puts a progress bar in place of this function."""
+    return items
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,7 @@ def play(game: Game) -> Sample:
     columns: dict[str, list[Any]] = {name: [] for name in ("page", "action", "reward", "last")}
     marks: list[tuple[str, ...]] = []
     policy = random_policy(0)
-    deadline = time.monotonic() + PATIENCE
-    for number in range(EPISODES):
-        if time.monotonic() > deadline:
-            log.warning(SLOW, game.name, EPISODES)
-            deadline = math.inf
+    for number in track(range(EPISODES), EPISODES, "survey"):
         steps = list(episode(game, policy, number))
         for before, after in pairwise(steps):
             assert after.index is not None
@@ -290,29 +288,40 @@ def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
     return {spelled[number] for number in (cells[is_clear] // actions).tolist()}
 
 
-def choose(settings: Settings, game: Game) -> Settings:
-    """Return the settings for a game; only those that have the strong recipe's value change.
+def choose(
+    settings: Settings, game: Game, words: Sequence[str] | None = None
+) -> tuple[Settings, Sequence[str]]:
+    """Return the settings for a game, and the words of pages to read (none: all).
 
-    A short run is not surveyed; neither is it later, when it is resumed with more rounds.
+    Only settings change that the user has not given and that have the strong recipe's value. A
+    short run is not surveyed; neither is it later, when it is resumed with more rounds, and with
+    the words that were selected then.
     """
     run = settings.run
-    if not run.survey or run.rounds * run.episodes_per_round < SHORTEST_RUN:
-        return settings.replace(survey=False)
-    usual = STRONG.flat()
-    given = {name for name, value in settings.flat().items() if value != usual[name]}
-    if "alpha" in given:  # a given α is absolute
-        given |= {"alpha_relative", "alpha_spread"}
-    every = suggestions(survey(game)).items()
-    changes = {name: value for name, value in every if name not in given and settings.uses(name)}
+    result = None
+    if run.survey and run.rounds * run.episodes_per_round >= SHORTEST_RUN:
+        result = survey(game)
+    changes = _changes(settings, result) if result else {}
     if changes:
         text = ", ".join(f"{name}={value}".lower() for name, value in changes.items())
         log.warning("%s: the survey chose %s (--no-survey turns it off)", game.name, text)
-    return settings.replace(survey=False, **changes)
+    settings = settings.replace(survey=False, **changes)
+    if words is not None or not settings.model.select_words:
+        return settings, words or ()
+    history = settings.run.history
+    if result and not history:
+        return settings, result.words or ()
+    return settings, words_that_matter(play(with_history(game, history))) or ()
 
 
-def selected_words(settings: Settings, game: Game) -> tuple[str, ...]:
-    """Return the words of pages to read; none if all are read."""
-    return (words_that_matter(play(game)) or ()) if settings.model.select_words else ()
+def _changes(settings: Settings, result: Survey) -> dict[str, Any]:
+    usual = STRONG.flat()
+    changed = {name for name, value in settings.flat().items() if value != usual[name]}
+    given = settings.given | changed
+    if "alpha" in given:  # a given α is absolute
+        given |= {"alpha_relative", "alpha_spread"}
+    every = suggestions(result).items()
+    return {name: value for name, value in every if name not in given and settings.uses(name)}
 
 
 def suggestions(result: Survey) -> dict[str, Any]:

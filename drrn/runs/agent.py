@@ -117,12 +117,13 @@ class Agent:
         State and actions can be any texts. Unknown words are ignored, except by encoders that use
         given vectors, and by an agent that recalls. Asking does not change the agent.
         """
-        page = _page(state, actions)
-        q: Q = self.q([self.recall.page(page) if self.recall else page])[:, 0]
+        q: Q = self.q([_page(state, actions)])[:, 0]
         return q
 
     def q(self, pages: Sequence[Observation]) -> Q:
-        """Return Q of all replicas, [R, pages, A], for pages with the same number of actions."""
+        """Return Q of all replicas, [R, pages, A], for variants of one page."""
+        if self.recall and self.recall.page(pages[0]) is not pages[0]:  # in other words
+            pages = [self.recall.page(page) for page in pages]
         batches = []
         for first in range(0, len(pages), BATCH):
             store = self.model.store.scratch()
@@ -280,9 +281,12 @@ class Player:
         has_exit = self.policy[1] is not None
         return has_exit and self.visits.is_circle(self._with_history(observation))
 
-    def act(self, text: str, actions: Sequence[str]) -> str:
-        """Return the action that it chooses; call `begin` before each episode."""
-        page = _page(text, actions)
+    def act(self, text: str, actions: Sequence[str], reward: float = 0.0) -> str:
+        """Return the action that it chooses; call `begin` before each episode.
+
+        `reward` is that of the last action: after a positive one, a page that recurs is no circle.
+        """
+        page = replace(_page(text, actions), reward=reward)
         return page.actions[self(page)]
 
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:

@@ -7,7 +7,7 @@ that comes with it: a module inside the run's own folder is refused.
 import platform
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
+from drrn.sentences import open_sentences
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
 from drrn.vectors import open_vectors
 from drrn.version import __version__
@@ -29,8 +30,8 @@ GAME_SOURCE = "game"  # so may the game
 # The types of the values in config.json.
 NAME = (str, type(None))
 RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
-RUN_TYPES |= {"vectors": (dict, type(None)), "versions": (dict,)}
-RUN_TYPES |= {"deployment": (dict,)}
+RUN_TYPES |= {"vectors": (dict, type(None)), "sentences": (dict,), "versions": (dict,)}
+RUN_TYPES |= {"deployment": (dict,), "selected_words": (list,)}
 GAME_TYPES = {
     **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
     **dict.fromkeys(("title", "sha256"), (str,)),
@@ -73,7 +74,8 @@ def settings_for_game(
     base = base or {}
     recommended = recommended_settings(game)
     defaults = recipe(paper=paper, recommended=recommended, given={**base, **given})
-    return settings_for({**defaults, **base}, given)
+    settings = settings_for({**defaults, **base}, given)
+    return replace(settings, given=frozenset({**base, **given}))
 
 
 def versions() -> dict[str, str]:
@@ -132,7 +134,12 @@ def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
 
 
 def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
-    """Check that the word vectors of a run exist and are unchanged."""
+    """Check that the word vectors and the sentence model of a run exist and are unchanged."""
+    entry = config.get("sentences")
+    name = config["settings"].get("sentences")
+    if entry and name and open_sentences(name).digest != entry.get("sha256"):
+        cause = f"not the sentence model that the run {folder} was started with"
+        raise InputError(f"{name}: {cause}; restore that model, or start a new run")
     entry = config.get("vectors")
     path = config["settings"].get("vectors")
     if not entry or not path:

@@ -40,12 +40,8 @@ def draw_curves(
 ) -> None:
     """Draw curves: the mean over replicas, with the standard deviation as a band.
 
-    Args:
-        curves: The label, the rounds and the column of each line, such as "softmax_return".
-        references: Scores to compare with, by name; None if one is not known.
-        measure: The label of the vertical axis.
-        title: The title of the figure.
-        paths: Where to write the figure; the suffix determines the format.
+    A curve is a label, rounds, and the column of a line, such as "softmax_return"; `references` are
+    scores by name, None if not known. The suffix of a path determines the format.
     """
     matplotlib = require("matplotlib", "plot")
     matplotlib.use("Agg")

@@ -29,16 +29,9 @@ NEEDED = (CONFIG, WORDS, WEIGHTS, HASHES)
 def push_run(
     folder: Path, repository: str, *, private: bool = False, checkpoint: bool = False
 ) -> str:
-    """Upload a run.
+    """Upload a run to a repository such as "yourname/long-watch"; return its address.
 
-    Args:
-        folder: The run.
-        repository: Its name on the Hub, such as "yourname/long-watch".
-        private: Whether a new repository is private.
-        checkpoint: Whether to upload the checkpoint, so that others can resume the run.
-
-    Returns:
-        The address of the repository.
+    With the `checkpoint`, others can resume the run.
     """
     api = _hub_api()
     with tempfile.TemporaryDirectory() as staged:
@@ -74,11 +67,7 @@ def pull_run(
 ) -> None:
     """Download a run to a new folder, from which `drrn.load` loads it.
 
-    Args:
-        repository: Its name on the Hub.
-        out: The new folder.
-        revision: A commit, branch or tag.
-        modules: Accept a run that names Python modules, which loading it imports.
+    By `modules`, a run is accepted that names Python modules, which loading it imports.
     """
     api = _hub_api()
     if out.exists():

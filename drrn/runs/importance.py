@@ -30,12 +30,8 @@ def word_pages(page: Observation) -> list[Observation]:
 def word_importance(page: Observation, q: NDArray[Any]) -> dict[str, Any]:
     """Return how much each word adds to Q: Q of the page, minus Q without the word.
 
-    Words of the text have a value for each action, words of an action one for that action.
-    Offsets of words count UTF-16 units of the visible text, as browsers do.
-
-    Args:
-        page: The page.
-        q: Q of the pages of `word_pages`, [pages, actions].
+    Words of the text have a value for each action, words of an action one for that action. Offsets
+    of words count UTF-16 units of the visible text, as browsers do. `q` is that of `word_pages`.
     """
     losses = iter((q[0] - q[1:]).tolist())
     state = [_word(page.text, span, next(losses)) for span in _spans(page.text)]

@@ -281,10 +281,8 @@ class Run:
     ) -> Iterator[scores.Round]:
         """Train to the last round; save each finished round, then yield it.
 
-        Args:
-            trainer: The trainer, new or restored.
-            before_save: Called with a round before it is saved. If the process is killed here, the
-                round is trained again, so what this writes is never behind the checkpoint.
+        `before_save` is called with a round before it is saved. If the process is killed there, the
+        round is trained again, so what it writes is never behind the checkpoint.
         """
         for finished in trainer.train():
             if before_save:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, softmax_policy
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
-from drrn.playing.survey import choose, selected_words
+from drrn.playing.survey import choose
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
@@ -74,6 +74,7 @@ class Trainer:
         recipe: Where the default settings come from ("strong" or "paper"), for config.json.
         threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
         progress: Called with the number of states found while the game is compiled.
+        words: The words of pages to read, if they were selected before (`select_words`).
 
     Example:
         >>> trainer = Trainer(drrn.make("long-watch"), Settings.from_flat(rounds=2))
@@ -94,15 +95,14 @@ class Trainer:
         recipe: str | None = None,
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
+        words: Sequence[str] | None = None,
     ) -> None:
-        if not 1 <= threads <= MAX_THREADS:
-            raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
         check_memory(settings)
         self.game = game
-        self.settings = choose(settings, game)
+        self.settings, self.words = choose(settings, game, words)
         self.spec = spec
         self.recipe = recipe
-        self.threads = threads
+        self.threads = _check_threads(threads)
         self.round = 0  # the last finished one
         self.phase = ""  # "play" or "learn", during a round and if it was interrupted
         self.rows: list[Row] = []  # of evaluations.csv
@@ -117,8 +117,7 @@ class Trainer:
         self.played = with_history(self.game, run.history)  # what the model sees
         self.compiled = compiled_or_none(self.played, settings, progress)
         self.grows = self.compiled is None or run.grow  # the vocabulary grows during play
-        words = selected_words(settings, self.played)
-        self.store = Store.of_words(words, (), **settings.model.reading)
+        self.store = Store.of_words(self.words, (), **settings.model.reading)
         most_actions = settings.model.most_actions or DEFAULT_ACTIONS
         if self.compiled is not None:
             most_actions = max(1, int(np.diff(self.compiled.page_first).max()))
@@ -358,7 +357,7 @@ class Trainer:
         check_vectors(run.folder, config)
         before = Settings.from_flat(config["settings"])
         settings = before.replace(**(changes or {}))
-        options["recipe"] = config.get("recipe")
+        options |= {"recipe": config.get("recipe"), "words": config.get("selected_words")}
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
         _check_rounds(run.folder, before, trainer)
@@ -385,7 +384,8 @@ class Trainer:
 
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
-        vectors = self.model.shape.vectors
+        shape = self.model.shape
+        digest = shape.sentences.function.digest if shape.sentences else None
         return {
             "game": game_entry(self.game, self.spec),
             **({"recipe": self.recipe} if self.recipe else {}),
@@ -393,7 +393,9 @@ class Trainer:
             "folder": self.home,
             "most_actions": self.model.shape.most_actions,
             **({"deployment": self.deployment} if self.deployment else {}),
-            **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
+            **({"vectors": {"sha256": shape.vectors.words.digest}} if shape.vectors else {}),
+            **({"sentences": {"sha256": digest}} if digest else {}),
+            **({"selected_words": self.words} if self.settings.model.select_words else {}),
             "versions": versions(),
         }
 
@@ -432,6 +434,12 @@ class Trainer:
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
         self.round = state["round"]
+
+
+def _check_threads(threads: int) -> int:
+    if not 1 <= threads <= MAX_THREADS:
+        raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
+    return threads
 
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:

@@ -48,19 +48,12 @@ class AdviceWorker:
     def advise(
         self, folder: str, policy: str, past: Sequence[Choice], page: Observation, words: bool
     ) -> dict[str, Any]:
-        """Rate the actions of a page.
+        """Rate the actions of a page by the agent of a run.
 
-        Args:
-            folder: The run of the agent.
-            policy: The policy that chooses an action.
-            past: The pages of the episode before, with the indices of the actions chosen there.
-            page: The page.
-            words: Whether to compute the importance of each word.
-
-        Returns:
-            Whether the episode is in a circle; the choice (None if the policy is random); for
-            each action Q of each replica, their mean, its share under softmax and its chance under
-            the policy; and the words.
+        `past` has the pages of the episode before, with the indices of the actions chosen there.
+        Returns whether the episode is in a circle; the choice (None if the policy is random); for
+        each action Q of each replica, their mean, its share under softmax and its chance under the
+        policy; and the importance of words.
         """
         from drrn.runs.importance import word_importance, word_pages
 

@@ -92,15 +92,10 @@ def serve(
     browser: bool,
     say: Callable[[str], None],
 ) -> None:
-    """Serve the page until Ctrl-C.
+    """Serve the page until Ctrl-C; `say` is called with the link once the server has started.
 
-    Args:
-        games: Names and files of more games.
-        runs: The folder of training runs.
-        host: The address to listen on (default: this machine only). Others need a token.
-        port: The port; by default, the first free one from 8642.
-        browser: Whether to open a browser.
-        say: Called with the link once the server has started.
+    The default host is this machine only; others need a token. The default port is the first free
+    one from 8642.
     """
     library = Library(given_entries(games))
     address = host or LOOPBACK[0]

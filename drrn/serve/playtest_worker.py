@@ -164,11 +164,13 @@ class PlayTestWorker:
 
         agent = agent_of(run)
         if self._agent is None or self._agent[0] is not agent:
-            if agent.settings.run.history or agent.model.sees_menu:
+            settings = agent.settings
+            if settings.run.history or settings.model.rereads or agent.model.sees_menu:
                 cause = "This agent's choices depend on more than the page"
                 raise InputError(f"{cause}, so its odds are unknown.")
             store = agent.model.store.scratch()
-            rollouts = CompiledRollouts(self.compiled, agent.model, store)
+            game = agent.recall.game(self.compiled) if agent.recall else self.compiled
+            rollouts = CompiledRollouts(game, agent.model, store)
             policy = policy_of("softmax", agent.alpha)
             self._agent = (agent, np.mean(rollouts.probabilities(policy), axis=0))
         return self._agent[1]

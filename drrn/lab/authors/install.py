@@ -14,7 +14,6 @@ from drrn.errors import InputError
 from drrn.files import read_bytes, write_atomically
 from drrn.game.make import make
 from drrn.lab.authors import stories
-from drrn.lab.authors.pickled import read_pickle
 from drrn.lab.authors.stories import SIMULATOR, Story, literal
 from drrn.stories import added
 from drrn.stories.added import HOW, REPOSITORY, Origin, games_folder
@@ -31,17 +30,10 @@ PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.sp
 
 
 def add_games(clone: Path, *, as_published: bool = False) -> Origin:
-    """Install both games from a clone.
+    """Install both games from a clone; return what they were converted from.
 
-    Args:
-        clone: The folder of the clone.
-        as_published: Rewards as in the published code, not as in the paper.
-
-    Returns:
-        What the games were converted from.
-
-    Raises:
-        InputError: A file of the clone differs from the published one, or cannot be read.
+    By `as_published`, rewards are those of the published code, not those of the paper. Files that
+    differ from the published ones are refused.
     """
     sources = read_sources(clone)
     files = converted(sources, as_published=as_published)
@@ -89,10 +81,9 @@ def _sha256(data: bytes) -> str:
 def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str]:
     """Return the files of both games, by name."""
     tree = stories.parse_python2(sources[SIMULATOR])
-    pickled = "simulators/savingjohn.pickle"
     machine_of_death, labels = stories.read_machine_of_death(tree)
     twee = {
-        "saving-john": stories.read_saving_john(sources[pickled], tree, pickled),
+        "saving-john": stories.read_saving_john(sources["simulators/savingjohn.pickle"], tree),
         "machine-of-death": machine_of_death,
     }
     originals = sources["simulators/machineofdeath_originalActions.txt"]
@@ -103,8 +94,8 @@ def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str
     for name, story in twee.items():
         prefix = f"simulators/{name.replace('-', '')}"
         vocabulary = {
-            "states": _vocabulary(sources, f"{prefix}_wordId.pickle"),
-            "actions": _vocabulary(sources, f"{prefix}_actionId.pickle"),
+            "states": _vocabulary(sources[f"{prefix}_wordId.pickle"]),
+            "actions": _vocabulary(sources[f"{prefix}_actionId.pickle"]),
         }
         files[f"{name}.twee"] = story.twee
         files[f"{name}.toml"] = rewards_toml(tree, name, story, published=as_published)
@@ -112,9 +103,9 @@ def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str
     return files
 
 
-def _vocabulary(sources: dict[str, bytes], source: str) -> dict[str, int]:
+def _vocabulary(data: bytes) -> dict[str, int]:
     """Return the published indices of words."""
-    words: dict[str, int] = read_pickle(sources[source], source)
+    words: dict[str, int] = stories.read_pickle(data)
     return dict(sorted(words.items(), key=lambda item: item[1]))
 
 

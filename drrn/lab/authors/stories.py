@@ -10,14 +10,16 @@ The simulator is Python 2: its source is parsed to a syntax tree, which is read 
 """
 
 import ast
+import io
 import json
+import pickle
 import re
 import warnings
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from drrn.lab.authors.pickled import Record, read_pickle
+from drrn.errors import InputError
 from drrn.stories.twine.story import unescape_html
 
 SIMULATOR = "simulators/MySimulator.py"
@@ -63,6 +65,27 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, list):
         return [_decoded(each) for each in value]
     return value.encode("latin-1").decode("utf-8") if isinstance(value, str) else value
+
+
+class StoryNode:
+    """A passage of the pickled story."""
+
+    text: str
+    actions: list[str]
+    links: list[str]
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        """Return the one class that the files name; anything else could run code."""
+        if (module, name) == ("__main__", "StoryNode"):
+            return StoryNode
+        raise InputError(f"a pickle names {module}.{name}, which is not part of a story")
+
+
+def read_pickle(data: bytes) -> Any:
+    """Return the plain data and the story nodes of a published file, whose hash is checked."""
+    return _PlainUnpickler(io.BytesIO(data), encoding="utf-8").load()
 
 
 # --- Twee
@@ -122,7 +145,7 @@ def links_on_lines(links: Links) -> str:
 # --- Saving John
 
 
-def read_saving_john(data: bytes, tree: ast.Module, source: str) -> Story:
+def read_saving_john(data: bytes, tree: ast.Module) -> Story:
     """Convert the pickled story; the player's path is the variable $path.
 
     One page shows its first link and, of the others, the one of the player's path.
@@ -132,10 +155,10 @@ def read_saving_john(data: bytes, tree: ast.Module, source: str) -> Story:
     paths = {path: literal(link) for path, link in _cases(read, "self.params_path")}
     leads = dict(_cases(member(simulator, "Act"), "self.tiddler"))  # passage → path that it sets
     page = _page_start(read)
-    passages, start = read_pickle(data, source)
+    passages, start = read_pickle(data)
     bodies = {}
-    for name, record in passages.items():
-        text, links = _pickled_passage(record)
+    for name, node in passages.items():
+        text, links = _pickled_passage(node)
         set_path = f'<<set $path = "{literal(leads[name])}">>' if name in leads else ""
         choices = links_on_lines(links)
         if text.startswith(page):
@@ -146,11 +169,11 @@ def read_saving_john(data: bytes, tree: ast.Module, source: str) -> Story:
     return Story(bodies, start)
 
 
-def _pickled_passage(record: Record) -> tuple[str, Links]:
+def _pickled_passage(node: StoryNode) -> tuple[str, Links]:
     """Return text and links; a line break in the text is a backslash and an n."""
-    labels = [unescape_html(label) for label in record.fields["actions"]]
-    text = unescape_html(record.fields["text"].replace("\\n", "\n"))
-    return text, list(zip(labels, record.fields["links"], strict=True))
+    labels = [unescape_html(label) for label in node.actions]
+    text = unescape_html(node.text.replace("\\n", "\n"))
+    return text, list(zip(labels, node.links, strict=True))
 
 
 def _page_start(read: Code) -> str:

@@ -125,12 +125,8 @@ def run_job(
 ) -> Iterator[tuple[Event, Files]]:
     """Run a job in a Ray worker; yield events, and from time to time the job's files.
 
-    Args:
-        job: The job.
-        files: The files of an interrupted run.
-        required: The versions of packages that the worker must have.
-        folder: The folder in which the command was run, where the user's own games may be.
-        temporary: Where temporary files are written.
+    `files` are those of an interrupted run, `required` the versions of packages that the worker
+    must have; `folder` is where the command was run, and where the user's own games may be.
     """
     torch.set_num_threads(1)
     yield Event(job, "started"), {}

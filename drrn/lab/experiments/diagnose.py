@@ -9,7 +9,7 @@ import json
 import math
 import shutil
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from drrn.lab.experiments.plan import (
 )
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
-from drrn.playing.survey import EPISODES
+from drrn.playing.survey import EPISODES, SHORTEST_RUN
 from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
@@ -52,10 +52,17 @@ def share_of(score: float, random_score: float, optimum: float) -> float:
     return (score - random_score) / (optimum - random_score)
 
 
-def sizes(episodes: int) -> dict[str, int]:
-    """Return the settings of a number of training episodes, in rounds of at most 200."""
-    rounds = math.ceil(episodes / ROUND)
-    return {"rounds": rounds, "episodes_per_round": math.ceil(episodes / rounds)}
+def sizes(episodes: int, *, surveys: bool) -> dict[str, int]:
+    """Return the settings of a number of episodes, in rounds of at most 200.
+
+    The survey's episodes are among them, unless too few would be left for training.
+    """
+    rest = episodes - EPISODES
+    is_short = rest < SHORTEST_RUN
+    count = rest if surveys and not is_short else episodes
+    rounds = math.ceil(count / ROUND)
+    training = {"rounds": rounds, "episodes_per_round": math.ceil(count / rounds)}
+    return {**training, "survey": False} if is_short else training
 
 
 def sources_of(names: Collection[str], level: int) -> list[str]:
@@ -129,11 +136,16 @@ class Trial(Job):
 
 
 def trials(
-    root: Path, sources: Sequence[str], agents: Agents, scale: Scale, device: str, replicas: int = 1
+    root: Path,
+    sources: Sequence[str],
+    agents: Agents,
+    scale: Scale,
+    device: str,
+    episodes: int | None = None,
 ) -> list[Trial]:
-    """Return the trials of games, agents and seeds, each with the seeds of its replicas.
+    """Return a trial for each game, agent and seed; those that have rows in the folder are done.
 
-    Those that have rows in the folder are done.
+    `episodes` is the budget of each trial, if it is not the one of its game.
     """
     digests = {row["digest"] for row in collect(root)}
     common: dict[str, Any] = {"root": root, "commit": commit(), "device": device}
@@ -141,9 +153,11 @@ def trials(
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
-            count = 1 if name == RANDOM else scale.seeds or PUBLISHED.get(name, replicas)
+            count = 1 if name == RANDOM else scale.seeds or PUBLISHED.get(name, STRONG.run.replicas)
+            replicas = count if scale.side_by_side else 1
             for seed in range(scale.first_seed, scale.first_seed + count, replicas):
-                settings = _settings(game, changes, scale, {"seed": seed, "replicas": replicas})
+                seeds = range(seed, seed + replicas)
+                settings = _settings(game, changes, scale, seeds, episodes)
                 digest = _digest(game, name, settings)
                 trial = Trial(
                     source=game.name,
@@ -170,21 +184,24 @@ def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment reading."""
     agents = {job.label: job.changes for job in READING if job.suits("diagnostic:", vectors=False)}
     sources = sources_of(PLAN["read_diagnostics"], LEVEL)
-    replicas = scale.seeds or STRONG.run.replicas
-    return _quick_enough(trials(root, sources, agents, scale, device, replicas))
+    scale = replace(scale, side_by_side=True)
+    return _quick_enough(trials(root, sources, agents, scale, device))
 
 
 def _quick_enough(jobs: list[Trial]) -> list[Trial]:
     return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
 
-def _settings(game: Diagnostic, changes: Flat, scale: Scale, seeds: Flat) -> Settings:
+def _settings(
+    game: Diagnostic, changes: Flat, scale: Scale, seeds: range, episodes: int | None
+) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
     paper = "paper" in changes
-    survey = 0 if paper else EPISODES  # counts as training
-    base = sizes((QUICK if scale.quick else game.episodes) - survey)
+    surveys = {"survey": not paper, **scale.overrides, **changes}["survey"]
+    budget = episodes or (QUICK if scale.quick else game.episodes)
+    base = sizes(budget, surveys=surveys)
     base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
-    base |= {**scale.overrides, **seeds}
+    base |= {**scale.overrides, "seed": seeds[0], "replicas": len(seeds)}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper=paper, base=base)
 

@@ -222,6 +222,7 @@ class Scale:
     vectors: str | None = None  # path of the word vectors
     quick: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
+    side_by_side: bool = False  # one trial of a diagnostic trains all seeds
 
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""

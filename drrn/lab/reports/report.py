@@ -24,10 +24,8 @@ MAX_SHOWN = 100  # characters of a line that differs
 def write_report(folder: Results, **pages: Path | None) -> list[Path]:
     """Write RESULTS.md, report.html and the figures; return the paths of the two reports.
 
-    Args:
-        folder: the results.
-        **pages: files with a block of the report, which is written between its two markers:
-            readme (the headline), beyond (tables of the strong agent and of readers), diagnostics.
+    `pages` are files with a block of the report between two markers: readme (the headline), beyond
+    (tables of the strong agent and of readers), diagnostics.
     """
     results = _result_set(folder)
     whole = document(results)

@@ -104,12 +104,9 @@ class RecurrentEncoder(Encoder):
 def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, WordSteps]:
     """Return the distinct words [R · W], as rows of the flat table, and the steps that read them.
 
-    Args:
-        words: of all texts end to end.
-        lengths: of texts, the longest first, [R, U].
-        room: rows of one replica in the flat table; a replica with fewer words than W repeats its
-            first row.
-        group: a step reads a multiple of this; texts that have ended read the idle word W.
+    `words` are those of all texts end to end, `lengths` [R, U] of texts, the longest first. A
+    replica with fewer words than W repeats its first of `room` rows in the table. A step reads a
+    multiple of `group`; texts that have ended read the idle word W.
     """
     replicas, across = lengths.shape
     owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))

@@ -126,10 +126,7 @@ def _ending_label(ending: EndingId) -> str:
 def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> StoryMap:
     """Return the map of what a play-test saw; frequencies are means over its random games.
 
-    Args:
-        title: the story's title.
-        evidence: the pages, and what their actions were seen to lead to.
-        traps: labels of nodes from which no ending can be reached.
+    `traps` are labels of nodes from which no ending can be reached.
     """
     numbers: dict[Hashable, int] = {}
     first: list[PageRecord] = []  # the first page of each node

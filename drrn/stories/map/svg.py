@@ -36,11 +36,7 @@ def story_map_svg(story: StoryMap, *, with_style: bool = True) -> str:
 
     Each node is `<g class="page" id="page-N" data-number="N" data-page="label">`, where N is its
     index in the lists of `story`; each line is `<path class="edge" data-from="N …" data-to="N">`.
-
-    Args:
-        story: the map.
-        with_style: include the style sheet. Without it, the page must load `map.css`, as a page
-            does whose Content-Security-Policy forbids inline styles.
+    Without its style, the page must load `map.css`, as if inline styles are forbidden.
     """
     svg = rendered("story_map.svg", drawing=Drawing(_cleaned(story)), with_style=with_style)
     return svg.lstrip()

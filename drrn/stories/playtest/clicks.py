@@ -59,17 +59,10 @@ def read_path(file: Path) -> ClickPath:
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
-    """Play a path.
+    """Play a path; return its pages, each with the index of the action taken there.
 
-    Args:
-        game: The game, with its actions in the story's own order (`shuffle=False`).
-        path: The actions to take. Without a seed, draws are chosen so that the path is possible.
-
-    Returns:
-        The pages of the path, each with the index of the action taken there.
-
-    Raises:
-        InputError: an action of the path is not offered.
+    The game must have its actions in the story's own order (`shuffle=False`). Without a seed, draws
+    are chosen so that the path is possible. A path with an action that is not offered is refused.
     """
     if path.seed is None and isinstance(game, Enumerable):
         with contextlib.suppress(InputError, LostError, UnlistedError):

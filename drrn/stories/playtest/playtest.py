@@ -183,16 +183,10 @@ def inspect_game(
     returns: bool = True,
     progress: Progress | None = None,
 ) -> Findings:
-    """Inspect a game: its statistics, endings and scores.
+    """Inspect a game: its statistics, endings and scores; exact ones if it is compiled.
 
-    Args:
-        game: The game.
-        compiled: The compiled game; the findings are then exact.
-        why_not: Why the game is not compiled.
-        limit: States to visit in a story that is not compiled.
-        seconds: How long to play a game that is not compiled.
-        returns: Whether to compute the highest return and the best memoryless policy.
-        progress: Called with a description of what is being done.
+    Otherwise, `limit` is the number of states to visit, and `seconds` the time to play. By
+    `returns`, the highest return and the best memoryless policy are computed, too.
     """
     evidence = Evidence(complete=compiled is not None)
     start = time.monotonic()

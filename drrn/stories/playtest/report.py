@@ -21,10 +21,7 @@ SEVERITIES: dict[str, doc.Severity] = {FAILED: "problem", UNSURE: "warning", PAS
 def report(findings: Findings, command: str = "", toml: str = "") -> Document:
     """Build the report of a play-test.
 
-    Args:
-        findings: What the play-test found.
-        command: The name of the story on the command line.
-        toml: The file with the expectations, for annotations.
+    `command` names the story on the command line, `toml` the file with the expectations.
     """
     sections = [section for section in _sections(findings, command, toml) if section.blocks]
     head = doc.Paragraph(headline(findings), "headline")

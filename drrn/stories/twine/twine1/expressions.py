@@ -41,15 +41,9 @@ Function = Callable[[Page, Sequence[Value]], Value]
 
 
 def parse(source: str, facts: Facts, answers: dict[str, str] | None = None) -> Expression:
-    """Parse one or more statements; their value is the last one's.
+    """Parse one or more statements, such as `$x = $x + 1`; their value is the last one's.
 
-    Args:
-        source: the expression, such as `$x = $x + 1`.
-        facts: gets the variables and functions that the expression uses.
-        answers: to `prompt`, by variable.
-
-    Raises:
-        ExpressionError: the expression cannot be parsed.
+    `facts` gets the variables and functions that they use; `answers` are to `prompt`, by variable.
     """
     return _Parser(source, facts, answers or {}).statements()
 
