@@ -1,6 +1,5 @@
 """The experiment `reading`: what a hash, a bag, phrases and sentence vectors can and cannot score."""
 
-import csv
 import itertools
 from collections import Counter
 from statistics import fmean
@@ -15,10 +14,9 @@ from drrn.compiled.solve import random_play
 from drrn.diagnostics.reading import Noise, Order, Paraphrase
 from drrn.game.contract import step_limit_of
 from drrn.lab.experiments.measure import wording_rows
-from drrn.lab.experiments.plan import PLAN, READING
+from drrn.lab.experiments.plan import PLAN
 from drrn.text import Store
 from drrn.writing import words
-from tests.documentation import ROOT
 
 
 def test_to_a_hash_similar_texts_have_nothing_in_common():
@@ -78,14 +76,3 @@ def test_without_sentence_models_the_experiment_says_what_fetches_them(
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
     assert main(["reproduce", "--only", "reading", "--out", str(tmp_path / "results")]) == 2
     assert "scripts/encoders" in capsys.readouterr().err
-
-
-def test_published_scores_are_means_of_their_rows():
-    (job,) = (job for job in READING if job.label == "hash")
-    with (ROOT / f"results/rows/night-market/{job.name}.wordings.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if not row["wording"]]
-    assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4]
-    mean = fmean(float(row["final_reward"]) for row in rows)
-    lines = (ROOT / "docs/beyond.md").read_text().split("**Readers**")[1].splitlines()
-    (line,) = (line for line in lines if line.startswith("| The Night Market |"))
-    assert line.split(" | ")[2].startswith(f"{mean:.2f} (")
