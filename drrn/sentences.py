@@ -119,9 +119,6 @@ def open_sentences(name: str) -> SentenceVectors:
     """Open `module:function`, the folder of a sentence model, or the name of one in the cache.
 
     With `+` between two, their vectors are put side by side.
-
-    Raises:
-        InputError: There is no such model, or a package that reads it is not installed.
     """
     if registry.is_object(name):
         function = registry.resolve("sentence", name, {})

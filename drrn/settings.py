@@ -384,8 +384,7 @@ def _unsuitable(chosen: Flat) -> set[str]:
 def settings_for(base: Flat, given: Flat) -> Settings:
     """Return the given settings on top of the base, on top of the paper's; all by flat name.
 
-    Raises:
-        InputError: A setting is invalid, or a given setting would have no effect.
+    A given setting that would have no effect is refused.
     """
     if given.get("vectors") and given.get("encoder") == "bag" and "action_encoder" not in given:
         cure = "leave out one of them, or give an action_encoder"

@@ -116,11 +116,7 @@ class BreadthFirst:
         self.faces: dict[Face, int] = {}
 
     def run(self, progress: Callable[[int], None] | None = None) -> States:
-        """Return all states; row 0 is the opening.
-
-        Raises:
-            TooLargeError: There are too many states.
-        """
+        """Return all states; row 0 is the opening. Too many states raise a `TooLargeError`."""
         self._add_row(self.game.opening(), "the start", opening=True)
         for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
             self._expand(state, face)

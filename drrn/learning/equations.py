@@ -62,8 +62,7 @@ def n_step_rewards(
 ) -> tuple[Floats, Ids, Ids]:
     """Sum the discounted rewards of n steps, or of those before the end of the episode: [N].
 
-    Returns:
-        The sums [N], the last step of each sum [N], and the number of rewards in it [N].
+    Returns the sums, the last step of each, and the number of rewards in it.
     """
     ends = np.flatnonzero(last)
     sums = np.zeros(len(last))

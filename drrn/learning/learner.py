@@ -137,11 +137,7 @@ class Learner:
         self.optimiser: Optimiser = kind(trained or model, settings.learning_rate)
 
     def learn(self, generators: Generators) -> int:
-        """Learn after a round; return the number of transitions learned from.
-
-        Args:
-            generators: The random generator of each replica.
-        """
+        """Learn after a round; return the number of transitions learned from."""
         raise InputError(f"{type(self).__name__} has no method learn(generators)")
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:

@@ -71,11 +71,7 @@ class CompiledRollouts(Rollouts):
         return results
 
     def probabilities(self, policy: Policy) -> list[Floats]:
-        """Return the probability of each slot of the game, for each replica.
-
-        Raises:
-            InputError: The policy depends on the earlier pages of an episode.
-        """
+        """Return the probability of each slot for each replica; refuse a policy with a memory."""
         if policy[1] is not None:
             cause = "this policy depends on the earlier pages of an episode"
             raise InputError(f"{cause}, so its score can only be estimated by playing")

@@ -360,11 +360,7 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
 
 
 def torch_device(name: str | torch.device) -> torch.device:
-    """Return the PyTorch device of this name.
-
-    Raises:
-        InputError: The device is not available.
-    """
+    """Return the PyTorch device of this name; refuse one that is not available."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()  # the device "meta" fails only here

@@ -18,8 +18,7 @@ SMALL: dict[str, Any] = {
 def quick_player(game: Game) -> Callable[[], Policy] | None:
     """Train a small agent on a game until it raises `OutOfTime`.
 
-    Returns:
-        A function that starts an episode and returns its policy; None without PyTorch.
+    Returns a function that starts an episode and returns its policy; None without PyTorch.
     """
     try:
         import torch

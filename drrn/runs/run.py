@@ -95,11 +95,7 @@ class Run:
 
     @classmethod
     def create(cls, folder: str | Path, trainer: Trainable) -> Run:
-        """Start a run in a new folder.
-
-        Raises:
-            InputError: The folder is not empty, or cannot be created.
-        """
+        """Start a run in a new folder; one that is not empty is refused."""
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
         files = {CONFIG: storage.json_bytes(trainer.config()), ROWS: scores.csv_bytes([])}
@@ -341,11 +337,7 @@ class Run:
         return text.encode()
 
     def restore(self, trainer: Trainable) -> None:
-        """Restore the trainer to the state after the last finished round.
-
-        Raises:
-            InputError: A file is damaged or missing, or belongs to another run.
-        """
+        """Restore the trainer to the state after the last finished round; refuse a damaged file."""
         checkpoint = self.folder / CHECKPOINT
         if not checkpoint.exists():
             if not self.has(ROWS):

@@ -53,11 +53,7 @@ def append(path: Path, score: FinishedGame) -> None:
 
 
 def read(path: Path) -> list[FinishedGame]:
-    """Return all rows, the oldest first.
-
-    Raises:
-        InputError: The file is damaged; the message names the line.
-    """
+    """Return all rows, the oldest first; an `InputError` names a damaged line."""
     if not path.exists():
         return []
     rows = read_csv(read_text(path), READ, path)

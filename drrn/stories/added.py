@@ -82,11 +82,7 @@ def story_sources(story: Path) -> dict[str, Any]:
 
 
 def toml_of(name: str) -> Path:
-    """Return the TOML of one of the paper's games.
-
-    Raises:
-        InputError: The games are not installed; the message says how to install them.
-    """
+    """Return the TOML of one of the paper's games; if they are not installed, explain how."""
     record = origin()
     if record is None:
         raise InputError(

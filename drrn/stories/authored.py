@@ -143,11 +143,7 @@ class Explorable(AuthoredGame):
 
 
 def explorable(game: Game, purpose: str) -> Explorable:
-    """Return the game if it is an explorable story.
-
-    Raises:
-        InputError: It is not; the message names the purpose that needs one.
-    """
+    """Return the game if it is an explorable story, which the purpose needs; refuse others."""
     if isinstance(game, Explorable):
         return game
     raise InputError(f"{game.name}: {purpose} needs a Twine story; give the path of one")

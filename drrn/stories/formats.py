@@ -161,11 +161,7 @@ def library_formats() -> list[LibraryFormat]:
 
 
 def format_for(story: Story) -> StoryFormat:
-    """Return the format of a story: its version, or the newest with the same major version.
-
-    Raises:
-        InputError: The story names no format, or its format was not added.
-    """
+    """Return the format of a story: its version, or the newest with the same major version."""
     key, version = wanted_format(story)
     formats = [one for one in library_formats() if one.key == key]
     major = version.split(".")[0]

@@ -56,11 +56,7 @@ class InkFile:
 
 
 def read_ink(path: Path, encoding: str | None = None) -> InkFile:
-    """Read a compiled story.
-
-    Raises:
-        InputError: The file is Ink source, not compiled Ink, or damaged.
-    """
+    """Read a compiled story; refuse Ink source and damaged files."""
     if path.suffix.lower() in SOURCE_SUFFIXES:
         cure = COMPILE.format(out=path.with_suffix(".json").name, source=path.name)
         raise InputError(f"{path}: this is Ink source; {cure}")
@@ -210,11 +206,7 @@ def open_ink(
     encoding: str | None = None,
     **options: Any,
 ) -> InkGame:
-    """Open a compiled story under the rules of its TOML file; `options` are those of the game.
-
-    Raises:
-        InputError: The file is not compiled Ink, or a rule cannot match.
-    """
+    """Open a compiled story under the rules of its TOML file; `options` are those of the game."""
     ink = read_ink(path, encoding)
     rules = rules or Rules()
     if toml is not None:

@@ -145,11 +145,7 @@ def absolute_name(name: str) -> str:
 
 
 def read_choice(name: str) -> SuiteChoice:
-    """Read the name of a suite's game.
-
-    Raises:
-        InputError: No game, an unknown option, a wrong value, or a missing file.
-    """
+    """Read the name of a suite's game, with its options; refuse wrong ones and missing files."""
     match = NAME.fullmatch(name)
     if match is None:
         raise InputError(f"{name}: a game of a suite is named suite:game?option=value&option=value")

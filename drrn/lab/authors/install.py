@@ -53,11 +53,7 @@ def add_games(clone: Path, *, as_published: bool = False) -> Origin:
 
 
 def read_sources(clone: Path) -> dict[str, bytes]:
-    """Return the contents of all files that the games are converted from, with Unix line ends.
-
-    Raises:
-        InputError: A file is missing, or differs from the published one.
-    """
+    """Return the published files that the games are converted from, with Unix line ends."""
     if not clone.is_dir():
         raise InputError(f"{clone}: no such folder; name a clone of {REPOSITORY} ({HOW})")
     if not (clone / SIMULATOR).is_file():

@@ -73,11 +73,7 @@ class Job:
         return {**self.hashes, **self.settings.flat(), **final, **vectors}
 
     def is_done(self) -> bool:
-        """Return whether the job has rows.
-
-        Raises:
-            InputError: Its rows, or its unfinished run, have other settings or are damaged.
-        """
+        """Return whether the job has rows; refuse those with other settings, and damaged ones."""
         stored = self.results.load(self.game, self.name)
         path = self.results.path(self.game, f"{self.name}.csv")
         record: dict[str, Any] | None = stored.record["wanted"] if stored else None

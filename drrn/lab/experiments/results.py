@@ -170,11 +170,7 @@ class Results:
         return sorted((path.parent.name, path.stem) for path in records)
 
     def record(self, game: str, name: str) -> dict[str, Any] | None:
-        """Return the record of a job; None if the job is not finished.
-
-        Raises:
-            InputError: The file is not the record of this job.
-        """
+        """Return the record of a job; None if the job is not finished."""
         path = self.path(game, f"{name}.json")
         try:
             record = json.loads(path.read_text(encoding="utf-8"))

@@ -228,9 +228,7 @@ class Sweep:
     def jobs(self, budget: int | None, seed: int) -> tuple[list[Job], list[str]]:
         """Return the jobs to choose by, and a sentence for each combination that is impossible.
 
-        Args:
-            budget: The largest number of jobs; a larger grid is sampled.
-            seed: Of the sample.
+        A grid of more jobs than the budget is sampled.
         """
         most = min(budget or MAX_JOBS, MAX_JOBS)
         size = self.grid.size
@@ -255,11 +253,7 @@ class Sweep:
         return jobs, errors
 
     def start(self) -> None:
-        """Write sweep.json.
-
-        Raises:
-            InputError: The folder has other results.
-        """
+        """Write sweep.json; refuse a folder with other results."""
         recipe = recipe_name(paper=self.paper)
         value = {"game": self.game.name, "recipe": recipe, "settings": self.overrides}
         path = self.root / SWEEP

@@ -39,10 +39,7 @@ def write_report(folder: Results, **pages: Path | None) -> list[Path]:
 
 
 def differences(folder: Results, **pages: Path | None) -> list[str]:
-    """Return where the files differ from the rows. Nothing is drawn, so no Matplotlib is needed.
-
-    Args: as for `write_report`.
-    """
+    """Return where the files differ from the rows. Nothing is drawn, so no Matplotlib is needed."""
     results = _result_set(folder)
     whole = document(results)
     messages = []

@@ -210,9 +210,7 @@ class WordBatch:
 def in_sequence(vectors: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
     """Return word vectors in the order of texts [R, U, L, E], and the mask of words [R, U, L].
 
-    Args:
-        vectors: of distinct words, [W, E].
-        layout: index of each word among them, W after a text's end, [R, U, L].
+    `vectors` are of distinct words, [W, E]; `layout` [R, U, L] has W after a text's end.
     """
     padded = functional.pad(vectors, (0, 0, 0, 1))
     return functional.embedding(layout, padded), layout < len(vectors)

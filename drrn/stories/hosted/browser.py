@@ -72,11 +72,7 @@ class Isolate(AbstractContextManager["Isolate"]):
         OPEN_ISOLATES.add(self)
 
     def evaluate(self, script: str, *, seconds: float = CALL_SECONDS) -> Any:
-        """Run a script and return its last value, if that is plain.
-
-        Raises:
-            IsolateError: The script threw, took too long or needed too much memory.
-        """
+        """Run a script and return its last value, if that is plain, or raise `IsolateError`."""
         if self._context is None:
             raise IsolateError("the isolate is closed")
         if self._out_of_memory:

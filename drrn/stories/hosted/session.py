@@ -58,11 +58,7 @@ class HostedPage:
 
 
 def read_page(answer: Any) -> HostedPage:
-    """Read a page from the driver's JSON.
-
-    Raises:
-        UnreadableError: The JSON is not a page.
-    """
+    """Read a page from the driver's JSON; other JSON is an `UnreadableError`."""
     if not isinstance(answer, str):
         raise UnreadableError("the page never settles, so it cannot be played")
     try:

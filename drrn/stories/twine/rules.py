@@ -191,11 +191,7 @@ def _at(location: str) -> Iterator[None]:
 
 
 def read_rules(path: Path) -> Rules:
-    """Read the rules of a TOML file.
-
-    Raises:
-        InputError: the file has a mistake; the message names the key.
-    """
+    """Read the rules of a TOML file; an `InputError` names the key of a mistake."""
     table = read_toml(path)
     text = read_text(path)
     with _at(str(path)):
@@ -374,11 +370,7 @@ def read_expectations(tables: list[Any], text: str, path: object) -> tuple[Expec
 
 
 def check_rules(rules: Rules, script: Script, path: Path) -> None:
-    """Parse each `where`, and refuse rules that can never match.
-
-    Raises:
-        InputError: a rule names a passage, tag, word or variable that the story does not have.
-    """
+    """Parse each `where`, and refuse rules that can never match."""
     passages = script.story.passages.items()
     texts = [f"{name}\n{unescape_html(passage.text)}" for name, passage in passages]
     source = "\n".join((*texts, *rules.inputs.values())).casefold()

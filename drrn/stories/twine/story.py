@@ -63,11 +63,7 @@ class Story:
 
 
 def build_story(source: str, passages: list[Passage], title: str = "", **details: Any) -> Story:
-    """Return a story of the passages.
-
-    Raises:
-        InputError: a passage has no name or is too long, or the story has no start.
-    """
+    """Return a story of the passages, which must have names and a start, and not be too long."""
     by_name: dict[str, Passage] = {}
     notes = []
     for passage in passages:
