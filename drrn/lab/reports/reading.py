@@ -18,9 +18,9 @@ LABELS = [job.label for job in READERS]
 
 def reading_section(results: ResultSet) -> list[Block]:
     """Return the tables of readers and of recall; nothing without rows."""
-    rows = [*_story_rows(results), *_diagnostic_rows(results)]
-    if not rows:
+    if not any(plan.VARIANTS[name] in plan.READING for _, name in results.jobs):
         return []
+    rows = [*_story_rows(results), *_diagnostic_rows(results)]
     header = ["", "random play", *LABELS, "bag, recall", "best possible"]
     note = PROSE["readers"].format(bag=decimal(BAG_REACHES["home-world"][1], 2))
     readers = Table("Readers", header, rows, [note], "l" + "r" * (len(header) - 1))
@@ -40,7 +40,7 @@ def _scores(
     """Return the score of each seed; the bag in Home World is a job of the experiment parser."""
     if game in PARSED and job == BAG:
         rows = results.final_rows(game, DRRN_BAG, "softmax", ".quests")
-        return [row["exact_return"] for row in rows] if not recall else []
+        return [] if wording or recall else [row["exact_return"] for row in rows]
     column = "return" if game in PARSED else "final_reward"
     rows = results.rows(game, job, ".wordings")
     key = (wording or None, recall or None)
