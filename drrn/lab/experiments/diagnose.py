@@ -19,16 +19,7 @@ from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import (
-    AGENTS,
-    LEVEL,
-    PLAN,
-    READING,
-    Agents,
-    Scale,
-    Variant,
-    seeds_text,
-)
+from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, READERS, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
 from drrn.playing.survey import EPISODES, SHORTEST_RUN
@@ -90,8 +81,7 @@ class Trial(Job):
 
     @property
     def name(self) -> str:
-        seeds = self.settings.run.seeds
-        return f"{self.agent}, {seeds_text(range(seeds[0], seeds[-1] + 1))}"
+        return f"{self.agent}, seed {self.settings.run.seed}"
 
     @property
     def folder(self) -> Path:
@@ -182,7 +172,8 @@ def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
 
 def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment reading."""
-    agents = {job.label: job.changes for job in READING if job.suits("diagnostic:", vectors=False)}
+    every = READERS.items()
+    agents = {n: job.changes for n, job in every if job.suits("diagnostic:", vectors=False)}
     sources = sources_of(PLAN["read_diagnostics"], LEVEL)
     scale = replace(scale, side_by_side=True)
     return _quick_enough(trials(root, sources, agents, scale, device))

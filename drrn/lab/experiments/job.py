@@ -16,7 +16,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, close, fingerprint_of, sources_of
 from drrn.game.make import make
 from drrn.lab.experiments import measure
-from drrn.lab.experiments.plan import BAG, BEST, LONG_BAG, PAIRED, RECALLED, REWORDED, Variant
+from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant
 from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
 from drrn.runs import storage
 from drrn.runs.config import versions
@@ -171,7 +171,7 @@ class Job:
         if variant.group in WITH_QUESTS:
             files[".quests"] = measure.quest_rows(run, trainer, scores)
         if variant.group == "reading":
-            recalled = RECALLED if variant in (BAG, LONG_BAG) else ()
+            recalled = RECALLED if variant in BAGS else ()
             files[".wordings"] = measure.wording_rows(trainer, self.source, ("", *recalled))
         return files
 

@@ -137,8 +137,8 @@ BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
-READING = _planned("reading")  # the readers of texts
-HASH, BAG, LONG_BAG, *_ = READING
+READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN["readers"].items()}
+BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
 READ = ("long-watch", "night-market", "home-world")  # their games
 RECALLED: list[str] = PLAN["recall"]  # sentence models
 Agents = dict[str, dict[str, Any]]  # settings by name; `paper`: on top of the paper's
@@ -148,7 +148,7 @@ LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 # --- Experiments
 
 ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}
-ADDED["reading"] = READING
+ADDED["reading"] = tuple(READERS.values())
 ON_REQUEST = tuple(ADDED)  # run only if named: they take long, or need other packages
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "statistics": (),
