@@ -107,12 +107,9 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
 
 
 def wording_rows(trainer: Trainer, source: str, recalled: Sequence[str]) -> list[Row]:
-    """Return exact scores by softmax on the game in its own and in other words, for each seed.
+    """Return exact scores by softmax on a compiled game in its own and in other words.
 
-    Args:
-        trainer: Has trained on the compiled game.
-        source: Opens the game.
-        recalled: Sentence models by which unknown words are recalled; empty: none are.
+    `recalled` are sentence models by which unknown words are recalled; empty: none are.
     """
     assert trainer.compiled is not None
     agent = trainer.agent
