@@ -133,7 +133,7 @@ def open_sentences(name: str) -> SentenceVectors:
     for folder in (Path(name).expanduser(), home() / "encoders" / name):
         if folder.is_dir():
             return _open_model(folder)
-    choices = "give module:function, the folder of a model, or a name of scripts/encoders"
+    choices = "run scripts/encoders if it fetches that, or give module:function or a folder"
     raise InputError(f'sentences "{name}": no such model; {choices}')
 
 

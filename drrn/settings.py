@@ -104,11 +104,12 @@ class ModelSettings(_Group):
         return ("bag", "vectors") if two_encoders else ("bag+vectors", "bag+vectors")
 
     @property
-    def reading(self) -> dict[str, bool]:
+    def reading(self) -> dict[str, Any]:
         """How texts are read: the arguments of `text.Store.of_words`."""
         names = ("shared", "phrases", "matches", "select_words")
-        keep_texts = {"keep_texts": "sentence" in self.encoders}
-        return keep_texts | {name: getattr(self, name) for name in names}
+        hashed = tuple(encoder == "hash" for encoder in self.encoders)
+        by_encoder = {"keep_texts": "sentence" in self.encoders, "hashed": hashed}
+        return by_encoder | {name: getattr(self, name) for name in names}
 
     @property
     def rereads(self) -> bool:

@@ -6,7 +6,7 @@ A text is its sequence of words (`writing` defines a word); its bag of words is 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,7 +62,7 @@ class Lexicon:
 
     keeps_texts = False  # the texts themselves are saved, too, for an encoder that reads them
     keeps_unknown = False  # scratch lexicons save words outside the vocabulary, for an encoder
-    phrases = False  # phrases count as words, too
+    split: Callable[[str], list[str]] = staticmethod(words)  # a text into its words
     is_fixed = False  # the vocabulary does not grow; texts with the same words have the same id
 
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
@@ -96,7 +96,7 @@ class Lexicon:
     def scratch(self) -> Lexicon:
         """Return a temporary lexicon that learns no words: new ones are ignored, or `unknown`."""
         scratch = Lexicon(self.vocabulary, parent=self)
-        scratch.phrases = self.phrases
+        scratch.split = self.split
         scratch.is_fixed = self.is_fixed
         return scratch
 
@@ -244,7 +244,7 @@ class Lexicon:
 
     def _add(self, key: bytes, text: str) -> int:
         parent = self.parent
-        spelled = words_and_phrases(text) if self.phrases else words(text)
+        spelled = self.split(text)
         read = self.vocabulary.read(spelled, grow=parent is None and not self.is_fixed)
         number = self._ids[key] = len(self)
         if self.keeps_texts or (parent is not None and parent.keeps_texts):
@@ -276,6 +276,7 @@ class Store:
         shared: bool = False,
         keep_texts: bool = False,
         phrases: bool = False,
+        hashed: tuple[bool, bool] = (False, False),
         matches: bool = False,
         select_words: bool = False,
     ) -> Store:
@@ -283,9 +284,9 @@ class Store:
         lexicon = Lexicon(Vocabulary(states))
         other = lexicon if shared else Lexicon(Vocabulary(actions))
         store = Store(lexicon, other, matches=matches)
-        for side in store.sides.values():
+        for side, is_hashed in zip((lexicon, other), hashed, strict=True):
             side.keeps_texts = keep_texts
-            side.phrases = phrases
+            side.split = whole if is_hashed else words_and_phrases if phrases else words
         lexicon.is_fixed = select_words and not shared and len(lexicon.vocabulary) > 0
         return store
 
@@ -332,6 +333,11 @@ class Store:
                 side.restore(state[name])
             elif side.vocabulary.spelled != state[name]["words"]:
                 raise ValueError("the words of the game have changed")
+
+
+def whole(text: str) -> list[str]:
+    """Return a text as a single word, so that no two texts have a word in common."""
+    return [text]
 
 
 class Texts(Protocol):

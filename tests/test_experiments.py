@@ -21,12 +21,10 @@ from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import (
+    ADDED,
     BEST,
     BEYOND,
-    ENCODERS,
     EXPERIMENTS,
-    PARSERS,
-    SUITE_JOBS,
     TABLE,
     VARIANTS,
     Scale,
@@ -450,7 +448,7 @@ def test_the_error_for_a_folder_without_rows_names_the_command(tmp_path, capsys)
 def test_every_experiment_has_jobs_and_shared_ones_are_listed_once():
     variants = variants_of([], paraphrases=True)
     assert len(variants) == len({variant.name for variant in variants}) == 26 + len(BEYOND)
-    assert len(VARIANTS) == len(variants) + len(ENCODERS) + len(PARSERS) + len(SUITE_JOBS)
+    assert len(VARIANTS) == len(variants) + sum(map(len, ADDED.values()))
     names = [variant.name for variant in variants_of(["interactions"], paraphrases=False)]
     bilinear = [f"drrn-2x100-bilinear-{size}" for size in (20, 50, 100)]
     assert names == ["drrn-2x100", *bilinear, "drrn-2x100-network"]

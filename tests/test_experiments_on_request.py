@@ -18,7 +18,6 @@ from drrn.lab.experiments.plan import (
     BEST,
     BOW_DQN,
     DRRN_BAG,
-    DRRN_LSTM,
     ENCODERS,
     LSTM,
     ON_REQUEST,
@@ -28,7 +27,7 @@ from drrn.lab.experiments.plan import (
     variants_of,
 )
 from drrn.lab.experiments.results import Results
-from drrn.lab.reports.beyond import encoder_verdicts, nearly_all, on_par
+from drrn.lab.reports.beyond import encoder_verdicts, on_par
 from drrn.lab.reports.result_set import ResultSet
 from drrn.runs.run import Run
 from tests.experiment_jobs import assert_interrupted_job_matches
@@ -89,7 +88,7 @@ def test_additional_experiments_run_only_on_request():
     jobs = []
     for name in ON_REQUEST:
         jobs += [job for job in variants_of([name], paraphrases=True) if job != BEST]
-    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 4 + 2
+    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 4 + 2 + 6
     assert not set(jobs) & set(variants_of([], paraphrases=True))
 
 
@@ -226,17 +225,6 @@ def test_the_on_par_verdict_follows_from_the_rows(parser_results):
     assert "so “on par” holds" in verdict([0.2, 0.3], [0.22, 0.31])
     assert "nearly on par" in verdict([0.2, 0.3], [0.3, 0.4])
     assert "“on par” does not hold: BOW-DQN is ahead" in verdict([0.2, 0.21], [0.9, 0.91])
-
-
-@pytest.mark.slow
-def test_the_report_counts_steps_until_nearly_all_quests_are_completed(parser_results):
-    results = ResultSet(Results(parser_results))
-    for row in results.rows("home-world", DRRN_LSTM, ".quests"):
-        second = row["round"] == 2
-        row["done"] = 0.99 if second else 0.5
-        row["played"] = 2000 if second else 1000
-    assert "after 2,000 steps per seed" in nearly_all(results, "home-world")[0]
-    assert "in no round" in nearly_all(results, "home-world")[1]
 
 
 def test_an_interrupted_parser_job_ends_with_the_same_rows(tmp_path):

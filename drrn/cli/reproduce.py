@@ -18,6 +18,7 @@ from drrn.lab.experiments.results import Results, commit
 from drrn.lab.reports.report import write_report
 from drrn.runs.agent import torch_device
 from drrn.runs.limits import check_memory
+from drrn.sentences import open_sentences
 from drrn.stories.authored import paraphrases_of
 from drrn.vectors import open_vectors
 
@@ -34,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
         jobs = list(_jobs(options, scale, results.root))
         if "diagnostics" in options.only:
             jobs += diagnose.published_trials(results.root, scale, options.device)
+        if "reading" in options.only and not options.games:
+            jobs += diagnose.reading_trials(results.root, scale, options.device)
         with workers_for(options) as workers:
             failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
         diagnose.collect(results.root)
@@ -159,6 +162,11 @@ def experiment_games(
         yield from _opened(plan.ENCODED, "the experiment encoders is skipped")
     if "parser" in kinds:
         yield from (GameToRun(name, make(name), extra=True) for name in plan.PARSED)
+    if "reading" in kinds:
+        for model in plan.RECALLED:
+            open_sentences(model)  # an error names the command that fetches it
+        yield from (GameToRun(name, make(name), extra=True) for name in plan.READ)
+        yield from _opened(["machine-of-death"], "its paraphrases are not recalled")
     if "suites" in kinds:
         yield from suite_games(files)
 

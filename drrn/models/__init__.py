@@ -32,6 +32,7 @@ ENCODERS: dict[str, type[Encoder]] = {
     "vectors": MeanOfVectors,
     "bag+vectors": BagAndVectors,
     "sentence": SentenceEncoder,
+    "hash": BagOfWords,  # of one word, the whole text
 }
 
 __all__ = ["Encoder", "Model", "Pages", "SentenceTexts", "Shape", "TextVectors", "pick"]

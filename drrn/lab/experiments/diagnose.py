@@ -8,8 +8,8 @@ import hashlib
 import json
 import math
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import make
 from drrn.lab.experiments.job import Job
-from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, Agents, Scale, Variant
+from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, READERS, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
 from drrn.playing.survey import EPISODES, SHORTEST_RUN
@@ -27,7 +27,7 @@ from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
 from drrn.runs.trainer import Trainer
-from drrn.settings import DEPLOYED, STRONG, Settings, all_settings, recipe_name
+from drrn.settings import DEPLOYED, STRONG, Flat, Settings, all_settings, recipe_name
 
 WORK = Path("work") / "diagnostics"
 PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
@@ -71,7 +71,7 @@ def open_diagnostic(source: str) -> Diagnostic:
 
 @dataclass(frozen=True)
 class Trial(Job):
-    """One agent on one diagnostic with one seed; random play has no variant."""
+    """One agent on one diagnostic with one seed or several; random play has no variant."""
 
     agent: str = ""
     recipe: str = ""
@@ -101,24 +101,28 @@ class Trial(Job):
                 how = (trainer.agent.alpha, CHOICE, trainer.model.seeds, trainer.round)
                 trainer.deployment = choose_policy(trainer.rollouts, *how)
             agent = trainer.agent
-        rows = [self._row(agent, game, "train")]
+        rows = self._rows(agent, game, "train")
         if game.has_held_out:
-            rows.append(self._row(agent, open_diagnostic(f"{self.source}/held-out"), "held-out"))
+            rows += self._rows(agent, open_diagnostic(f"{self.source}/held-out"), "held-out")
         write(self.folder / TRIALS_FILE, to_csv(rows, TRIALS))
 
-    def _row(self, agent: Agent | None, game: Diagnostic, variant: str) -> Row:
+    def _rows(self, agent: Agent | None, game: Diagnostic, variant: str) -> list[Row]:
         policy = RANDOM
-        score = low = game.random_score
+        low = game.random_score
+        scores = [low]
         if agent:
             policy = agent.policy_name(DEPLOYED, otherwise="softmax")  # as in the paper
-            (evaluation,) = agent.evaluate(game, policies=[policy], episodes=EVALUATION)
-            score = evaluation.summary.mean_return
+            evaluations = agent.evaluate(game, policies=[policy], episodes=EVALUATION)
+            scores = [each.summary.mean_return for each in evaluations]
         run = self.settings.run
         played = run.rounds * run.episodes_per_round if agent else 0
-        share = share_of(score, low, game.optimum)
-        key = (game.key(), game.level, variant, self.agent, run.seed, played, policy)
-        values = (*key, score, low, game.optimum, share, self.digest, self.commit)
-        return dict(zip(TRIALS, values, strict=True))
+        rows = []
+        for seed, score in zip(run.seeds, scores, strict=True):
+            share = share_of(score, low, game.optimum)
+            key = (game.key(), game.level, variant, self.agent, seed, played, policy)
+            values = (*key, score, low, game.optimum, share, self.digest, self.commit)
+            rows.append(dict(zip(TRIALS, values, strict=True)))
+        return rows
 
 
 def trials(
@@ -139,9 +143,11 @@ def trials(
     jobs = []
     for game in map(open_diagnostic, sources):
         for name, changes in agents.items():
-            count = 1 if name == RANDOM else scale.seeds or PUBLISHED[name]
-            for seed in range(scale.first_seed, scale.first_seed + count):
-                settings = _settings(game, changes, scale, seed, episodes)
+            count = 1 if name == RANDOM else scale.seeds or PUBLISHED.get(name, STRONG.run.replicas)
+            replicas = count if scale.side_by_side else 1
+            for seed in range(scale.first_seed, scale.first_seed + count, replicas):
+                seeds = range(seed, seed + replicas)
+                settings = _settings(game, changes, scale, seeds, episodes)
                 digest = _digest(game, name, settings)
                 trial = Trial(
                     source=game.name,
@@ -161,12 +167,24 @@ def trials(
 def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment diagnostics."""
     agents = {name: AGENTS[name] for name in PUBLISHED}
-    jobs = trials(root, sources_of((), LEVEL), agents, scale, device)
+    return _quick_enough(trials(root, sources_of((), LEVEL), agents, scale, device))
+
+
+def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
+    """Return the trials of the experiment reading."""
+    every = READERS.items()
+    agents = {n: job.changes for n, job in every if job.suits("diagnostic:", vectors=False)}
+    sources = sources_of(PLAN["read_diagnostics"], LEVEL)
+    scale = replace(scale, side_by_side=True)
+    return _quick_enough(trials(root, sources, agents, scale, device))
+
+
+def _quick_enough(jobs: list[Trial]) -> list[Trial]:
     return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
 
 def _settings(
-    game: Diagnostic, changes: Mapping[str, Any], scale: Scale, seed: int, episodes: int | None
+    game: Diagnostic, changes: Flat, scale: Scale, seeds: range, episodes: int | None
 ) -> Settings:
     """Return the settings of a trial; the agent's count more than those of all trials."""
     paper = "paper" in changes
@@ -174,7 +192,7 @@ def _settings(
     budget = episodes or (QUICK if scale.quick else game.episodes)
     base = sizes(budget, surveys=surveys)
     base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
-    base |= {**scale.overrides, "seed": seed, "replicas": 1}
+    base |= {**scale.overrides, "seed": seeds[0], "replicas": len(seeds)}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper=paper, base=base)
 

@@ -16,7 +16,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, close, fingerprint_of, sources_of
 from drrn.game.make import make
 from drrn.lab.experiments import measure
-from drrn.lab.experiments.plan import BEST, PAIRED, REWORDED, Variant
+from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant
 from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
 from drrn.runs import storage
 from drrn.runs.config import versions
@@ -170,6 +170,9 @@ class Job:
             files |= {".examples": examples} if examples else {}
         if variant.group in WITH_QUESTS:
             files[".quests"] = measure.quest_rows(run, trainer, scores)
+        if variant.group == "reading":
+            recalled = RECALLED if variant in BAGS else ()
+            files[".wordings"] = measure.wording_rows(trainer, self.source, ("", *recalled))
         return files
 
     def _store(self, game: Game, files: Mapping[str, str], clock: _Clock) -> None:

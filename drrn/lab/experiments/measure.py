@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,20 +21,22 @@ from drrn.errors import InputError
 from drrn.files import json_or_none, write
 from drrn.game.contract import Game, another, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.game.make import is_suite
-from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, Example, examples_of
+from drrn.game.make import is_suite, make
+from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, WORDINGS, Example, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import Rollouts, policy_of
+from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import storage
 from drrn.runs.embeddings import embed, plane
 from drrn.runs.run import Run
 from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
+from drrn.sentences import open_sentences
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.evidence import Evidence
@@ -101,6 +104,25 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
         }
         for sampled, exact in scores
     ]
+
+
+def wording_rows(trainer: Trainer, source: str, recalled: Sequence[str]) -> list[Row]:
+    """Return exact scores by softmax on a compiled game in its own and in other words.
+
+    `recalled` are sentence models by which unknown words are recalled; empty: none are.
+    """
+    assert trainer.compiled is not None
+    agent = trainer.agent
+    memory = remember({}, pages_of_game(trainer.compiled))
+    sets = [name for name in WORDINGS if paraphrases_of(trainer.game, name)]
+    rows = []
+    for model, wording in itertools.product(recalled, ["", *sets]):
+        agent.recall = Recall(memory, open_sentences(model)) if model else None
+        _, scores = agent.exact(make(source, paraphrased=wording or False))
+        for seed, score in zip(trainer.settings.run.seeds, scores, strict=True):
+            key = {"seed": seed, "wording": wording, "recall": model}
+            rows.append({**key, "final_reward": score.final_reward, "return": score.total})
+    return rows
 
 
 # --- Quests: the share of episodes with a good ending, and the steps that a seed has played by then

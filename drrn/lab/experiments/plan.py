@@ -21,6 +21,7 @@ from drrn.settings import STRONG, Settings, recipe, settings_for
 from drrn.stories.twine.rules import DEFAULT_SET
 
 REWORDED = "reworded"  # the set of paraphrases that share no word with the original
+WORDINGS = (DEFAULT_SET, REWORDED, "retold")  # sets of a game in other words
 PLAN = read_toml(Path(__file__).with_name("plan.toml"))
 
 # --- Variants
@@ -43,7 +44,7 @@ class Variant:
     shared: bool = False
     n_steps: int = 1
     # Of variants that are not in the paper:
-    group: str = "paper"  # beyond, encoders, parser, suites or sweep
+    group: str = "paper"  # beyond, encoders, parser, suites, reading or sweep
     job: str = ""  # its name
     label: str = ""  # its name in a table
     changes: dict[str, Any] = field(default_factory=dict, hash=False)  # settings, by flat name
@@ -82,7 +83,7 @@ class Variant:
     @property
     def paraphrase_sets(self) -> tuple[str, ...]:
         """The paraphrases that are played after the last round."""
-        sets = {"sweep": (), "beyond": (DEFAULT_SET, REWORDED)}
+        sets = {"sweep": (), "reading": (), "beyond": (DEFAULT_SET, REWORDED)}
         return sets.get(self.group, (DEFAULT_SET,))
 
     def columns(self, settings: Settings) -> dict[str, Any]:
@@ -136,6 +137,10 @@ BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
+READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN["readers"].items()}
+BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
+READ = ("long-watch", "night-market", "home-world")  # their games
+RECALLED: list[str] = PLAN["recall"]  # sentence models
 Agents = dict[str, dict[str, Any]]  # settings by name; `paper`: on top of the paper's
 AGENTS: Agents = PLAN["agents"]  # of the diagnostics
 LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
@@ -143,6 +148,7 @@ LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 # --- Experiments
 
 ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}
+ADDED["reading"] = tuple(READERS.values())
 ON_REQUEST = tuple(ADDED)  # run only if named: they take long, or need other packages
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "statistics": (),
@@ -216,6 +222,7 @@ class Scale:
     vectors: str | None = None  # path of the word vectors
     quick: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
+    side_by_side: bool = False  # one trial of a diagnostic trains all seeds
 
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""
@@ -235,7 +242,8 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     """
     few = QUICK_SUITE if variant.group == "suites" else QUICK
     common = {**(few if scale.quick else {}), **scale.overrides}
-    settings = recipe(paper=variant.group != "beyond", recommended=recommended_settings(game))
+    paper = variant.group not in ("beyond", "reading") or name in PARSED
+    settings = recipe(paper=paper, recommended=recommended_settings(game))
     for entry in PLAN["tuned"]:
         if fnmatchcase(name, entry["games"]) and fnmatchcase(variant.name, entry["jobs"]):
             settings |= entry["settings"]

@@ -229,7 +229,6 @@ PUBLISHED = {"home-world": {"LSTM-DQN": "100 %", "BOW-DQN": "about 46 %, inferre
 # The best that an agent reading bags of words can do with one command for each page, exactly
 # (docs/worlds.md): share of quests, return.
 BAG_REACHES = {"home-world": (0.979, 0.935), "comet-house": (0.49, 5.95)}
-NEARLY_ALL = 0.99
 
 
 def parser_section(results: ResultSet) -> list[Block]:
@@ -240,7 +239,7 @@ def parser_section(results: ResultSet) -> list[Block]:
     sentences: list[str] = []
     panels = []
     for game in games:
-        sentences += [*on_par(results, game), *nearly_all(results, game)]
+        sentences += on_par(results, game)
         jobs = results.jobs_of(game, plan.PARSERS)
         lines = [(job.label, job.name, results.curve(game, job, column="return")) for job in jobs]
         panels.append({**curves_of(results, game, lines, "return"), "measure": "mean return"})
@@ -331,30 +330,6 @@ def _on_par_verdict(drrn: Summary, dqn: Summary) -> str:
         return PROSE["nearly_on_par"]
     ahead = DRRN_BAG.label if drrn.mean > dqn.mean else plan.BOW_DQN.label
     return f"they differ by {decimal(difference, 2)}, so “on par” does not hold: {ahead} is ahead"
-
-
-def nearly_all(results: ResultSet, game: str) -> list[str]:
-    """Say after how many steps the agents that read words in order complete nearly all quests."""
-    sentences = []
-    for job in (plan.DRRN_LSTM, plan.LSTM_DQN):
-        done = _quests(results, game, job, "done")
-        if done is None:
-            continue
-        steps = _steps_until(results.rows(game, job, ".quests"))
-        when = f"after {steps:,} steps per seed, as a mean over seeds" if steps else "in no round"
-        values = {"title": results.title(game), "agent": job.label, "when": when}
-        sentences.append(PROSE["nearly_all"].format(share=_percent_spread(done), **values))
-    return sentences
-
-
-def _steps_until(rows: list[Row]) -> int | None:
-    """Return the mean steps of a seed when the mean over seeds first reaches nearly all quests."""
-    for number in sorted({row["round"] for row in rows}):
-        group = [row for row in rows if row["round"] == number and not row["final"]]
-        steps: list[int] = [row["played"] for row in group if row["played"] is not None]
-        if steps and sum(row["done"] for row in group) / len(group) >= NEARLY_ALL:
-            return round(sum(steps) / len(steps))
-    return None
 
 
 # --- Games of suites

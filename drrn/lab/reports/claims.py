@@ -2,12 +2,11 @@
 
 import itertools
 import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from drrn.document import Block, Paragraph, Table, markdown_block
+from drrn.document import Block, Table, markdown_block
 from drrn.errors import InputError
 from drrn.files import read_text
 from drrn.lab.experiments import plan
@@ -156,48 +155,30 @@ def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list
 
 
 def headline_blocks(results: ResultSet, curves: Sequence[Block]) -> list[Block]:
-    """Return the opening of the report: a sentence, the table and the learning curves.
-
-    They are of the paper's games, or of all games if the paper's have no rows.
-    """
+    """Return the table and the learning curves of the paper's games, or of all without these."""
     played = [game for game in results.games if results.final(game, BEST)]
     games = [game for game in PAPER if game in played] or played
     if not games:
         return []
-    scores = "; ".join(_headline_phrase(results, game) for game in games)
-    sentence = Paragraph(f"DRRN, two layers of 100, final reward: {scores}.", "headline")
     names = {f"curves-{game}" for game in games}
     figures = [curve for curve in curves if isinstance(curve, Plot) and curve.name in names]
-    return [sentence, headline_table(results), *figures]
-
-
-def _headline_phrase(results: ResultSet, game: str) -> str:
-    score = results.final(game, BEST)
-    theirs = published_score(game, BEST)
-    strong = results.final(game, STRONG_JOB)
-    references = {
-        "the paper": theirs.mean if theirs else None,
-        "the strong agent": strong.mean if strong else None,
-        "random play": results.fact(game, "random_final_reward"),
-        "best possible": results.fact(game, "best_final_reward"),
-    }
-    texts = [f"{k}: {decimal(value)}" for k, value in references.items() if value is not None]
-    phrase = f"**{decimal(score.mean if score else None)}** on {results.title(game)}"
-    return f"{phrase} ({', '.join(texts)})" if texts else phrase
+    return [headline_table(results), *figures]
 
 
 def with_headline(readme: Path, results: ResultSet, root: Path) -> str:
     """Return the text of the README with the headline of these results."""
     folder = Path(os.path.relpath(root / "figures", readme.parent)).as_posix()
-    return with_block(readme, "headline", headline(results, folder))
+    return with_blocks(readme, headline=headline(results, folder))
 
 
-def with_block(path: Path, name: str, block: str) -> str:
-    """Return a file's text with a block between its markers, <!-- name --> and <!-- /name -->."""
-    start = f"<!-- {name} -->"
-    end = f"<!-- /{name} -->"
+def with_blocks(path: Path, **blocks: str) -> str:
+    """Return a file's text with blocks between their markers, <!-- name --> and <!-- /name -->."""
     text = read_text(path)
-    if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
-        raise InputError(f"{path}: the file must have one {start} and, after it, one {end}")
-    whole = f"{start}\n\n{block}\n\n{end}"
-    return re.sub(f"{start}.*{end}", lambda _: whole, text, flags=re.S)
+    for name, block in blocks.items():
+        start = f"<!-- {name} -->"
+        end = f"<!-- /{name} -->"
+        if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
+            raise InputError(f"{path}: the file must have one {start} and, after it, one {end}")
+        whole = f"{start}\n\n{block}\n\n{end}"
+        text = text[: text.index(start)] + whole + text[text.index(end) + len(end) :]
+    return text

@@ -1,6 +1,6 @@
 """The report on the diagnostics: shares of the way from random play to the optimum, by agent."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from drrn.diagnostics import DIAGNOSTICS
@@ -59,11 +59,16 @@ def label_of(game: Game) -> str:
 
 
 def diagnostics_section(results: ResultSet) -> list[Block]:
-    """Return the published figure and table, from the last row of each game, agent and seed."""
+    """Return the published figure and table."""
+    rows = published_rows(results, AGENTS)
+    return list(blocks_of(rows)) if rows else []
+
+
+def published_rows(results: ResultSet, agents: Collection[str]) -> list[Row]:
+    """Return the last row of each game, agent and seed, at the published level."""
     keys = ("game", "variant", "agent", "seed")
-    rows = [row for row in results.diagnostics if row["level"] == LEVEL]
-    last = {tuple(row[key] for key in keys): row for row in rows}
-    return list(blocks_of(list(last.values()))) if last else []
+    rows = [row for row in results.diagnostics if row["level"] == LEVEL and row["agent"] in agents]
+    return list({tuple(row[key] for key in keys): row for row in rows}.values())
 
 
 def diagnostics_block(results: ResultSet) -> str:

@@ -10,9 +10,10 @@ from drrn.errors import InputError
 from drrn.files import write
 from drrn.lab.experiments.results import Results
 from drrn.lab.reports.beyond import parts_block
-from drrn.lab.reports.claims import with_block, with_headline
+from drrn.lab.reports.claims import with_blocks, with_headline
 from drrn.lab.reports.diagnostics import diagnostics_block
 from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page
+from drrn.lab.reports.reading import reading_block
 from drrn.lab.reports.result_set import ResultSet
 from drrn.lab.reports.sections import document
 from drrn.pages import rendered, safe_markup
@@ -24,7 +25,7 @@ def write_report(folder: Results, **pages: Path | None) -> list[Path]:
     """Write RESULTS.md, report.html and the figures; return the paths of the two reports.
 
     `pages` are files with a block of the report between two markers: readme (the headline), beyond
-    (tables of the strong agent), diagnostics.
+    (tables of the strong agent and of readers), diagnostics.
     """
     results = _result_set(folder)
     whole = document(results)
@@ -74,9 +75,10 @@ def _blocks(
     if readme := pages.get("readme"):
         texts[readme] = with_headline(readme, results, folder.root)
     if beyond := pages.get("beyond"):
-        texts[beyond] = with_block(beyond, "parts", parts_block(results))
+        blocks = {"parts": parts_block(results), "reading": reading_block(results)}
+        texts[beyond] = with_blocks(beyond, **blocks)
     if diagnostics := pages.get("diagnostics"):
-        texts[diagnostics] = with_block(diagnostics, "diagnostics", diagnostics_block(results))
+        texts[diagnostics] = with_blocks(diagnostics, diagnostics=diagnostics_block(results))
     return texts
 
 

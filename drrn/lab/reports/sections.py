@@ -15,9 +15,10 @@ from drrn.lab.experiments.plan import Variant
 from drrn.lab.reports import beyond, paper
 from drrn.lab.reports.claims import headline_blocks
 from drrn.lab.reports.diagnostics import diagnostics_section
+from drrn.lab.reports.reading import reading_section
 from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
-from drrn.settings import PAPER, Settings
+from drrn.settings import Settings
 
 
 def _each_story(table: Callable[[ResultSet, str], Table]) -> Callable[[ResultSet], list[Block]]:
@@ -39,10 +40,9 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "parser": beyond.parser_section,
     "suites": beyond.suites_section,
     "diagnostics": diagnostics_section,
+    "reading": reading_section,
 }
-FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
-# Settings that are not listed: the tables show them, or other words do.
-HIDDEN_SETTINGS = {*plan.SHAPE, "seed", "replicas", "evaluation_episodes"}
+FAMILIES = "per-action max-action linear table drrn strong parser suite reading".split()
 
 
 def document(results: ResultSet) -> Document:
@@ -66,7 +66,7 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
     parts = [Code(f"drrn reproduce --only {name}"), *blocks]
     missing = []
     lines = []
-    for game in results.known if name in ("parser", "suites") else results.stories:
+    for game in results.known if name in plan.ADDED else results.stories:
         variants = _needed(results, game, name)
         if len(results.jobs_of(game, variants)) < len(variants):
             missing.append(game)
@@ -77,7 +77,7 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
     if missing:
         parts.append(PROSE["missing"].format(name=name, games=" ".join(missing)))
     if lines:
-        parts.append(Bullets(lines, "Settings"))
+        parts.append(Bullets(lines, "Main settings (`rows/GAME/JOB.json` has all)"))
     return Section(TITLES[name], parts, name)
 
 
@@ -96,7 +96,7 @@ def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
 
 
 def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) -> str:
-    """Describe the settings of a game's jobs; values that differ are followed by their jobs."""
+    """Describe the main settings of a game's jobs; the record of a job has all."""
     records = {variant: record for variant in variants if (record := results.record(game, variant))}
     if not records:
         return ""
@@ -108,7 +108,6 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
             continue  # this learner counts updates
         values = {v: _listed_value(settings, name) for v, settings in wanted.items()}
         parts.append(f"{text} {_group(values)}")
-    parts += _other_settings(records)
     seeds = {}
     for variant, settings in wanted.items():
         end = settings["seed"] + settings["replicas"]
@@ -119,23 +118,6 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
     device = "" if set(devices.values()) == {"cpu"} else f"; on {_group(devices)}"
     line = f"{', '.join(parts)}; {_group(seeds)}{device}; commit {', '.join(short)}"
     return f"{results.title(game)}: {line}"
-
-
-def _other_settings(records: dict[Variant, dict[str, Any]]) -> list[str]:
-    """Describe the settings that differ from the paper's, in the order of the records."""
-    hidden = {*SETTINGS, *HIDDEN_SETTINGS}
-    if all(variant.job for variant in records):
-        hidden -= set(plan.SHAPE)
-    defaults = PAPER.flat()
-    longest = max((record["wanted"] for record in records.values()), key=len)
-    parts = []
-    for name in dict.fromkeys([*longest, *defaults]):
-        if name in hidden or name not in defaults:
-            continue
-        values = {v: _value(record, name, defaults[name]) for v, record in records.items()}
-        if set(values.values()) != {_value({"wanted": {}}, name, defaults[name])}:
-            parts.append(f"{name.replace('_', ' ')} {_group(values)}")
-    return parts
 
 
 def _group(values: dict[Variant, str]) -> str:
@@ -156,13 +138,6 @@ def _listed_value(wanted: dict[str, Any], name: str) -> str:
     if name != "learning_rate":
         return str(wanted[name])
     return str(Settings.from_flat(model=wanted["model"], learning_rate=wanted[name]).learning_rate)
-
-
-def _value(record: dict[str, Any], name: str, default: Any) -> str:
-    value = record["wanted"].get(name, default)
-    if name == "vectors":
-        return f"{record.get('vectors', 'a file')} with sha256 {value[:12]}" if value else "none"
-    return str(value)
 
 
 def _time_section(results: ResultSet) -> Section:
