@@ -71,24 +71,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
+    """A table; by default, columns of numbers after the first one are on the right."""
 
-    Args:
-        caption: printed above; may be empty.
-        header: one name per column.
-        rows: one cell per column in each row.
-        notes: small print below the table.
-        align: one letter per column, `l` or `r`. By default the first column and columns of words
-            are on the left, columns of numbers on the right.
-        muted: names of the columns that HTML prints in grey.
-    """
-
-    caption: str
+    caption: str  # printed above; may be empty
     header: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
-    notes: Sequence[str] = ()
-    align: str = ""
-    muted: Sequence[str] = ()
+    notes: Sequence[str] = ()  # small print below the table
+    align: str = ""  # one letter per column, `l` or `r`
+    muted: Sequence[str] = ()  # names of the columns that HTML prints in grey
 
     @property
     def alignment(self) -> str:
@@ -137,28 +127,16 @@ class Facts:
 
 @dataclass(frozen=True)
 class Note:
-    """One finding: a problem, a warning, some information, or a check that passed.
-
-    Args:
-        text: what was found.
-        severity: `problem`, `warning`, `info` or `success`.
-        title: what the note is about, such as a page.
-        label: a word for the kind of finding, by default the severity.
-        steps: the actions that show it, as literal text.
-        steps_title: what the steps are.
-        page: the story page that `title` names: the web page links it to the map.
-        file: the source file, for GitHub's annotations.
-        line: the line in `file`.
-    """
+    """One finding: a problem, a warning, some information, or a check that passed."""
 
     text: str
     severity: Severity = "info"
-    title: str = ""
-    label: str = ""
-    steps: Sequence[str] = ()
+    title: str = ""  # what the note is about, such as a page
+    label: str = ""  # a word for the kind of finding, by default the severity
+    steps: Sequence[str] = ()  # the actions that show it, as literal text
     steps_title: str = "Actions"
-    page: str = ""
-    file: str = ""
+    page: str = ""  # the story page that `title` names: the web page links it to the map
+    file: str = ""  # the source file, for GitHub's annotations
     line: int = 0
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import drrn
 from drrn.cli.terminal import tracked
+from drrn.compiled.history import with_history
 from drrn.game.contract import Observation
 from drrn.playing import survey as survey_module
 from drrn.playing.survey import EPISODES, choose, play, suggestions, survey
@@ -163,6 +164,14 @@ def test_the_sample_has_every_step_of_the_random_episodes():
     assert len(sample.page) == 6 * EPISODES == 6 * sample.last.sum()
     assert set(np.bincount(sample.number)) == {6}
     assert sorted(sample.texts)[0] == "blue green red" and len(sample.texts) == 6
+
+
+def test_a_sample_with_history_is_that_of_the_game_with_history():
+    game = Chance(1.0)
+    expected = play(with_history(game, 2))
+    sample = play(game).with_history(2)
+    assert sample.texts == expected.texts
+    np.testing.assert_array_equal(sample.page, expected.page)
 
 
 @pytest.mark.slow

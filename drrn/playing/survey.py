@@ -11,14 +11,14 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.history import with_history
+from drrn.compiled.history import History
 from drrn.game.contract import Game
 from drrn.game.episodes import episode, random_policy
 from drrn.learning.equations import BackwardOrder, monte_carlo
@@ -62,6 +62,7 @@ class Survey:
     words: tuple[str, ...] | None  # those of pages that matter; None: all may
     spread: float  # of the returns of episodes, 0 included
     visits: float  # mean number of times that a pair of a page and an action was tried
+    sample: Sample
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Sample:
     """The steps of random episodes, in the order of play."""
 
     texts: list[str]  # distinct texts of pages
+    actions: list[str]  # distinct texts of actions
     marks: list[tuple[str, ...]]  # [N] of the action, see `reading.Lookup`
     page: Ids  # [N] index of the text
     action: Ids  # [N] index of the action's text
@@ -91,12 +93,23 @@ class Sample:
         """The episode of each step."""
         return np.asarray(np.cumsum(self.last) - self.last)
 
+    def with_history(self, length: int) -> Sample:
+        """Return the same steps, with earlier pages in the texts as in `compiled.history`."""
+        texts: dict[str, int] = {}
+        pages = []
+        history = History(length)
+        for page, action, is_last in zip(self.page, self.action, self.last, strict=True):
+            text = self.texts[page]
+            pages.append(texts.setdefault(history.prepend_to(text), len(texts)))
+            history = History(length) if is_last else history.add(text, self.actions[action])
+        return replace(self, texts=list(texts), page=np.array(pages, np.int64))
+
 
 def survey(game: Game) -> Survey:
     """Play random episodes and answer the questions; the seed is fixed."""
     sample = play(game)
     if not len(sample.page):
-        return Survey(0.0, False, 0, False, False, words=None, spread=0.0, visits=math.inf)
+        return Survey(0.0, False, 0, False, False, None, 0.0, math.inf, sample)
     size = np.abs(sample.reward)
     totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
     return Survey(
@@ -108,6 +121,7 @@ def survey(game: Game) -> Survey:
         words=words_that_matter(sample),
         spread=float(np.ptp(totals)),
         visits=len(sample.page) / len(np.unique(sample.pair)),
+        sample=sample,
     )
 
 
@@ -133,7 +147,7 @@ def play(game: Game) -> Sample:
         if len(marks) >= MOST_STEPS:
             break
     arrays = {name: np.array(values) for name, values in columns.items()}
-    return Sample(texts=list(texts), marks=marks, **arrays)
+    return Sample(texts=list(texts), actions=list(actions), marks=marks, **arrays)
 
 
 def history_needed(sample: Sample) -> int:
@@ -308,10 +322,8 @@ def choose(
     settings = settings.replace(survey=False, **changes)
     if words is not None or not settings.model.select_words:
         return settings, words or ()
-    history = settings.run.history
-    if result and not history:
-        return settings, result.words or ()
-    return settings, words_that_matter(play(with_history(game, history))) or ()
+    sample = result.sample if result else play(game)
+    return settings, words_that_matter(sample.with_history(settings.run.history)) or ()
 
 
 def _changes(settings: Settings, result: Survey) -> dict[str, Any]:

@@ -19,11 +19,7 @@ MAX_WAITING = 300  # questions to one process
 class AsyncService:
     """A `Service` for the event loop, started with the first question and restarted if it died.
 
-    Args:
-        create: The class of the worker.
-        *arguments: Its arguments.
-        ahead: How many questions are sent before the first is answered.
-        on_report: Called with each report of the worker.
+    Up to `ahead` questions are sent before the first is answered.
     """
 
     def __init__(
