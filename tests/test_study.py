@@ -13,7 +13,7 @@ from drrn.cli import main
 from drrn.compiled import solve
 from drrn.compiled.compile import compile_game
 from drrn.compiled.memoryless import best_memoryless
-from drrn.diagnostics.reading import Noise, Order, Paraphrase
+from drrn.diagnostics.reading import Order, Paraphrase
 from drrn.game.contract import step_limit_of
 from drrn.lab.experiments.measure import wording_rows
 from drrn.lab.experiments.plan import PLAN
@@ -84,8 +84,6 @@ def test_a_reader_is_limited_to_random_play_where_its_text_says_nothing():
         for side in (False, True)
     )
     assert not own & new
-    noise = Noise()
-    assert len({noise.ask(0)[0] for _ in range(100)}) == 100
 
 
 def test_without_sentence_models_the_experiment_says_what_fetches_them(

@@ -167,7 +167,8 @@ def trials(
 def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment diagnostics."""
     agents = {name: AGENTS[name] for name in PUBLISHED}
-    return _quick_enough(trials(root, sources_of((), LEVEL), agents, scale, device))
+    jobs = trials(root, sources_of((), LEVEL), agents, scale, device)
+    return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
 
 def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
@@ -176,11 +177,7 @@ def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     agents = {n: job.changes for n, job in every if job.suits("diagnostic:", vectors=False)}
     sources = sources_of(PLAN["read_diagnostics"], LEVEL)
     scale = replace(scale, side_by_side=True)
-    return _quick_enough(trials(root, sources, agents, scale, device))
-
-
-def _quick_enough(jobs: list[Trial]) -> list[Trial]:
-    return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
+    return trials(root, sources, agents, scale, device)
 
 
 def _settings(
