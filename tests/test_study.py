@@ -1,5 +1,6 @@
 """The experiment `reading`: what a hash, a bag, phrases and sentence vectors can and cannot score."""
 
+import csv
 import itertools
 from collections import Counter
 from dataclasses import replace
@@ -19,6 +20,7 @@ from drrn.lab.experiments.measure import wording_rows
 from drrn.lab.experiments.plan import PLAN
 from drrn.text import Store
 from drrn.writing import words
+from tests.documentation import ROOT
 
 
 def test_to_a_hash_similar_texts_have_nothing_in_common():
@@ -33,9 +35,8 @@ def test_to_a_hash_similar_texts_have_nothing_in_common():
 
 
 def test_in_other_words_a_hash_plays_at_random_and_remembers_its_own():
-    trainer = drrn.trainer(
-        "long-watch", encoder="hash", replicas=2, rounds=2, evaluation_episodes=1
-    )
+    few = {"replicas": 2, "rounds": 2, "updates": 30, "evaluation_episodes": 1}
+    trainer = drrn.trainer("long-watch", encoder="hash", **few)
     list(trainer.train())
     rows = wording_rows(trainer, "long-watch", [""])
     assert [(row["seed"], row["wording"]) for row in rows] == [
@@ -92,3 +93,13 @@ def test_without_sentence_models_the_experiment_says_what_fetches_them(
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
     assert main(["reproduce", "--only", "reading", "--out", str(tmp_path / "results")]) == 2
     assert "scripts/encoders" in capsys.readouterr().err
+
+
+def test_published_scores_are_means_of_their_rows():
+    with (ROOT / "results/rows/night-market/reading-hash.wordings.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if not row["wording"]]
+    assert [int(row["seed"]) for row in rows] == [0, 1, 2, 3, 4]
+    mean = fmean(float(row["final_reward"]) for row in rows)
+    lines = (ROOT / "docs/beyond.md").read_text().split("**Readers**")[1].splitlines()
+    (line,) = (line for line in lines if line.startswith("| The Night Market |"))
+    assert line.split(" | ")[2].startswith(f"{mean:.2f} (")

@@ -173,11 +173,10 @@ def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
 
 def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment reading."""
-    every = READERS.items()
-    agents = {n: job.changes for n, job in every if job.suits("diagnostic:", vectors=False)}
+    readers = [name for name in READERS if READERS[name].suits("diagnostic:", vectors=False)]
+    agents = {name: READERS[name].changes for name in readers}
     sources = sources_of(PLAN["read_diagnostics"], LEVEL)
-    scale = replace(scale, side_by_side=True)
-    return trials(root, sources, agents, scale, device)
+    return trials(root, sources, agents, replace(scale, side_by_side=True), device)
 
 
 def _settings(

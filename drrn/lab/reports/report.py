@@ -75,8 +75,8 @@ def _blocks(
     if readme := pages.get("readme"):
         texts[readme] = with_headline(readme, results, folder.root)
     if beyond := pages.get("beyond"):
-        blocks = {"parts": parts_block(results), "reading": reading_block(results)}
-        texts[beyond] = with_blocks(beyond, **blocks)
+        tables = {"parts": parts_block(results), "reading": reading_block(results)}
+        texts[beyond] = with_blocks(beyond, **tables)
     if diagnostics := pages.get("diagnostics"):
         texts[diagnostics] = with_blocks(diagnostics, diagnostics=diagnostics_block(results))
     return texts
