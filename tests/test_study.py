@@ -5,6 +5,7 @@ import itertools
 from collections import Counter
 from dataclasses import replace
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def test_to_a_hash_similar_texts_have_nothing_in_common():
 
 
 def test_in_other_words_a_hash_plays_at_random_and_remembers_its_own():
-    few = {"replicas": 2, "rounds": 2, "updates": 30, "evaluation_episodes": 1}
+    few: dict[str, Any] = {"replicas": 2, "rounds": 2, "updates": 30, "evaluation_episodes": 1}
     trainer = drrn.trainer("long-watch", encoder="hash", **few)
     list(trainer.train())
     rows = wording_rows(trainer, "long-watch", [""])
