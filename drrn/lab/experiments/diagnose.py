@@ -173,10 +173,10 @@ def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
 
 def reading_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment reading."""
-    readers = [name for name in READERS if READERS[name].suits("diagnostic:", vectors=False)]
-    agents = {name: READERS[name].changes for name in readers}
+    agents = {name: job.changes for name, job in READERS.items()}
     sources = sources_of(PLAN["read_diagnostics"], LEVEL)
-    return trials(root, sources, agents, replace(scale, side_by_side=True), device)
+    jobs = trials(root, sources, agents, replace(scale, side_by_side=True), device)
+    return [job for job in jobs if READERS[job.agent].suits(job.source, vectors=False)]
 
 
 def _settings(
