@@ -145,6 +145,7 @@ class LearnerSettings(_Group):
     count_power: float = 0.5
     average: float | None = None
     advantages: bool = False
+    listwise: bool = False
     state_dropout: float = 0.0
     action_dropout: float = 0.0
     action_noise: float = 0.0
@@ -162,6 +163,7 @@ class ExplorationSettings(_Group):
     alpha_start: float | None = None
     optimism: float = 2.0
     optimism_share: float = 0.7
+    optimism_count: float = 0.3
     replan: int = 50
 
 

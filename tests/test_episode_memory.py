@@ -7,6 +7,7 @@ import pytest
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.models import Pages
+from drrn.settings import Settings
 from tests.episodes import steps_of
 
 
@@ -189,3 +190,26 @@ def test_advantages_are_relative_to_the_page_and_do_not_depend_on_the_time_left(
     assert one - other == pytest.approx(1.0, abs=0.2)
     assert abs(one + other) < 0.2
     assert memory.returns.std() > 10  # the time left changes the return more than the action
+
+
+def test_planning_finds_the_values_of_a_chain_of_which_no_episode_saw_the_whole():
+    """Page 0 leads to page 1 by action 5, page 1 pays 10 by action 6; elsewhere nothing happens."""
+    memory = memory_of(
+        ([(0, [5, 6, 7], 1, 0.0), (0, [5, 6, 7], 0, 0.0)], (1, [5, 6, 7])),
+        ([(1, [5, 6, 7], 0, 0.0), (1, [5, 6, 7], 1, 10.0)], END),
+    )
+    settings = Settings.from_flat(trace=0.0, sweeps=50, discount=0.5).learner
+    memory.estimate(memory.pessimistic, settings, alpha=100.0)
+    values = dict(zip(((0, 5), (0, 6), (1, 5), (1, 6)), (5.0, 2.5, 5.0, 10.0), strict=True))
+    means = by_pair(memory)
+    assert {pair: round(means[pair][1], 3) for pair in values} == values
+    assert memory.pessimistic().round(3).tolist() == [5.0, 2.5, 2.5, 5.0, 10.0, 5.0]
+
+
+def test_without_traces_returns_are_those_of_retrace_with_a_vanishing_trace():
+    returns = []
+    for trace in (0.0, 1e-300):
+        memory = memory_of(WEST, EAST, WEST_AGAIN)
+        memory.evaluate(np.arange(len(memory.links)) / 3, 0.7, 0.9, trace)
+        returns.append(memory.returns)
+    assert np.abs(returns[0] - returns[1]).max() < 1e-12

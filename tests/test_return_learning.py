@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 import drrn
+from drrn.learning.equations import softmax
 from drrn.learning.fast.return_learning import FastReturnLearning
 from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
+from drrn.models import Pages
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.vectors import open_vectors
-from tests.episodes import RETURNS, return_learner, state_after_rounds
+from tests.episodes import RETURNS, return_learner, state_after_rounds, steps_of
 from tests.models import model
 from tests.sample_games import Doors
 from tests.stories import FORK, SMALL_REWARDS
@@ -285,3 +287,22 @@ def test_an_interrupted_round_is_repeated(fork, where, monkeypatch):
     assert same_weights(whole, stopped)
     sizes = [len(memory) for memory in whole.learner.memories]
     assert [len(memory) for memory in stopped.learner.memories] == sizes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_listwise_fit_has_the_policy_of_the_mean_returns(kind):
+    """Returns of a thousand on all actions do not matter to it, differences of one do."""
+    settings = {"listwise": True, "updates": 400, "batch_size": 64, "alpha": 3.0, "average": None}
+    learning = return_learner(kind, model(seeds=(0, 1)), **settings)
+    menu = [0, 1, 2]
+    for r in range(2):
+        for state, at in np.ndindex(3, 3):
+            reward = 1000.0 + (state + at + r) % 3
+            learning.tell(r, steps_of(([(state, menu, at, reward)], (0, []))))
+    learning.learn([np.random.default_rng(r) for r in range(2)])
+    pages = Pages(np.tile(np.arange(3), (2, 1)), np.tile(menu, (2, 3, 1)))
+    q = learning.student.q(pages).numpy()
+    for r, state in np.ndindex(2, 3):
+        returns = (state + np.arange(3) + r) % 3
+        expected = np.exp(3.0 * returns) / np.exp(3.0 * returns).sum()
+        assert np.allclose(softmax(q[r, state], np.ones(3, bool), 3.0), expected, atol=0.02)

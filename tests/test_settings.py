@@ -684,6 +684,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("count_power", 1.0, {"learner": "returns"}),
     ("alpha_spread", True, {"learner": "returns"}),
     ("advantages", True, {"learner": "returns"}),
+    ("listwise", True, {"learner": "returns"}),
     ("survey", True, {"learner": "returns"}),
     ("average", 0.9, {"learner": "returns"}),
     ("state_dropout", 0.1, {"learner": "returns"}),
@@ -696,6 +697,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("trace", 0.5, {"learner": "returns"}),
     ("optimism", 3.0, {"exploration": "optimism"}),
     ("optimism_share", 0.5, {"exploration": "optimism"}),
+    ("optimism_count", 1.0, {"exploration": "optimism"}),
     ("replan", 10, {"exploration": "optimism"}),
     ("capacity", 10, {"exploration": "optimism"}),
     ("capacity", 10, {"keep": True}),
@@ -721,7 +723,14 @@ def test_every_setting_without_effect_in_the_papers_recipe_is_tested():
     assert without_effect == {name for name, *_ in DEPENDENT} | {"vectors"}
     own = Settings.from_flat(model="mine:M", encoder="mine:E", learner="mine:L", vectors="v.txt")
     others = {name for name in without_effect if not own.uses(name)}
-    assert others == {"capacity", "optimism", "optimism_share", "recall", "replan"}
+    assert others == {
+        "capacity",
+        "optimism",
+        "optimism_count",
+        "optimism_share",
+        "recall",
+        "replan",
+    }
 
 
 # --- parts turned off on the command line

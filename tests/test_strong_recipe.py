@@ -121,10 +121,10 @@ def memory_stays_empty(patch):
 
 
 def untried_pairs_are_sampled(patch):
-    def broken(memory, power, shape, generator):
-        return generator.integers(len(memory.pair_keys), size=shape)
+    def broken(counts, power, shape, generator):
+        return generator.integers(len(counts), size=shape)
 
-    patch.setattr(return_learning, "draw_pairs", broken)
+    patch.setattr(return_learning, "draw", broken)
 
 
 BROKEN_PARTS: tuple[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], bool]], ...] = (

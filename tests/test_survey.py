@@ -14,7 +14,7 @@ from drrn.cli.terminal import tracked
 from drrn.compiled.history import with_history
 from drrn.game.contract import Observation
 from drrn.playing import survey as survey_module
-from drrn.playing.survey import EPISODES, choose, play, suggestions, survey
+from drrn.playing.survey import EPISODES, PARSER_GAME, choose, play, suggestions, survey
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.settings import PAPER, STRONG
@@ -26,6 +26,7 @@ EXPECTED: dict[str, dict[str, object]] = {
     "memory/3": {"history": 5},
     "order/1": {"matches": True, "phrases": True},
     "matching/1": {"matches": True, "trace": 0.5, "pseudo_count": 10.0},
+    "wide/1": {"trace": 0.5, "pseudo_count": 10.0},
     "scale/1": {},
     "temptation/1": {},
 }
@@ -34,6 +35,11 @@ EXPECTED: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_diagnostic_gets_the_settings_that_its_capability_needs(name):
     assert suggestions(survey(drrn.make(f"diagnostic:{name}"))) == {**UNUSUAL, **EXPECTED[name]}
+
+
+@pytest.mark.parametrize("name", ["home-world", "comet-house", "diagnostic:parser/1"])
+def test_a_game_of_commands_that_mostly_do_nothing_is_a_parser_game(name):
+    assert suggestions(survey(drrn.make(name))) == PARSER_GAME
 
 
 @pytest.mark.slow

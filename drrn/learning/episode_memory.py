@@ -31,6 +31,7 @@ STEP_TYPES: dict[str, Any] = {
 }
 MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
 SHRINK = 3.0  # steps that the mean of all counts for in that of a page
+SETTLED = 1e-3  # change of all means by a sweep after which no other follows
 FORGET_SHARE = 10  # a full memory forgets one tenth at once
 
 
@@ -229,7 +230,10 @@ class EpisodeMemory(Memory):
         for _ in range(settings.sweeps):
             mix = settings.pseudo_count
             q = prior()[self.pairs] if callable(prior) else self.mixed(prior, mix)
+            before = self.means
             self.evaluate(q, alpha, settings.discount, trace)
+            if trace == 0.0 and np.allclose(before, self.means, atol=SETTLED):
+                return
 
     def mixed(self, prior: Floats | float, weight: float) -> Floats:
         """(N mean + w prior) / (N + w) of each link [L], for a pair with N returns."""
@@ -282,12 +286,14 @@ class EpisodeMemory(Memory):
 
     def evaluate(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
         """Recompute the means: returns under softmax over Q-values [L]; trace None: Monte Carlo."""
-        policy, values = self._policy(q, alpha)
+        policy, values = self.policy(q, alpha)
         at = self.link_of_step
         rewards = self.steps["reward"].astype(np.float64)
         after = values.take(self.steps["after"])
         if trace is None:
             returns = equations.monte_carlo(self.order, rewards, after, discount)
+        elif trace == 0.0:  # Retrace without its sum over later steps
+            returns = rewards + discount * after
         else:
             behaviour = self.steps["probability"].astype(np.float64)
             trust = equations.trace_coefficients(policy.take(at), behaviour, trace)
@@ -296,7 +302,15 @@ class EpisodeMemory(Memory):
         sums = np.bincount(self.pair_of_step, returns, minlength=len(self.pair_keys))
         self.means = sums / np.maximum(self.counts, 1)
 
-    def _policy(self, q: Floats, alpha: float) -> tuple[Floats, Floats]:
+    def pessimistic(self) -> Floats:
+        """Return the mean of each pair; one never taken has the lowest mean of its page."""
+        start = np.flatnonzero(np.diff(self.pair_keys >> 32, prepend=-1))
+        lowest = np.minimum.reduceat(np.where(self.counts > 0, self.means, np.inf), start)
+        lowest = np.repeat(lowest, np.diff(np.append(start, len(self.pair_keys))))
+        lowest[np.isinf(lowest)] = 0.0
+        return np.where(self.counts > 0, self.means, lowest)
+
+    def policy(self, q: Floats, alpha: float) -> tuple[Floats, Floats]:
         """Return the softmax probability of each link [L], and the value of each page [P]."""
         policy = np.zeros(len(q))
         values = np.zeros(len(self.states))

@@ -26,7 +26,6 @@ RECUR = 0.5  # share of steps on pages seen before, from which on pages count as
 # in speech, with one word exchanged: 8 bits are the same for 61 % (16 bits: 37 %), and 5 % of
 # unrelated texts share them. Actions are short and mostly recur: one other word makes another
 # action, which 16 bits distinguish.
-OPTIMISM_COUNT = 0.3  # w, the number of returns that optimism counts for
 STATE_BITS = 8
 ACTION_BITS = 16
 
@@ -93,13 +92,14 @@ class Optimism:
         if self.valued[replica] is not memory.means:
             self.values[replica] = self._values(replica, memory)
             self.valued[replica] = memory.means
-        untried = OPTIMISM_COUNT * prior / OPTIMISM_COUNT  # rounded like the values of pairs
+        weight = self.settings.exploration.optimism_count
+        untried = weight * prior / weight  # rounded like the values of pairs
         optimistic = memory.of_pages(keys, self.values[replica], untried)
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
 
     def _values(self, replica: int, memory: EpisodeMemory) -> Floats:
         """Return the optimistic value of each pair of one of the replica's memories."""
-        weight = OPTIMISM_COUNT
+        weight = self.settings.exploration.optimism_count
         prior = self.optimistic_value(self.memories[replica])
         values = (memory.counts * memory.means + weight * prior) / (memory.counts + weight)
         by_text = memory is self.memories[replica]

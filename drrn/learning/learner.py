@@ -206,8 +206,8 @@ class Learner:
     ) -> Tensor:
         """Take one optimiser step on Σ w ½ (y - Q)²; return the errors [R, B].
 
-        `index` is the action of each page; None: the pages have one action each. `targets` is
-        called after the forward pass.
+        `index` is the action of each page; None: all its actions. `targets` is called after the
+        forward pass.
         """
         model = self.optimiser.model
         learned = list(model.weights.values())
@@ -222,7 +222,7 @@ class Learner:
             gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
         of_leaves = zip(leaves, gradients[len(learned) :], strict=True)
         sparse = [gradient(model, back) for (gradient, _), back in of_leaves]
-        self.optimiser.move(gradients[: len(learned)], sparse, weights.any(dim=1))
+        self.optimiser.move(gradients[: len(learned)], sparse, weights.flatten(1).any(dim=1))
         return error.detach()
 
 

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Floats
@@ -19,11 +20,12 @@ from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State
+from drrn.text import Ids, State, ranges
 
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
 MOST_POWER = 6  # the factor on α is between 4^-6 and 4^6
+MENU_PAIRS = 8  # a menu takes the place of this number of pairs in a batch
 AVERAGE_EVERY = 4  # updates between two steps of the average; its half-life is far longer
 
 
@@ -109,18 +111,24 @@ class ReturnLearning(Learner):
         """Estimate the returns in the memories, then fit Q to them."""
         settings = self.settings
         number = self.rounds + 1
-        for r, (memory, q) in enumerate(zip(self.memories, self._q_of_pages(), strict=True)):
+        listwise = settings.learner.listwise
+        known = (memory.pessimistic()[memory.pairs] for memory in self.memories)
+        for r, q in enumerate(known if listwise else self._q_of_pages()):
+            memory = self.memories[r]
             if settings.exploration.alpha_spread and self.rounds > 1:  # Q was learned
                 self.alpha_factor[r] = alpha_factor(memory, q)
-            factor = float(self.alpha_factor[r % len(self.alpha_factor)])
-            memory.estimate(q, settings.learner, settings.alpha_at(number) * factor)
+            prior = memory.pessimistic if listwise else q
+            memory.estimate(prior, settings.learner, self._alpha_of(r, number))
         if self.average:
             self.average.add_words()
         self.optimiser.learning_rate = settings.learning_rate_at(number)
-        fits = self._draw(generators)
-        self.fit(fits, generators)
+        fitted = self._fit_menus(number, generators) if listwise else self._fit_pairs(generators)
         self.rounds = number
-        return int(fits.weights.sum())
+        return fitted
+
+    def _alpha_of(self, replica: int, number: int) -> float:
+        factor = float(self.alpha_factor[replica % len(self.alpha_factor)])
+        return self.settings.alpha_at(number) * factor
 
     def forget(self) -> None:
         """Drop the episodes of an interrupted round, which is played again; or all of them."""
@@ -152,6 +160,62 @@ class ReturnLearning(Learner):
 
     # --- Updates
 
+    def _fit_pairs(self, generators: Generators) -> int:
+        """Fit Q of pairs to their mean returns."""
+        fits = self._draw(generators)
+        self.fit(fits, generators)
+        return int(fits.weights.sum())
+
+    def _fit_menus(self, number: int, generators: Generators) -> int:
+        """Fit the softmax over each menu to the softmax over its mean returns.
+
+        The cross-entropy ignores what all actions of a page have in common. Its gradient by Q is
+        the difference of the two policies, so that Q plus this difference is the target.
+        """
+        alphas = [self._alpha_of(r, number) for r in range(len(self.memories))]
+        alpha = torch.tensor(alphas, device=self.model.device)[:, None, None]
+        noise = noise_of(self.settings)
+        count = 0
+        for pages, policy in self._draw_menus(alphas, generators):
+            read = self.student.read(noisy(self.student, pages, *noise, generators))[0]
+            mask, aim = (
+                torch.from_numpy(each).to(alpha.device) for each in (pages.mask[0], policy)
+            )
+            with torch.no_grad():
+                q = self.student.forward(read)
+            own = torch.softmax((alpha * q).masked_fill(~mask, -torch.inf), dim=-1)
+            targets = torch.where(mask, q + aim - own, q)
+            self.descend(read, None, partial(Tensor.detach, targets), mask.float())
+            if self.average:
+                self.average.follow()
+            count += int((pages.states >= 0).sum())
+        return count
+
+    def _draw_menus(
+        self, alphas: Sequence[float], generators: Generators
+    ) -> Iterator[tuple[Pages, NDArray[np.float32]]]:
+        """Yield pages [1, R, B] for each update, and the softmax over their mean returns."""
+        settings = self.settings.learner
+        shape = (settings.updates, max(1, settings.batch_size // MENU_PAIRS))
+        if not all(len(memory) for memory in self.memories):
+            return
+        most = max(2, *(memory.widest for memory in self.memories))
+        drawn = []
+        policies = []
+        for memory, alpha, generator in zip(self.memories, alphas, generators, strict=True):
+            visits = np.bincount(memory.steps["page"], minlength=len(memory.states))
+            drawn.append(draw(visits, settings.count_power, shape, generator))
+            policies.append(memory.policy(memory.pessimistic()[memory.pairs], alpha)[0])
+        for k in range(shape[0]):
+            pages = []
+            policy = np.zeros((len(drawn), shape[1], most), np.float32)
+            for r, memory in enumerate(self.memories):
+                menus = memory.menus(drawn[r][k])
+                pages.append((memory.states[drawn[r][k]], menus.padded(most)))
+                links = ranges(memory.first[menus.which], menus.counts)
+                policy[r][pages[r][1] >= 0] = policies[r][links]
+            yield Pages.of_replicas(pages)[None], policy
+
     def fit(self, fits: Fits, generators: Generators) -> None:
         """Make an update for each of the K batches, by automatic differentiation."""
         noise = noise_of(self.settings)
@@ -174,7 +238,7 @@ class ReturnLearning(Learner):
         for r, (memory, generator) in enumerate(zip(self.memories, generators, strict=True)):
             if not len(memory):
                 continue
-            pairs = draw_pairs(memory, settings.count_power, (shape[0], shape[2]), generator)
+            pairs = draw(memory.counts, settings.count_power, (shape[0], shape[2]), generator)
             page, at = (example[pairs] for example in memory.examples_of_pairs())
             states[:, r] = memory.states[page]
             values = memory.advantages() if settings.advantages else memory.means
@@ -237,11 +301,9 @@ def alpha_factor(memory: EpisodeMemory, q: Floats) -> float:
     return 4.0 ** min(max(power, -MOST_POWER), MOST_POWER)
 
 
-def draw_pairs(
-    memory: EpisodeMemory, power: float, shape: tuple[int, int], generator: np.random.Generator
-) -> Ids:
-    """Draw pairs in proportion to a power of their count; a pair never taken is never drawn."""
-    weights = np.where(memory.counts > 0, memory.counts.astype(np.float64) ** power, 0.0)
+def draw(counts: Ids, power: float, shape: tuple[int, int], generator: np.random.Generator) -> Ids:
+    """Draw indices in proportion to a power of their count; one without a count is never drawn."""
+    weights = np.where(counts > 0, counts.astype(np.float64) ** power, 0.0)
     ends = np.cumsum(weights)
-    pairs = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")
-    return np.asarray(np.minimum(pairs, len(ends) - 1))
+    drawn = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")
+    return np.asarray(np.minimum(drawn, len(ends) - 1))

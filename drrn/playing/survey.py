@@ -40,9 +40,28 @@ LONG = 25  # words of a page from which most of them may be irrelevant
 CLEAR_WORD = 5.0  # higher than CLEAR, since thousands of words are tested
 FEW_VISITS = 6  # of a pair, below which similar pairs predict its return better
 PAGES = 6  # on which a mark must occur to be tested
+MANY = 32  # actions that a parser game offers on every page, at least
+IDLE = 0.1  # share of steps in a parser game that lead back to the page, at least
 COVERED = 0.9  # share of pages with a word that matters, without which all words are read
 
 Floats = NDArray[np.float64]
+
+# For parser games. Most commands do nothing: the memory plans after every few episodes, and the
+# network learns the order of the commands of a page, since their values hardly differ. All
+# commands are known, so that no noise is needed to prepare for others.
+PARSER_GAME: dict[str, Any] = {
+    "listwise": True,
+    "phrases": True,
+    "trace": 0.0,
+    "sweeps": 30,
+    "replan": 5,
+    "optimism_count": 0.03,
+    "alpha_relative": True,
+    "alpha_spread": True,
+    "state_dropout": 0.0,
+    "action_dropout": 0.0,
+    "action_noise": 0.0,
+}
 
 
 def track(items: Iterable[int], total: int, label: str) -> Iterable[int]:
@@ -62,6 +81,7 @@ class Survey:
     words: tuple[str, ...] | None  # those of pages that matter; None: all may
     spread: float  # of the returns of episodes, 0 included
     visits: float  # mean number of times that a pair of a page and an action was tried
+    commands: bool  # whether every page has the same many actions, which often do nothing
     sample: Sample
 
 
@@ -76,6 +96,7 @@ class Sample:
     action: Ids  # [N] index of the action's text
     reward: Floats  # [N]
     last: NDArray[np.bool_]  # [N]
+    menus: set[frozenset[str]]  # the distinct menus
 
     @property
     def targets(self) -> tuple[Floats, Floats]:
@@ -109,7 +130,7 @@ def survey(game: Game) -> Survey:
     """Play random episodes and answer the questions; the seed is fixed."""
     sample = play(game)
     if not len(sample.page):
-        return Survey(0.0, False, 0, False, False, None, 0.0, math.inf, sample)
+        return Survey(0.0, False, 0, False, False, None, 0.0, math.inf, False, sample)
     size = np.abs(sample.reward)
     totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
     return Survey(
@@ -121,6 +142,7 @@ def survey(game: Game) -> Survey:
         words=words_that_matter(sample),
         spread=float(np.ptp(totals)),
         visits=len(sample.page) / len(np.unique(sample.pair)),
+        commands=has_commands(sample),
         sample=sample,
     )
 
@@ -131,6 +153,7 @@ def play(game: Game) -> Sample:
     actions: dict[str, int] = {}
     columns: dict[str, list[Any]] = {name: [] for name in ("page", "action", "reward", "last")}
     marks: list[tuple[str, ...]] = []
+    menus: set[frozenset[str]] = set()
     policy = random_policy(0)
     for number in track(range(EPISODES), EPISODES, "survey"):
         steps = list(episode(game, policy, number))
@@ -138,6 +161,7 @@ def play(game: Game) -> Sample:
             assert after.index is not None
             text = before.page.text
             menu = before.page.actions
+            menus.add(frozenset(menu))
             columns["page"].append(texts.setdefault(text, len(texts)))
             columns["action"].append(actions.setdefault(menu[after.index], len(actions)))
             columns["reward"].append(float(after.page.reward))
@@ -147,7 +171,15 @@ def play(game: Game) -> Sample:
         if len(marks) >= MOST_STEPS:
             break
     arrays = {name: np.array(values) for name, values in columns.items()}
-    return Sample(texts=list(texts), actions=list(actions), marks=marks, **arrays)
+    return Sample(texts=list(texts), actions=list(actions), marks=marks, menus=menus, **arrays)
+
+
+def has_commands(sample: Sample) -> bool:
+    """Return whether the game seems to be a parser game."""
+    back = float(((sample.page[1:] == sample.page[:-1]) & ~sample.last[:-1]).mean())
+    by_chance = float(((np.bincount(sample.page) / len(sample.page)) ** 2).sum())
+    widest = max(map(len, sample.menus))
+    return len(sample.menus) == 1 and widest >= MANY and back > max(IDLE, 2 * by_chance)
 
 
 def history_needed(sample: Sample) -> int:
@@ -339,6 +371,8 @@ def _changes(settings: Settings, result: Survey) -> dict[str, Any]:
 def suggestions(result: Survey) -> dict[str, Any]:
     """Return the settings that suit a game, by flat name; the stories need none."""
     changes: dict[str, Any] = {"history": result.history} if result.history else {}
+    if result.commands:
+        return changes | PARSER_GAME
     if result.length > LONG_EPISODE:
         changes |= {"advantages": True, "alpha_spread": True}
     if result.length > LONG_EPISODE and result.late:
