@@ -167,6 +167,7 @@ def trials(
 def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
     """Return the trials of the experiment diagnostics."""
     agents = {name: AGENTS[name] for name in PUBLISHED}
+    scale = replace(scale, side_by_side=True)
     jobs = trials(root, sources_of((), LEVEL), agents, scale, device)
     return [job for job in jobs if f"{job.agent} {job.game}" not in PLAN["too_slow"]]
 
