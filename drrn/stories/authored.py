@@ -11,7 +11,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
@@ -116,6 +116,15 @@ class AuthoredGame(SeededGame):
 
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.paraphrases.get(action, action) for action in actions)
+
+
+@runtime_checkable
+class VariableSetter(Protocol):
+    """A story whose variables can be given other values during an episode."""
+
+    def set_variables(self, values: Mapping[str, Value]) -> Observation:
+        """Show the current page again with other values of variables, which start with `$`."""
+        ...
 
 
 class Explorable(AuthoredGame):
