@@ -53,4 +53,4 @@ A yard.
 
 def test_passages_behind_an_unreachable_one_are_no_problems_of_their_own(story):
     problems = problems_of(story(ISLAND))
-    assert problems == [("unreachable", "Shed", 9, None), ("unreachable", "Attic", 5, None)]
+    assert problems == [("unreachable", "Shed", 10, None), ("unreachable", "Attic", 6, None)]
