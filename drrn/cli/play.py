@@ -54,7 +54,9 @@ def run(options: argparse.Namespace) -> None:
         _refuse(options, ("agent",), "not used by --policy random; leave it out")
     if name:
         _refuse(options, ("player", "scores"), "not used if a policy plays; leave it out")
-    game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
+    # A person sees the actions in the author's order.
+    shuffle = name is not None and not options.no_shuffle
+    game = open_game(options, paraphrased=options.paraphrased, shuffle=shuffle)
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     if name is None:
         require("rich", "cli")

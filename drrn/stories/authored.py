@@ -10,7 +10,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
@@ -97,7 +97,7 @@ class AuthoredGame(SeededGame):
         """A hash of the passages and rules, without the paths and tests in the rules."""
         rules = self.rules
         values = asdict(rules) | {"story": "", "paraphrases": ""}
-        del values["expectations"], values["forbidden"]  # not part of play
+        del values["expectations"], values["forbidden"], values["allow"]  # not part of play
         values["restart"] = () if rules.restart is None else rules.restart or "none"
         payments = (payment["condition"] for payment in (*values["endings"], *values["events"]))
         for condition in (*values["ends"], *payments):
@@ -115,6 +115,15 @@ class AuthoredGame(SeededGame):
 
     def _reworded(self, actions: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.paraphrases.get(action, action) for action in actions)
+
+
+@runtime_checkable
+class VariableSetter(Protocol):
+    """A story whose variables can be given other values during an episode."""
+
+    def set_variables(self, values: Mapping[str, Value]) -> Observation:
+        """Show the current page again with other values of variables, which start with `$`."""
+        ...
 
 
 class Explorable(AuthoredGame):

@@ -1,17 +1,21 @@
 """Paths through a game: the actions of an episode, to be reported, saved and replayed."""
 
 import contextlib
+import itertools
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import read_text
 from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
 from drrn.stories.search import LostError, UnlistedError
 
-MAX_SEEDS = 300  # tried for a path that needs luck and has no seed
+MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
+SEED_SECONDS = 10.0  # to find a seed for any other path
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck
 
 # A page and the index of the action taken there; None on the last page.
@@ -44,18 +48,22 @@ def read_path(file: Path) -> ClickPath:
     if not text.lstrip().startswith("{"):
         return ClickPath(tuple(line.strip() for line in text.splitlines() if line.strip()))
     try:
-        table = json.loads(text)
-        actions = tuple(map(str, table["actions"]))
-        choices = tuple(map(int, table.get("choices", ())))
-        chances = tuple(map(float, table.get("chances", ())))
-        seed = None if table.get("seed") is None else int(table["seed"])
-        if choices and len(choices) != len(actions):
-            raise ValueError("either every action has an index, or none")
-        return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
+        return path_of(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
             f"{file}: not a path written by drrn test; use a text file with one action per line"
         ) from error
+
+
+def path_of(table: Mapping[str, Any]) -> ClickPath:
+    """Return the path of its JSON; raise ValueError, TypeError or KeyError if it is none."""
+    actions = tuple(map(str, table["actions"]))
+    choices = tuple(map(int, table.get("choices", ())))
+    chances = tuple(map(float, table.get("chances", ())))
+    seed = None if table.get("seed") is None else int(table["seed"])
+    if choices and len(choices) != len(actions):
+        raise ValueError("either every action has an index, or none")
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
@@ -68,15 +76,28 @@ def replay(game: Game, path: ClickPath) -> list[Click]:
         with contextlib.suppress(InputError, LostError, UnlistedError):
             for clicks in _continue(game, path, 0, game.opening(), [MAX_OUTCOMES]):
                 return clicks
+    return replay_episode(game, path)[1]
+
+
+def replay_episode(
+    game: Game, path: ClickPath, seconds: float = SEED_SECONDS
+) -> tuple[int, list[Click]]:
+    """Play a path as an episode; return its seed with the pages, as `replay` does."""
+    until = time.monotonic() + seconds
     longest: list[Click] = []
-    for seed in range(MAX_SEEDS) if path.seed is None else (path.seed,):
+    number = 0
+    for seed in itertools.count() if path.seed is None else (path.seed,):
         clicks = list(follow(game, path, seed))
         is_whole = len(clicks) == len(path) + 1
         if is_whole and (not path.comes_to or clicks[-1][0].text == path.comes_to):
-            return clicks
-        longest = max(longest, clicks, key=len)
+            return seed, clicks
+        if len(clicks) > len(longest):
+            longest = clicks
+            number = seed
+        if time.monotonic() > until or (seed >= MAX_SEEDS and not path.chances):
+            break
     if len(longest) > len(path):
-        return longest
+        return number, longest
     number = len(longest)
     page = longest[-1][0]
     offers = ", ".join(f'"{action}"' for action in page.actions) or "none: the story has ended"
