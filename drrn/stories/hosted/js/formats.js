@@ -7,7 +7,7 @@
   const FURNITURE = new Set(["ui-bar", "ui-bar-toggle", "ui-overlay", "ui-dialog", "init-screen", "init-no-js",
     "init-lacking", "init-loading", "store-area", "storeArea", "sidebar", "snapbackMenu", "shareMenu", "copyright",
     "floater", "noscript", "backdrop", "page-toolbar", "ui-bar-history"]);
-  const FURNITURE_CLASSES = ["toolbar", "brand-saves", "tw-debugger"];
+  const FURNITURE_CLASSES = ["toolbar", "brand-saves", "tw-debugger", "error-toggle"];
 
   const find = (selector) => document.querySelector(selector);
   const attempt = (action, otherwise) => {
