@@ -41,6 +41,7 @@ class Position:
     # `$name` is a variable of the story, any other name belongs to the engine
     cells: Mapping[str, Value] = field(default_factory=dict)
     errors: tuple[str, ...] = ()  # "passage: message" of script errors on the last step
+    faults: tuple[tuple[str, str], ...] = ()  # kind and text: errors and broken links on the page
     history: tuple[str, ...] = ()  # passages entered so far, if the engine records them
 
     @property

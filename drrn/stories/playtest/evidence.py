@@ -119,6 +119,7 @@ class Evidence:
     endings: dict[EndingId, EndingRecord] = field(default_factory=dict)
     variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
+    faults: dict[tuple[str, str, str], ClickPath] = field(default_factory=dict)  # passage, kind, text
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
@@ -147,6 +148,10 @@ class Evidence:
         self._record_values(now, path)
         for error in now.position.errors:
             self.add_error(error, path)
+        for kind, text in now.position.faults:
+            fault = (now.position.passage, kind, text)
+            if fault not in self.faults:
+                self.faults[fault] = path()
         if now.ending:
             self._record_ending(now.ending, now, path())
         is_new = now.key not in self.pages
