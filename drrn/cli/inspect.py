@@ -195,7 +195,7 @@ def _author_hint(findings: Findings, command: str) -> str:
         counts.append(f"{counted(len(findings.never_reached), 'passage')} never reached")
     if findings.trap_states and findings.endings:
         counts.append(f"{counted(findings.trap_states, 'state')} without a path to an ending")
-    if findings.problems:
-        counts.append(f"{counted(len(findings.problems), 'problem')} in the source")
+    if findings.unplayable:
+        counts.append(f"{counted(len(findings.unplayable), 'problem')} in the source")
     details = "; ".join(counts) or "Paths to each ending, coverage, values of variables"
     return f"{details}: see `drrn test {literal(command or findings.name)}`."

@@ -99,7 +99,7 @@ class AuthoredGame(SeededGame):
         """A hash of the passages and rules, without the paths and tests in the rules."""
         rules = self.rules
         values = asdict(rules) | {"story": "", "paraphrases": ""}
-        del values["expectations"], values["forbidden"]  # not part of play
+        del values["expectations"], values["forbidden"], values["allow"]  # not part of play
         values["restart"] = () if rules.restart is None else rules.restart or "none"
         payments = (payment["condition"] for payment in (*values["endings"], *values["events"]))
         for condition in (*values["ends"], *payments):

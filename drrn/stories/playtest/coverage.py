@@ -141,7 +141,8 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
         else:
             why = "" if exact else _seldom(evidence)
         kind = findings.BEHIND if origins and not reached else ""
-        issues.append(Issue(name, why, line, evidence.passages.get(via), kind))
+        is_sure = why == "no link leads there"
+        issues.append(Issue(name, why, line, evidence.passages.get(via), kind, is_sure=is_sure))
     return issues
 
 
@@ -187,7 +188,7 @@ def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
         near = did_you_mean(target, story.pages)
         line = passage.line + text.count("\n", 0, start)
         what = f'a link leads to "{target}", which is not a passage.{near}'
-        yield Issue(passage.name, what, line)
+        yield Issue(passage.name, what, line, targets=(target,))
 
 
 def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:

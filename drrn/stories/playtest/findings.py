@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.problems import Problem
 from drrn.stories.twine.rules import Distance
 from drrn.writing import percent, words
 
@@ -128,6 +129,7 @@ class Issue:
     path: ClickPath | None = None  # the clicks that lead there
     kind: str = ""
     targets: tuple[str, ...] = ()  # of links
+    is_sure: bool = False  # whether it holds although not everything was played
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,9 @@ class Findings:
     dead_ends: list[Issue] = field(default_factory=list)
     broken_links: list[Issue] = field(default_factory=list)
     errors: list[Issue] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)  # code and links that cannot be played
+    problems: tuple[Problem, ...] = ()  # errors first, each once
+    allowed: int = 0  # problems that the TOML allows
+    unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -211,7 +215,8 @@ class Findings:
 
     @property
     def failed(self) -> bool:
-        return any(check.status == FAILED for check in self.expectations)
+        """Whether one of the problems is an error."""
+        return any(problem.severity == "error" for problem in self.problems)
 
     def is_dead_end(self, ending: Ending) -> bool:
         """Whether an ending is also listed as a dead end."""

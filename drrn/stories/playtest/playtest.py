@@ -22,6 +22,7 @@ from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
+from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
@@ -249,7 +250,7 @@ def gather(
         dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
-        problems=[str(problem) for problem in source.problems],
+        unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
@@ -258,7 +259,8 @@ def gather(
         **known,
     )
     checker = Checker(findings, evidence, solution)
-    return replace(findings, expectations=list(map(checker.check, source.rules.expectations)))
+    checks = list(map(checker.check, source.rules.expectations))
+    return with_problems(source, evidence, replace(findings, expectations=checks))
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:

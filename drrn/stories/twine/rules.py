@@ -18,6 +18,25 @@ from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
 from drrn.writing import words
 
+# Kinds of problems that `drrn test` reports, in the order of the report.
+PROBLEM_KINDS = (
+    "broken link",
+    "thrown error",
+    "error page",
+    "expectation",
+    "trap",
+    "loop",
+    "empty passage",
+    "unreachable",
+    "condition",
+    "missing file",
+    "duplicate passage",
+    "unset variable",
+    "unused variable",
+    "number below zero",
+    "growing number",
+)
+
 # Fingerprints of stories hash the names and the order of the fields of Condition, Payment and
 # Rules: do not change them.
 
@@ -139,6 +158,8 @@ class Rules:
     events: tuple[Payment, ...] = ()
     expectations: tuple[Expectation, ...] = ()  # not part of play
     forbidden: Mapping[str, Condition] = field(default_factory=dict)  # `never`, by its source
+    # Kinds of problems that do not count, with their passages; (): in all. Not part of play.
+    allow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         patterns = [Pattern(pattern, re.I) for pattern in (*self.drop, *(self.restart or ()))]
@@ -250,6 +271,11 @@ _text = _checked(lambda v: isinstance(v, str), "text in quotes")
 _table = _checked(lambda v: isinstance(v, dict), "a table")
 _tables = _checked(lambda v: isinstance(v, list), "a list of tables")
 _true = _checked(lambda v: v is True, "true (or left out)")
+_names = _checked(
+    lambda v: isinstance(v, list) and all(isinstance(name, str) for name in v),
+    "a list of passages",
+    tuple,
+)
 _number = _checked(
     lambda v: type(v) in (int, float) and abs(v) <= 1e9, "a number, at most a billion", float
 )
@@ -301,6 +327,13 @@ def _paraphrase_files(value: Any) -> dict[str, str]:
     return _read(sets, dict.fromkeys(sets, _text))
 
 
+def _allowed(value: Any) -> dict[str, tuple[str, ...]]:
+    """Read a list of kinds of problems, or a table of their passages by kind."""
+    if isinstance(value, list):
+        value = {str(kind): [] for kind in value}
+    return _read(_table(value), dict.fromkeys(PROBLEM_KINDS, _names))
+
+
 READERS: dict[str, Reader] = {
     "title": _text,
     "story": _text,
@@ -316,6 +349,7 @@ READERS: dict[str, Reader] = {
     "ending": _tables,
     "event": _tables,
     "expect": _tables,
+    "allow": _allowed,
 }
 
 

@@ -1,0 +1,115 @@
+"""Finds the problems of a story in its findings.
+
+To add a kind of problem, name it in `rules.PROBLEM_KINDS` and its function in `DETECTORS`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from drrn.stories.playtest.coverage import Source
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.findings import (
+    BEHIND,
+    ERROR,
+    FAILED,
+    LOOP,
+    PASSED,
+    UNWRITTEN,
+    Findings,
+    Issue,
+)
+from drrn.stories.playtest.problems import Problem, Severity, in_order, is_allowed
+from drrn.writing import counted, one_line
+
+Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
+
+
+def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Findings:
+    """Return findings with their problems, except those that the TOML allows."""
+    problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
+    rest = [problem for problem in problems if not is_allowed(problem, source.rules.allow)]
+    return replace(findings, problems=in_order(rest), allowed=len(problems) - len(rest))
+
+
+def failed_expectations(
+    source: Source, evidence: Evidence, findings: Findings
+) -> Iterator[Problem]:
+    """Yield the expectations that fail, and those that are undecided."""
+    for check in findings.expectations:
+        if check.status != PASSED:
+            severity: Severity = "error" if check.status == FAILED else "warning"
+            text = f"{check.expectation}: {check.result}"
+            yield Problem("expectation", text, "", check.line, check.path, severity)
+
+
+def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    for issue in findings.broken_links:
+        path = evidence.passages.get(issue.passage)
+        yield Problem("broken link", issue.what, issue.passage, issue.line, path)
+
+
+def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    for issue in findings.errors:
+        yield Problem("thrown error", issue.what, issue.passage, issue.line or None, issue.path)
+
+
+def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield error pages, traps and loops, except pages that a problem above explains."""
+    thrown = {issue.passage for issue in findings.errors}
+    loops = [issue for issue in findings.dead_ends if issue.kind == LOOP]
+    for issue in findings.dead_ends:
+        line = source.pages.get(issue.passage)
+        if issue.kind == ERROR:
+            is_known = issue.passage in thrown or _is_broken_link(issue, findings)
+            if not is_known:
+                yield Problem("error page", issue.what, issue.passage, line, issue.path)
+        elif issue.kind != LOOP:
+            kind = "empty passage" if issue.kind == UNWRITTEN else "trap"
+            yield Problem(kind, issue.what, issue.passage, line, issue.path, "warning")
+    if loops:
+        first = loops[0]
+        more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""
+        text = f"no ending can be reached from here{more}"
+        line = source.pages.get(first.passage)
+        yield Problem("loop", text, first.passage, line, first.path, "warning")
+
+
+def _is_broken_link(issue: Issue, findings: Findings) -> bool:
+    """Return whether a page shows the error of a link whose target does not exist."""
+    targets = {link.targets[0] for link in findings.broken_links if link.targets}
+    return issue.passage in targets or any(f'"{target}"' in issue.what for target in targets)
+
+
+def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield passages that cannot be reached, but not those that are behind one of them."""
+    names = {issue.passage: issue for issue in findings.never_reached}
+    behind: set[str] = set()
+    for issue in sorted(findings.never_reached, key=lambda issue: issue.kind == BEHIND):
+        if issue.passage in behind or not (findings.exact or issue.is_sure):
+            continue
+        hidden = _reached_from(issue.passage, source.links) & names.keys() - behind
+        behind |= hidden
+        more = len(hidden - {issue.passage})
+        rest = f" ({counted(more, 'passage')} more can be reached only from here)" if more else ""
+        kind = "condition" if issue.path else "unreachable"
+        text = one_line(f"{issue.what}{rest}")
+        yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")
+
+
+def _reached_from(start: str, links: dict[str, set[str]]) -> set[str]:
+    names = {start}
+    queue = [start]
+    while queue:
+        new = links.get(queue.pop(), set()) - names
+        names |= new
+        queue.extend(new)
+    return names
+
+
+DETECTORS: tuple[Detector, ...] = (
+    failed_expectations,
+    broken_links,
+    thrown_errors,
+    dead_ends,
+    unreachable,
+)

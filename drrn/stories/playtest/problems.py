@@ -1,0 +1,39 @@
+"""Problems of a story: what is wrong, where it is, and the clicks that show it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.twine.rules import PROBLEM_KINDS
+
+Severity = Literal["error", "warning", "hint"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A fault of the story, in one sentence for its author; an error makes the test fail."""
+
+    kind: str  # one of PROBLEM_KINDS
+    text: str  # without the place
+    passage: str = ""
+    line: int | None = None  # in the story's file; of an expectation, in the TOML
+    path: ClickPath | None = None  # the clicks that show it
+    severity: Severity = "error"
+
+
+def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return each problem once: errors first, then by kind."""
+    once = dict.fromkeys(problems)
+
+    def order(problem: Problem) -> tuple[int, int]:
+        return SEVERITIES.index(problem.severity), PROBLEM_KINDS.index(problem.kind)
+
+    return tuple(sorted(once, key=order))
+
+
+def is_allowed(problem: Problem, allow: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether the TOML's [allow] has the kind of a problem, for all or for its passage."""
+    passages = allow.get(problem.kind)
+    return passages is not None and (not passages or problem.passage in passages)
