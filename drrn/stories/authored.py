@@ -72,6 +72,8 @@ class AuthoredGame(SeededGame):
         self.training = rules.training
         # Passages that each passage leads to; empty if only the engine can tell.
         self.links: Mapping[str, Collection[str]] = {}
+        # Variables that each passage reads, and those that it sets, if the engine's file has them.
+        self.variable_uses: Mapping[str, tuple[Collection[str], Collection[str]]] = {}
         # Links that are not actions, by passage and target, with the reason.
         self.left_out: Mapping[tuple[str, str], str] = {}
         self.asked: Collection[str] = ()  # variables that the player is asked to type in
