@@ -7,7 +7,6 @@
 
 import hashlib
 import math
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from drrn.compiled.search import Face
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, SeededGame
-from drrn.stories.search import Exploration
+from drrn.stories.search import Exploration, clock
 from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.retelling import is_retelling, retold_prose
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
@@ -145,7 +144,7 @@ class Explorable(AuthoredGame):
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit up to `limit` states, new pages first."""
-        until = time.monotonic() + (self.search_seconds or math.inf)
+        until = clock() + (self.search_seconds or math.inf)
         exploration = Exploration(self, limit, until)
         exploration.run(progress)
         return exploration
