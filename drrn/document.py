@@ -67,6 +67,8 @@ class Cell:
     remark: str = ""  # a second line in small print
     bar: float | None = None  # a share from 0 to 1, which HTML draws as a bar
     page: str = ""  # the story page that the cell names: the web page links it to the map
+    command: str = ""  # that plays it in a terminal
+    path: str = ""  # the same clicks as JSON, for the player of the web page
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,8 @@ class Note:
     steps: Sequence[str] = ()  # the actions that show it, as literal text
     steps_title: str = "Actions"
     page: str = ""  # the story page that `title` names: the web page links it to the map
+    command: str = ""  # that plays it in a terminal
+    path: str = ""  # the same clicks as JSON, for the player of the web page
     file: str = ""  # the source file, for GitHub's annotations
     line: int = 0
 
@@ -493,6 +497,8 @@ class _TextWriter:
             if note.steps:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
+            if note.command:
+                lines.append(f"  ▶ {visible(note.command)}")
         return _join([*lines, self.rest(notes)], "\n")
 
 

@@ -1,5 +1,6 @@
 """Hosted stories as games: opening, rules, compilation, training and commands."""
 
+import itertools
 import json
 from typing import Any
 
@@ -11,6 +12,7 @@ from drrn.cli import main
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
+from drrn.stories.playtest.playtest import StoryTest
 from tests.game_checks import check_markup
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
@@ -191,3 +193,32 @@ def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
     (tmp_path / "fork.toml").unlink()
     main(["annotate", str(tmp_path / "fork.html")])
     assert 'passage = "Gate"' in (tmp_path / "fork.toml").read_text(encoding="utf-8")
+
+
+def test_a_play_test_uses_the_solution_in_the_cache(fork, home):
+    game = open_hosted(fork, shuffle=False)
+    drrn.compile_game(game)
+    findings = StoryTest(game, 1e-6).run()
+    game.close()
+    assert findings.exact and findings.random and findings.random.final_reward.error == 0
+
+
+def test_exactness_does_not_depend_on_the_load(fork, home, monkeypatch):
+    game = open_hosted(fork, shuffle=False)
+    later = itertools.count(0, 20)
+    monkeypatch.setattr("drrn.stories.search.monotonic", lambda: next(later))
+    findings = StoryTest(game, 200.0).run()
+    game.close()
+    assert findings.exact and not findings.why_not
+
+
+def test_the_reason_for_estimates_is_the_true_one(tmp_path, home):
+    noise = {
+        "Start": "{{Math.random()}} drops.<p>[[Wait->Start]]</p><p>[[Leave->End]]</p>",
+        "End": ".",
+    }
+    (tmp_path / "noise.html").write_text(tiny_story(noise), encoding="utf-8")
+    game = open_hosted(tmp_path / "noise.html", shuffle=False)
+    findings = StoryTest(game, 1.5).run()
+    game.close()
+    assert not findings.exact and "outcomes cannot be listed" in findings.why_not

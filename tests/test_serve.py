@@ -249,6 +249,53 @@ def test_a_game_is_played_undone_and_restarted(client, fork_id):
     assert client.post(f"/api/sessions/{page['session']}/undo").status_code == 409
 
 
+def test_a_game_starts_where_a_path_leads_with_choices_in_the_authors_order(client, fork_id):
+    path = {"actions": ["Go out."], "comes_to": "You are out on the water."}
+    page = start_game(client, fork_id, player="Ann", path=path)
+    assert (page["passage"], page["steps"]) == ("Grey", 1)
+    assert page["actions"] == ["Row on.", "Turn back."]  # as they are written
+    assert [past["by"] for past in page["history"]] == ["path"]
+    page = take(client, page, "Row on.")
+    assert page["ended"] and not page["recorded"]  # it started in the middle
+    wrong = {"game": fork_id, "path": {"actions": ["Fly."], "comes_to": ""}}
+    answer = client.post("/api/sessions", json=wrong)
+    assert answer.status_code == 400 and "Fly." in answer.json()["error"]
+    for bad in ("Go out.", {}, {"actions": 3, "comes_to": ""}):
+        answer = client.post("/api/sessions", json={"game": fork_id, "path": bad})
+        assert answer.status_code == 400
+
+
+PURSE = """:: Start
+<<set $gold = 3>>A road.
+[[Go on.|Toll]]
+
+:: Toll
+The toll is 5. <<if $gold gte 5>>[[Pay it.|Town]]<<else>>[[Turn back.|Home]]<<endif>>
+
+:: Town
+You are in.
+
+:: Home
+You are home.
+"""
+
+
+def test_a_variable_is_given_another_value(client):
+    game = upload(client, "purse.twee", PURSE).json()["game"]["id"]
+    page = take(client, start_game(client, game), "Go on.")
+    assert (page["variables"], page["actions"]) == ({"$gold": 3}, ["Turn back."])
+    address = f"/api/sessions/{page['session']}"
+    page = client.post(f"{address}/variables", json={"values": {"$gold": 9}}).json()
+    assert (page["variables"], page["actions"]) == ({"$gold": 9}, ["Pay it."])
+    assert take(client, page, "Pay it.")["ending"] == "Town"
+    for actions in (["Pay it."], ["Turn back."]):
+        page = client.post(f"{address}/undo").json()
+        assert (page["passage"], page["actions"]) == ("Toll", actions)
+    for values in ({"$silver": 1}, {"$gold": [1]}, 3):
+        answer = client.post(f"{address}/variables", json={"values": values})
+        assert answer.status_code in (400, 409)
+
+
 def test_a_choice_made_on_an_earlier_page_is_rejected(client, fork_id):
     page = start_game(client, fork_id)
     take(client, page, "Go out.")

@@ -359,6 +359,22 @@ def test_a_path_that_no_longer_fits_names_the_action(story):
         replay(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
 
 
+def test_a_path_is_written_as_numbers_of_choices(story):
+    path = ClickPath(("Climb.", "Back.", "Knock."), (0, 1, 1), 7)
+    assert path.numbers == "1,2,2@7"
+    clicks = replay(story(TALE, RULES), read_path(Path(path.numbers)))
+    assert [page.actions[index] for page, index in clicks if index is not None] == [*path.actions]
+    with pytest.raises(InputError, match="choice 9"):
+        replay(story(TALE, RULES), read_path(Path("1,9")))
+    assert ClickPath(("Knock.", "Enter."), (1, 0), None, (1.0, 0.25)).numbers == ""  # by chance
+
+
+def test_the_report_has_a_command_for_every_path(file, capsys):
+    main(["test", str(file), "--format", "html"])
+    page = capsys.readouterr().out
+    assert "▶ play it" in page and f"drrn play {file} --path 1" in page
+
+
 @pytest.mark.slow
 def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     passages = {
@@ -526,8 +542,8 @@ def test_the_command_fails_if_an_expectation_fails(file, capsys, monkeypatch):
     )
     assert "5 of 8\n" in out and "7 of 9\n" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
-    widest = max(len(line) for line in out.splitlines())
-    assert widest <= 70 + len(str(file))  # a path is not wrapped
+    widest = max(len(line) for line in out.splitlines() if "▶" not in line)
+    assert widest <= 70 + len(str(file))  # a path is not wrapped, nor a command to copy
 
 
 def test_exit_codes_of_the_command(file, capsys):

@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"{folder}: not an empty folder; name a new one for the paths")
     game = terminal.open_game(options, lenient=True, shuffle=False)
     status = terminal.status_line("Ctrl-C stops and reports")
-    test = StoryTest(game, options.seconds, status, quick_player)
+    train = quick_player if options.agent else None
+    test = StoryTest(game, options.seconds, status, train)
     try:
         findings = test.run()
         terminal.clear_status()

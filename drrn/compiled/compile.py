@@ -103,6 +103,11 @@ def compile_game(
     return compiled
 
 
+def is_cached(game: Game) -> bool:
+    """Whether a game was compiled before, and its file is in the default folder."""
+    return has_fingerprint(game) and _cache_path(game, home() / "cache").is_file()
+
+
 def _is_within(compiled: Compiled, limit: int, memory: int) -> bool:
     """Whether a search with these limits has the same result."""
     least = compiled.raw_states + 1 if compiled.raw_complete else MOST_STATES

@@ -1,6 +1,7 @@
 """The process that plays a game for everybody, and checks the settings of a run of the game.
 
-An episode is its seed and the actions chosen.
+An episode is its seed and its moves: the index of an action, or new values of variables. Actions
+are in the author's order, since people play here.
 """
 
 import os
@@ -24,7 +25,8 @@ from drrn.game.make import GameSpec
 from drrn.registry import is_object
 from drrn.runs.config import recommended_settings
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
-from drrn.stories.authored import Explorable
+from drrn.stories.authored import INK, AuthoredGame, Explorable, Position, VariableSetter
+from drrn.stories.playtest.clicks import ClickPath, replay_episode
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
@@ -58,31 +60,43 @@ class Page:
     stopped: bool = False  # the game cannot continue although it has not ended
     ending: str | None = None
     title: str = ""  # of the game
+    passage: str = ""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    settable: bool = False  # whether variables can be given other values
+
+
+Move = int | Mapping[str, Any]
 
 
 @dataclass
 class _Episode:
     game: Game
     seed: int = -1  # -1: not started, or the game raised an exception
-    choices: list[int] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
     page: Observation = field(default_factory=lambda: Observation(""))
     total: float = 0.0
 
-    def replay(self, seed: int, choices: Sequence[int]) -> None:
-        """Play to where the choices lead, from the current page if that is on the path."""
-        if seed != self.seed or list(choices[: len(self.choices)]) != self.choices:
+    def replay(self, seed: int, moves: Sequence[Move]) -> None:
+        """Play to where the moves lead, from the current page if that is on the path."""
+        if seed != self.seed or list(moves[: len(self.moves)]) != self.moves:
             self.seed = -1
-            self.choices = []
+            self.moves = []
             self.total = 0.0
             self.page = self.game.reset(seed)
-        for index in choices[len(self.choices) :]:
-            if not 0 <= index < len(self.page.actions):
-                raise InputError("This action no longer exists. The story has changed.")
+        for move in moves[len(self.moves) :]:
             self.seed = -1
-            self.page = self.game.step(index)
-            self.choices.append(index)
-            self.total += self.page.reward
+            if isinstance(move, int):
+                self._step(move)
+            elif isinstance(self.game, VariableSetter):
+                self.page = self.game.set_variables(move)
+            self.moves.append(move)
         self.seed = seed
+
+    def _step(self, index: int) -> None:
+        if not 0 <= index < len(self.page.actions):
+            raise InputError("This action no longer exists. The story has changed.")
+        self.page = self.game.step(index)
+        self.total += self.page.reward
 
 
 class GameWorker:
@@ -92,11 +106,19 @@ class GameWorker:
         self._game: Game | None = None
         self._episodes: OrderedDict[str, _Episode] = OrderedDict()  # last used last
 
-    def page(self, spec: GameSpec, session: str, seed: int, choices: Sequence[int]) -> Page:
-        """Return the page that the choices lead to."""
+    def page(self, spec: GameSpec, session: str, seed: int, moves: Sequence[Move]) -> Page:
+        """Return the page that the moves lead to."""
         episode = self._episode(spec, session)
-        episode.replay(seed, choices)
+        episode.replay(seed, moves)
         page = episode.page
+        game = episode.game
+        position = Position()
+        variables: Mapping[str, Any] = {}
+        if isinstance(game, AuthoredGame):
+            position = game.position_at(game.state)
+            variables = position.variables
+            if game.engine == INK:
+                variables = {name[1:]: value for name, value in variables.items()}
         return Page(
             page.text,
             tuple(page.actions),
@@ -106,7 +128,17 @@ class GameWorker:
             is_stopped(episode.game),
             ending_of(episode.game, page),
             title_of(episode.game),
+            position.passage,
+            variables,
+            isinstance(game, VariableSetter),
         )
+
+    def locate(self, spec: GameSpec, session: str, path: ClickPath) -> tuple[int, list[int]]:
+        """Return the seed and the choices of an episode that follows a path."""
+        episode = self._episode(spec, session)
+        episode.seed = -1
+        seed, clicks = replay_episode(episode.game, path)
+        return seed, [index for _, index in clicks if index is not None]
 
     def form(self, spec: GameSpec, paper: bool) -> list[dict[str, Any]]:
         """Return the settings that an agent can learn the game with."""
@@ -120,7 +152,7 @@ class GameWorker:
 
     def _open(self, spec: GameSpec) -> Game:
         if self._game is None:
-            self._game = spec.open()
+            self._game = replace(spec, shuffle=False).open()
         return self._game
 
     def _episode(self, spec: GameSpec, session: str) -> _Episode:

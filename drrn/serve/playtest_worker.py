@@ -25,7 +25,6 @@ from drrn.game.contract import Game, Observation
 from drrn.game.episodes import Policy, episode, random_policy
 from drrn.game.make import GameSpec
 from drrn.processes import interruptible, report
-from drrn.runs.quick_player import quick_player
 from drrn.serve.advice_worker import agent_of
 from drrn.serve.http import as_json
 from drrn.stories.map.story_map import StoryMap, story_map
@@ -62,7 +61,7 @@ class PlayTestWorker:
             The findings as JSON ("report") and HTML, the map as JSON and SVG ("" if it is too
             large to draw), and the path to each page of a map that was not solved.
         """
-        test = StoryTest(self.game, seconds, self._progress, quick_player)
+        test = StoryTest(self.game, seconds, self._progress)
         try:
             with interruptible():
                 findings = test.run()

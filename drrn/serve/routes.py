@@ -13,11 +13,12 @@ from starlette.routing import Route
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
 from drrn.serve.embeddings import read_embeddings
-from drrn.serve.game_worker import Page
+from drrn.serve.game_worker import Move, Page
 from drrn.serve.library import TYPES, GameEntry
 from drrn.serve.runs import PageRun, check_torch
 from drrn.serve.services import PastPage, PlayTest, Services, Session
 from drrn.settings import AGENT_POLICIES, DEPLOYED
+from drrn.stories.playtest.clicks import path_of
 from drrn.version import __version__
 from drrn.writing import visible
 
@@ -27,6 +28,7 @@ MAP_SECONDS = 60
 TEST_SECONDS = 30
 MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
+MAX_VALUE = 1_000  # characters of a variable's new value
 RECIPES = ("strong", "paper")
 PLAYERS = ("person", "agent")
 
@@ -100,7 +102,7 @@ async def start_session(services: Services, request: Request) -> Any:
     seed = http.integer_in(body, "seed", 0, MAX_SEED)
     player = visible(http.text_in(body, "player", "")).strip()[: http.MAX_NAME] or None
     session = Session(entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player)
-    session.page = await _page(services, session, [])
+    await _enter(services, session, body.get("path"))
     services.sessions.add(session)
     services.library.rename(entry, session.page.title)
     return session.with_history()
@@ -125,7 +127,7 @@ async def step(services: Services, request: Request, session: Session) -> Any:
         index = http.integer_in(body, "action", 0, last)
         if index is None:
             raise HTTPException(400, f'"action" must be an integer from 0 to {last}.')
-        page = await _page(services, session, [*session.choices, index])
+        page = await _page(services, session, session.moves(index))
         session.step(index, by, page)
         if page.ended and session.player and not session.assisted:
             _record_score(session, session.player)
@@ -135,12 +137,35 @@ async def step(services: Services, request: Request, session: Session) -> Any:
 @route("POST", "/api/sessions/{session}/undo")
 async def undo(services: Services, _: Request, session: Session) -> Any:
     async with session.lock:
-        if not session.choices:
+        if not session.moves():
             raise HTTPException(409, "This is the first page. There is nothing to undo.")
-        session.page = await _page(services, session, session.choices[:-1])
-        del session.choices[-1], session.past[-1:]
-        session.undone += 1
+        session.page = await _page(services, session, session.moves()[:-1])
+        session.undo()
         return session.with_history()
+
+
+@route("POST", "/api/sessions/{session}/variables")
+async def set_variables(services: Services, request: Request, session: Session) -> Any:
+    """Show the page again with other values of some variables."""
+    values = (await http.body_of(request)).get("values")
+    if not isinstance(values, dict) or not all(map(_is_plain, values.values())):
+        raise HTTPException(400, '"values" must be an object of texts, numbers, true and false.')
+    async with session.lock:
+        if not session.page.settable or not values.keys() <= session.page.variables.keys():
+            raise HTTPException(409, "These variables cannot be given other values.")
+        here = len(session.choices)
+        values = {**session.changes.get(here, {}), **values}
+        moves = [*session.moves()[: -1 if here in session.changes else None], values]
+        session.page = await _page(services, session, moves)
+        session.changes[here] = values
+        session.assisted = True
+        return session.with_history()
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, (bool, int, float)) or (
+        isinstance(value, str) and len(value) < MAX_VALUE
+    )
 
 
 @route("POST", "/api/sessions/{session}/restart")
@@ -177,9 +202,25 @@ def _observation(page: Page | PastPage) -> Observation:
     return Observation(page.text, page.actions, page.reward)
 
 
-async def _page(services: Services, session: Session, choices: list[int]) -> Page:
-    page: Page = await services.ask_game(session.entry, "page", session.id, session.seed, choices)
+async def _page(services: Services, session: Session, moves: list[Move]) -> Page:
+    page: Page = await services.ask_game(session.entry, "page", session.id, session.seed, moves)
     return page
+
+
+async def _enter(services: Services, session: Session, path: Any) -> None:
+    """Go to the first page, or along a path to its last one."""
+    choices: list[int] = []
+    if path is not None:
+        try:
+            clicks = path_of(path)
+        except (ValueError, TypeError, KeyError) as error:
+            raise HTTPException(400, '"path" must be the path of a play-test.') from error
+        question = (session.entry, "locate", session.id, clicks)
+        session.seed, choices = await services.ask_game(*question)
+    session.page = await _page(services, session, [])
+    for index in choices:
+        session.step(index, "path", await _page(services, session, session.moves(index)))
+    session.assisted = path is not None
 
 
 def _record_score(session: Session, player: str) -> None:

@@ -17,7 +17,7 @@ from drrn.errors import InputError
 from drrn.files import home, json_or_none, write
 from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.async_service import AsyncService
-from drrn.serve.game_worker import GameWorker, OpeningWorker, Page
+from drrn.serve.game_worker import GameWorker, Move, OpeningWorker, Page
 from drrn.serve.http import explanation, log
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker
@@ -67,10 +67,12 @@ class Session:
     player: str | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     choices: list[int] = field(default_factory=list)
+    # new values of variables, by the number of choices before them
+    changes: dict[int, dict[str, Any]] = field(default_factory=dict)
     past: list[PastPage] = field(default_factory=list)  # the last pages, up to MAX_HISTORY
     page: Page = field(default_factory=Page)
     undone: int = 0
-    assisted: bool = False  # the agent took a step
+    assisted: bool = False  # the agent took a step, or it started in the middle
     recorded: bool = False
     used: float = field(default_factory=time.monotonic)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -79,6 +81,20 @@ class Session:
     def stopped(self) -> bool:
         """Whether the game cannot continue although it has not ended."""
         return not self.page.ended and (self.page.stopped or len(self.choices) >= MAX_STEPS)
+
+    def moves(self, *more: int) -> list[Move]:
+        """Return the moves of the episode, and more choices."""
+        moves: list[Move] = []
+        for number, choice in enumerate((*self.choices, *more, None)):
+            moves += [self.changes[number]] if number in self.changes else []
+            moves += [] if choice is None else [choice]
+        return moves
+
+    def undo(self) -> None:
+        """Drop the last move: new values of variables, or a choice."""
+        if self.changes.pop(len(self.choices), None) is None:
+            del self.choices[-1], self.past[-1:]
+        self.undone += 1
 
     def step(self, choice: int, by: str, page: Page) -> None:
         """Go to the page that an action led to."""
@@ -94,6 +110,7 @@ class Session:
         """Start a new episode."""
         self.seed = seed
         self.choices = []
+        self.changes = {}
         self.past = []
         self.undone = 0
         self.assisted = False
@@ -102,7 +119,8 @@ class Session:
     def as_json(self) -> dict[str, Any]:
         names = ("stopped", "seed", "player", "undone", "recorded")
         own = {name: getattr(self, name) for name in names}
-        return {**vars(self.page), **own, "session": self.id, "steps": len(self.choices)}
+        own |= {"session": self.id, "steps": len(self.choices), "first": not self.moves()}
+        return {**vars(self.page), **own}
 
     def with_history(self) -> dict[str, Any]:
         return {**self.as_json(), "history": self.past}

@@ -7,16 +7,15 @@
 
 import hashlib
 import math
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, SeededGame
-from drrn.stories.search import Exploration
+from drrn.stories.search import Exploration, clock
 from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.retelling import is_retelling, retold_prose
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
@@ -121,6 +120,15 @@ class AuthoredGame(SeededGame):
         return tuple(self.paraphrases.get(action, action) for action in actions)
 
 
+@runtime_checkable
+class VariableSetter(Protocol):
+    """A story whose variables can be given other values during an episode."""
+
+    def set_variables(self, values: Mapping[str, Value]) -> Observation:
+        """Show the current page again with other values of variables, which start with `$`."""
+        ...
+
+
 class Explorable(AuthoredGame):
     """A Twine story, whose pages can be explored without playing it."""
 
@@ -139,7 +147,7 @@ class Explorable(AuthoredGame):
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
         """Visit up to `limit` states, new pages first."""
-        until = time.monotonic() + (self.search_seconds or math.inf)
+        until = clock() + (self.search_seconds or math.inf)
         exploration = Exploration(self, limit, until)
         exploration.run(progress)
         return exploration

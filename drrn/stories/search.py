@@ -5,16 +5,26 @@ was reached.
 """
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from time import monotonic, process_time
 from typing import Any
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
 
 SAMPLES = 3  # of an action's outcomes, if they cannot be listed
+WAITING = 50  # seconds of waiting that count as one second of work
+
+
+def clock() -> float:
+    """Return the time that budgets count: the work of this process in CPU seconds.
+
+    It hardly depends on the load of the machine. Waiting counts a little, so that a game that
+    waits for another program still ends.
+    """
+    return process_time() + monotonic() / WAITING
 
 
 class UnlistedError(Exception):
@@ -28,15 +38,15 @@ class LostError(Exception):
 class StateSearch(ABC):
     """Visits states until all are visited or a limit is reached; a subclass records them."""
 
-    # Limits for one action: a page can have more random draws than there is time for.
+    # Limit for one action: a page can have more random draws than there is time for.
     max_outcomes: float = math.inf
-    outcome_seconds: float = math.inf
 
     def __init__(self, game: Any, limit: int, until: float) -> None:
         self.game = game
         self.limit = limit  # states
-        self.until = until  # monotonic time
+        self.until = until  # by `clock`
         self.complete = True  # whether every state was visited
+        self.why_not = ""  # the first reason why not every state was visited
         self.stochastic = False
         self.visited: set[Hashable] = set()
         self._new_pages: deque[Any] = deque()  # states to leave
@@ -56,7 +66,7 @@ class StateSearch(ABC):
 
     def is_over(self) -> bool:
         """Return whether a limit is reached."""
-        return len(self.visited) >= self.limit or time.monotonic() > self.until
+        return len(self.visited) >= self.limit or clock() > self.until
 
     def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Visit the states."""
@@ -65,12 +75,23 @@ class StateSearch(ABC):
             state = waiting.popleft()
             for index in range(len(self.game.look(state).actions)):
                 if self.is_over():
-                    self.complete = False
+                    self._leave_out(self._limit_reached)
                     return
                 self._follow(state, index)
             if progress:
                 progress(len(self.visited))
-        self.complete &= not waiting
+        if waiting:
+            self._leave_out(self._limit_reached)
+
+    @property
+    def _limit_reached(self) -> str:
+        count = f"{len(self.visited):,} were visited"
+        return f"not every situation could be visited within the time limit ({count})"
+
+    def _leave_out(self, why: str) -> None:
+        """Record that states are left out, and why."""
+        self.complete = False
+        self.why_not = self.why_not or why
 
     def _follow(self, before: Any, index: int) -> None:
         """Visit the outcomes of an action, or of the opening."""
@@ -82,25 +103,26 @@ class StateSearch(ABC):
                 if key not in self.visited:
                     self.visited.add(key)
                     (self._new_pages if is_new_page else self._old_pages).append(state)
-        except LostError:
-            self.complete = False
+        except LostError as error:
+            self._leave_out(f"the engine {error}")
         except InputError as error:
             self.fail(before, index, error)
 
     def _outcomes(self, before: Any, index: int) -> Iterator[tuple[float, Any]]:
         """Yield the outcomes of an action; a sample, if they cannot be listed."""
         game = self.game
-        until = min(self.until, time.monotonic() + self.outcome_seconds)
         outcomes = game.opening() if before is None else game.outcomes(before, index)
         try:
             for number, outcome in enumerate(outcomes, 1):
                 yield outcome
-                is_late = number >= self.max_outcomes or time.monotonic() > until
-                if is_late or self.is_over():
-                    self.complete = False
+                if number >= self.max_outcomes:
+                    self._leave_out(f"a click has more than {number:,} random outcomes")
                     return
-        except UnlistedError:
-            self.complete = False
+                if self.is_over():
+                    self._leave_out(self._limit_reached)
+                    return
+        except UnlistedError as error:
+            self._leave_out(str(error))
             self.stochastic = True
             state = game.start if before is None else before
             for key in range(SAMPLES):

@@ -13,10 +13,10 @@ const PLAYERS = [
 const MOST_ENDINGS = 12;
 
 /**
- * Fill the panel; `go(number)` shows another page. The agent's odds take longest and are added
+ * Fill the panel; `go(number)` shows another page, `play(path)` is a button. The agent's odds take longest and are added
  * later.
  */
-export async function showPage(panel, test, map, number, run, go, signal) {
+export async function showPage(panel, test, map, number, run, go, play, signal) {
   show(
     panel,
     h("div", { class: "panel" }, waiting("Loading the page … The first one may take a while.")),
@@ -25,10 +25,10 @@ export async function showPage(panel, test, map, number, run, go, signal) {
   try {
     const page = await get(address, signal);
     const table = h("div", {}, odds(page.findings, Boolean(run)));
-    show(panel, details(page, map, number, table, go));
+    show(panel, details(page, map, number, table, go, play));
     if (run) show(table, odds((await get(`${address}?run=${part(run)}`, signal)).findings));
   } catch (error) {
-    const again = () => showPage(panel, test, map, number, run, go, signal);
+    const again = () => showPage(panel, test, map, number, run, go, play, signal);
     if (!isAborted(error)) show(panel, h("div", { class: "panel" }, failure(error, again)));
   }
 }
@@ -43,7 +43,7 @@ export function noPage(noun) {
   );
 }
 
-function details(page, map, number, table, go) {
+function details(page, map, number, table, go, play) {
   const [first, ...others] = page.texts;
   const before = map.links.filter((link) => link.to === number).map((link) =>
     [link.from, link.actions],
@@ -55,6 +55,7 @@ function details(page, map, number, table, go) {
     "div",
     { class: "panel page-details" },
     h("h3", { tabindex: "-1" }, map.pages[number].label),
+    page.path ? play(page.path) : null,
     h(
       "div",
       { class: "page-text" },

@@ -6,6 +6,20 @@ import { plural, reward } from "./format.js";
 import { agentPanel } from "./play_agent.js";
 import { storyText } from "./story_text.js";
 
+/** Start a game where a path leads, and show it in the player. */
+export async function playFrom(game, path, button) {
+  button.disabled = true;
+  try {
+    const page = await post("/api/sessions", { game: game.id, path });
+    sessionStorage.setItem(`drrn.session.${game.id}`, page.session);
+    location.hash = `#/game/${part(game.id)}/play`;
+  } catch (error) {
+    toast(error.message, "bad");
+  } finally {
+    button.disabled = false;
+  }
+}
+
 const TEXT_FIELDS = "input:not([type=checkbox]), select, textarea"; // keys are letters there
 
 export async function playView(body, game, signal) {
@@ -22,6 +36,7 @@ class Play {
     this.actions = h("ol", { class: "actions", "aria-label": "Actions" });
     this.past = h("details", { class: "past" }, h("summary", {}, "The story so far"));
     this.bar = h("div", { class: "row play-bar" });
+    this.variables = h("details", { class: "panel variables", hidden: true });
     this.agent = agentPanel(this);
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
   }
@@ -45,12 +60,14 @@ class Play {
           ),
           h(
             "aside",
-            { class: "side", "aria-label": "Agent and player" },
+            { class: "side", "aria-label": "Variables, agent and player" },
+            this.variables,
             this.agent.element,
             this.person(),
           ),
         ),
       );
+      this.variables.open = page.history.some((step) => step.by === "path");
       this.turn(page, page.history);
       this.agent.begin();
     } catch (error) {
@@ -93,6 +110,7 @@ class Play {
     this.showPast();
     this.showActions();
     this.showBar();
+    this.showVariables();
     // The pressed button was removed, and the focus with it.
     if (document.activeElement === document.body) this.text.focus({ preventScroll: true });
     this.agent.think();
@@ -107,7 +125,7 @@ class Play {
         h(
           "p",
           { class: "past-choice" },
-          step.by === "agent" ? "The agent: " : "You: ",
+          { agent: "The agent: ", path: "Replayed: " }[step.by] ?? "You: ",
           step.actions[step.choice] ?? "…",
         ),
       ),
@@ -186,7 +204,7 @@ class Play {
       this.bar,
       h(
         "button",
-        { type: "button", disabled: page.steps === 0, onclick: () => this.undo() },
+        { type: "button", disabled: page.first, onclick: () => this.undo() },
         "Undo ",
         h("kbd", {}, "u"),
       ),
@@ -203,6 +221,49 @@ class Play {
         page.undone ? `, ${page.undone} undone` : "",
         page.total ? `, ${reward(page.total)} so far` : "",
       ),
+    );
+  }
+
+  /** The variables at this page; where the engine allows it, they can be given other values. */
+  showVariables() {
+    const { passage, variables, settable } = this.page;
+    const names = Object.keys(variables).sort();
+    this.variables.hidden = !names.length;
+    const row = (name) => {
+      const text = JSON.stringify(variables[name]);
+      const input = h("input", {
+        type: "text",
+        value: text,
+        "aria-label": name,
+        spellcheck: "false",
+        onchange: () => input.value !== text && this.setVariable(name, input.value),
+      });
+      return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, settable ? input : text));
+    };
+    show(
+      this.variables,
+      h("summary", {}, "Variables"),
+      passage ? h("p", { class: "small soft" }, `in the passage “${passage}”`) : null,
+      h("div", { class: "scroll" }, h("table", {}, h("tbody", {}, names.map(row)))),
+      settable
+        ? h("p", { class: "small soft" }, "Change a value to see the passage again with it.")
+        : null,
+    );
+  }
+
+  async setVariable(name, words) {
+    let value = words;
+    try {
+      value = JSON.parse(words);
+    } catch {
+      /* a text without quotes */
+    }
+    await this.ask(
+      () => post(`${this.address}/variables`, { values: { [name]: value } }),
+      (page) => {
+        this.turn(page, page.history);
+        announce(`${name} is ${words} now. ${page.text}`);
+      },
     );
   }
 
@@ -233,7 +294,7 @@ class Play {
   }
 
   async undo() {
-    if (!this.page || this.page.steps === 0) return;
+    if (!this.page || this.page.first) return;
     this.agent.rest();
     await this.ask(
       () => post(`${this.address}/undo`),

@@ -5,6 +5,7 @@ import { announce, failure, field, h, nothing, pause, recall, remember, select, 
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { noPage, showPage } from "./map_page.js";
+import { playFrom } from "./play.js";
 
 const SECONDS = [
   ["10", "10 seconds"],
@@ -160,6 +161,9 @@ class TestView {
       this.report,
       [...reportDocument.body.childNodes].map((node) => document.importNode(node, true)),
     );
+    for (const it of this.report.querySelectorAll(".play-it")) {
+      it.replaceWith(this.playButton(JSON.parse(it.dataset.path), "▶ play it"));
+    }
     show(this.above, this.report.querySelector(".report-head")); // followed by the map and the rest
   }
 
@@ -223,10 +227,22 @@ class TestView {
       this.view.go(other);
       this.look(other);
     };
-    showPage(this.panel, this.address, this.data, number, this.run, go, this.reading.signal);
+    const play = (path) => this.playButton(path, "▶ Play from here");
+    const { signal } = this.reading;
+    showPage(this.panel, this.address, this.data, number, this.run, go, play, signal);
     if (matchMedia("(max-width: 60rem)").matches) {
       this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
     }
+  }
+
+  /** A button that opens the player where a path leads. */
+  playButton(path, words) {
+    const button = h(
+      "button",
+      { type: "button", class: "play-from", onclick: () => playFrom(this.game, path, button) },
+      words,
+    );
+    return button;
   }
 
   /** Link the names of passages in the report to the map. */

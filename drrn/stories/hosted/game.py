@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ from drrn.stories.hosted.displayed import DisplayedPassages
 from drrn.stories.hosted.identity import RepeatedLinks
 from drrn.stories.hosted.stage import Moment, OutOfTimeError, Stage
 from drrn.stories.hosted.variables import is_shared
-from drrn.stories.search import LostError, UnlistedError
+from drrn.stories.search import LostError, UnlistedError, clock
 from drrn.stories.twine.layout import judge_page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Page, Problem, Script
@@ -165,7 +164,7 @@ class HostedGame(Explorable):
         """
         if self.stage.identity.has_undo:
             raise refusal(self, "it has an undo, so every path to a page is a separate state")
-        self.stage.until = time.monotonic() + self.search_seconds
+        self.stage.until = clock() + self.search_seconds
         try:
             self._visit_depth_first(limit, progress)
             states = BreadthFirst(self, limit, memory).run(progress)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
 from drrn.stories.hosted.session import HostedPage, Session
-from drrn.stories.search import LostError, UnlistedError
+from drrn.stories.search import LostError, UnlistedError, clock
 from drrn.stories.twine.script import EveryDraw
 
 MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 MB
@@ -118,7 +117,7 @@ class Stage:
         self.errors: dict[str, None] = {}  # "passage: message" of script errors, each once
         self.users = 0  # games that play here
         self.caches_steps = True
-        self.until: float | None = None  # monotonic time at which a search must end
+        self.until: float | None = None  # time, by `clock`, at which a search must end
         self.start = Moment(HostedPage("", (), {}))  # its link 0 leads to the first page
         # Engines with their moments, least recently used first.
         self._sessions: list[tuple[Session, Moment]] = []
@@ -146,7 +145,7 @@ class Stage:
                 raise UnlistedError(f"{step} has more than {MAX_OUTCOMES:,} outcomes")
             after, draws = _walk(moment.next.get(link), every_draw.draw)
             if after is None:
-                if self.until is not None and time.monotonic() > self.until:
+                if self.until is not None and clock() > self.until:
                     raise OutOfTimeError
                 after, page = self._play(moment, link, None, draws)
                 if page.unlisted_draws:

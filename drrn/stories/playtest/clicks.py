@@ -1,18 +1,25 @@
 """Paths through a game: the actions of an episode, to be reported, saved and replayed."""
 
 import contextlib
+import itertools
 import json
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import read_text
 from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
 from drrn.stories.search import LostError, UnlistedError
 
-MAX_SEEDS = 300  # tried for a path that needs luck and has no seed
+MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
+SEED_SECONDS = 10.0  # to find a seed for any other path
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck
+
+NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+))?")  # a path as `ClickPath.numbers` writes it
 
 # A page and the index of the action taken there; None on the last page.
 Click = tuple[Observation, int | None]
@@ -31,6 +38,18 @@ class ClickPath:
     def __len__(self) -> int:
         return len(self.actions)
 
+    @property
+    def numbers(self) -> str:
+        """The path for `--path`: numbers of choices from 1, and the seed; "" if that is not enough.
+
+        Without a seed, the numbers do not say which draw of several leads on.
+        """
+        by_chance = self.seed is None and any(chance < 1 for chance in self.chances)
+        if by_chance or len(self.choices) != len(self.actions):
+            return ""
+        seed = "" if self.seed is None else f"@{self.seed}"
+        return ",".join(str(choice + 1) for choice in self.choices) + seed if self.choices else ""
+
 
 def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:
     """Save a path as JSON, with the story's name and the reason why it is of interest."""
@@ -39,23 +58,30 @@ def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:
 
 
 def read_path(file: Path) -> ClickPath:
-    """Read a path from JSON, or from a text file with one action per line."""
+    """Read a path from numbers, from JSON, or from a text file with one action per line."""
+    if not file.exists() and (match := NUMBERS.fullmatch(str(file))):
+        choices = tuple(int(number) - 1 for number in match[1].split(","))
+        return ClickPath(("",) * len(choices), choices, int(match[2]) if match[2] else None)
     text = read_text(file)
     if not text.lstrip().startswith("{"):
         return ClickPath(tuple(line.strip() for line in text.splitlines() if line.strip()))
     try:
-        table = json.loads(text)
-        actions = tuple(map(str, table["actions"]))
-        choices = tuple(map(int, table.get("choices", ())))
-        chances = tuple(map(float, table.get("chances", ())))
-        seed = None if table.get("seed") is None else int(table["seed"])
-        if choices and len(choices) != len(actions):
-            raise ValueError("either every action has an index, or none")
-        return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
+        return path_of(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise InputError(
             f"{file}: not a path written by drrn test; use a text file with one action per line"
         ) from error
+
+
+def path_of(table: Mapping[str, Any]) -> ClickPath:
+    """Return the path of its JSON; raise ValueError, TypeError or KeyError if it is none."""
+    actions = tuple(map(str, table["actions"]))
+    choices = tuple(map(int, table.get("choices", ())))
+    chances = tuple(map(float, table.get("chances", ())))
+    seed = None if table.get("seed") is None else int(table["seed"])
+    if choices and len(choices) != len(actions):
+        raise ValueError("either every action has an index, or none")
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
@@ -68,20 +94,34 @@ def replay(game: Game, path: ClickPath) -> list[Click]:
         with contextlib.suppress(InputError, LostError, UnlistedError):
             for clicks in _continue(game, path, 0, game.opening(), [MAX_OUTCOMES]):
                 return clicks
+    return replay_episode(game, path)[1]
+
+
+def replay_episode(
+    game: Game, path: ClickPath, seconds: float = SEED_SECONDS
+) -> tuple[int, list[Click]]:
+    """Play a path as an episode; return its seed with the pages, as `replay` does."""
+    until = time.monotonic() + seconds
     longest: list[Click] = []
-    for seed in range(MAX_SEEDS) if path.seed is None else (path.seed,):
+    number = 0
+    for seed in itertools.count() if path.seed is None else (path.seed,):
         clicks = list(follow(game, path, seed))
         is_whole = len(clicks) == len(path) + 1
         if is_whole and (not path.comes_to or clicks[-1][0].text == path.comes_to):
-            return clicks
-        longest = max(longest, clicks, key=len)
+            return seed, clicks
+        if len(clicks) > len(longest):
+            longest = clicks
+            number = seed
+        if time.monotonic() > until or (seed >= MAX_SEEDS and not path.chances):
+            break
     if len(longest) > len(path):
-        return longest
+        return number, longest
     number = len(longest)
     page = longest[-1][0]
     offers = ", ".join(f'"{action}"' for action in page.actions) or "none: the story has ended"
+    action = path.actions[number - 1] or f"choice {path.choices[number - 1] + 1}"
     raise InputError(
-        f'{game.name}: action {number} of the path, "{path.actions[number - 1]}", is not offered '
+        f'{game.name}: action {number} of the path, "{action}", is not offered '
         f"there (offered: {offers}); the story has changed, or a random draw differs"
     )
 
@@ -123,6 +163,6 @@ def _index(page: Observation, path: ClickPath, number: int) -> int | None:
     words = path.actions[number]
     if path.choices:
         choice = path.choices[number]
-        if choice < len(page.actions) and page.actions[choice] == words:
+        if 0 <= choice < len(page.actions) and words in ("", page.actions[choice]):
             return choice
     return page.actions.index(words) if words in page.actions else None

@@ -6,7 +6,6 @@ on it takes the action that was taken least often.
 
 import math
 import random
-import time
 from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from drrn.game.episodes import Policy, episode
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Arrival, Evidence, Pages, Tally, arrival_of
-from drrn.stories.search import StateSearch
+from drrn.stories.search import StateSearch, clock
 
 RANDOM_GAMES = 200  # at most, of `Games.play_many`
 RANDOM_SECONDS = 30.0
@@ -30,7 +29,6 @@ LEARNING = 0.7  # part of the agent's time that is spent on training
 # The search of states.
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
-OUTCOME_SECONDS = 1.0  # for the outcomes of one action
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
@@ -97,9 +95,9 @@ class Games:
         self, seconds: float, *, finish: bool = True, progress: Callable[[int], None] | None = None
     ) -> None:
         """Play random games for some time; with `finish`, at least two, the last to its end."""
-        until = time.monotonic() + seconds
+        until = clock() + seconds
         for number in range(RANDOM_GAMES):
-            if number > finish and time.monotonic() > until:
+            if number > finish and clock() > until:
                 break
             self.play_random(math.inf if finish else until)
             if progress:
@@ -111,7 +109,7 @@ class Games:
         Its score is a lower bound of what can be scored; the pages that it meets count as evidence.
         """
         evidence = self.evidence
-        start = time.monotonic()
+        start = clock()
         watched = WatchedGame(self.game, evidence, start + LEARNING * seconds)
         try:
             new_policy = train(watched)
@@ -121,23 +119,28 @@ class Games:
             return
         evidence.agent_lessons = watched.episodes
         for number in range(MAX_AGENT_GAMES):
-            if time.monotonic() > start + seconds:
+            if clock() > start + seconds:
                 return
             self.play(evidence.agent, new_policy(), AGENT_SEED + number, start + seconds)
 
-    def search_states(self, until: float, progress: Callable[[int], None]) -> None:
-        """Visit every state while there is time; set `evidence.complete` if all were visited."""
+    def search_states(self, until: float, progress: Callable[[int], None]) -> str:
+        """Visit every state while there is time; set `evidence.complete` if all were visited.
+
+        Returns why not all of them were visited, or "".
+        """
         if not isinstance(self.game, Enumerable):
-            return
+            return ""
         evidence = self.evidence
         search = _Search(self.game, evidence, until)
         try:
             search.run(progress)
             evidence.complete = search.complete
-        except InputError:  # the opening could not be shown a second time
+        except InputError as error:  # the opening could not be shown a second time
             evidence.complete = False
+            return str(error)
         finally:
             evidence.states = max(evidence.states, len(search.visited))
+        return search.why_not
 
     def play(self, tally: Tally, policy: Policy, seed: int, until: float) -> Trace:
         """Play one game by a policy and count it, unless its time is over before its end."""
@@ -210,7 +213,7 @@ class Games:
                     self.pages[step.page.text, step.page.actions] += 1
                 if not goes_on(is_new):
                     break
-                if step.page.actions and time.monotonic() > until:
+                if step.page.actions and clock() > until:
                     return False
         except InputError as error:
             if self.strict:
@@ -266,7 +269,7 @@ class WatchedGame:
         return page
 
     def _check_time(self) -> None:
-        if time.monotonic() > self.until:
+        if clock() > self.until:
             raise OutOfTime
 
 
@@ -274,7 +277,6 @@ class _Search(StateSearch):
     """A search that records as evidence what it meets, and the clicks that lead there."""
 
     max_outcomes = MAX_OUTCOMES
-    outcome_seconds = OUTCOME_SECONDS
 
     def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
         super().__init__(game, MAX_STATES, until)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from drrn.compiled.compile import can_be_compiled, compile_game
+from drrn.compiled.compile import can_be_compiled, compile_game, is_cached
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError, OutOfTime
@@ -27,14 +27,17 @@ from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_word
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
+from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
-# Parts of the time after which a pass must be over.
+# Parts of the time after which a pass must be over. All but exact stories spend at least half of
+# it, or of what an agent leaves, on random games.
 FIRST_GAMES = 0.1  # random games before all other passes
 FIRST_GAME_END = 0.3  # the last of them
-COMPILING = 0.55
-SEARCHING = 0.65
+COMPILING = 0.45
+SEARCHING = 0.4
 PLAYING = 0.75  # random and searching games, if an agent plays after them
+RANDOM_SHARE = 0.5
 MIN_AGENT_SECONDS = 4.0
 MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
@@ -48,7 +51,7 @@ class StoryTest:
 
     Args:
         game: The story, with its actions in their own order (`shuffle=False`).
-        seconds: How long to play and search.
+        seconds: How long to play and search, in CPU seconds.
         progress: Called with a description of what is being done.
         train: Trains an agent on the story; without it, no agent plays.
 
@@ -70,15 +73,16 @@ class StoryTest:
         self.seconds = seconds
         self.progress = progress or (lambda _: None)
         self.train = train
-        self.start = time.monotonic()
+        self.start = clock()
+        self.opened = time.monotonic()
         self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
         self.games = Games(game, self.evidence)
         self.solution: Solution | None = None
         self.why_not = "it lists no outcomes"
         if can_be_compiled(game):
-            self.why_not = "it has too many states for the time limit"
+            self.why_not = "there was no time to search its states"
         self.interrupted = False
-        self._seconds = {True: 0.0, False: 0.0}  # of random games, and of searching games
+        self._random_seconds = 0.0  # of random games
 
     def run(self) -> Findings:
         """Run all passes that there is time for; Ctrl-C ends them early."""
@@ -91,7 +95,7 @@ class StoryTest:
 
     def findings(self) -> Findings:
         """Return what is known so far."""
-        seconds = time.monotonic() - self.start
+        seconds = time.monotonic() - self.opened
         known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
         return gather(self.game, self.evidence, self.solution, **known)
 
@@ -104,11 +108,13 @@ class StoryTest:
 
     def _run_passes(self) -> None:
         """Play random games first, so that there is always a result; then search all states."""
-        self._play(FIRST_GAMES, FIRST_GAME_END, random_only=True, most=50)
+        has_engine = isinstance(self.game, HostedGame)
+        is_solved = has_engine and is_cached(self.game) and self._compile()
+        if not is_solved:
+            self._play(FIRST_GAMES, FIRST_GAME_END, random_only=True, most=50)
         if can_be_compiled(self.game):
-            has_engine = isinstance(self.game, HostedGame)
-            if not has_engine and self._compile():
-                soon = min(self._at(1), time.monotonic() + EXTRA_SECONDS)
+            if is_solved or (not has_engine and self._compile()):
+                soon = min(self._at(1), clock() + EXTRA_SECONDS)
                 self._search(self._at(1) if self.evidence.forbidden else soon)
                 return
             self._search(self._at(SEARCHING))
@@ -120,23 +126,25 @@ class StoryTest:
         if train and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS:
             part = PLAYING
         self._play(part, part)
-        seconds = self._at(1) - time.monotonic()
+        seconds = self._at(1) - clock()
         if train and seconds > MIN_AGENT_SECONDS:
             self.progress("training an agent, which then plays")
             self.games.play_agent(train, seconds)
 
     def _search(self, until: float) -> None:
-        self.games.search_states(until, _count("states searched", self.progress))
+        why_not = self.games.search_states(until, _count("states searched", self.progress))
+        if self.solution is None and why_not:
+            self.why_not = why_not
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
         if isinstance(self.game, HostedGame):  # all of its states were visited before
-            self.game.search_seconds = max(1.0, self._at(1) - time.monotonic())
+            self.game.search_seconds = max(1.0, self._at(1) - clock())
         until = self._at(1 if self.evidence.complete else COMPILING)
 
         def progress(states: int) -> None:
             self.progress(f"compiling: {states:,} states")
-            if time.monotonic() > until:
+            if clock() > until:
                 raise OutOfTime
 
         try:
@@ -155,18 +163,20 @@ class StoryTest:
     def _play(
         self, part: float, last_part: float, random_only: bool = False, most: int = 0
     ) -> None:
-        """Play random and searching games, for half of the time each, until a part of it is over.
+        """Play random and searching games until a part of the time is over.
 
-        A game that is not finished by `last_part` is cut short.
+        Random games get their share of all the time so far. A game that is not finished by
+        `last_part` is cut short.
         """
         for _ in range(most or MAX_GAMES):
-            start = time.monotonic()
+            start = clock()
             if start > self._at(part):
                 return
-            is_random = random_only or self._seconds[True] <= self._seconds[False]
+            share = RANDOM_SHARE * (start - self.start)
+            is_random = random_only or self._random_seconds <= share
             play = self.games.play_random if is_random else self.games.search
             play(self._at(last_part))
-            self._seconds[is_random] += time.monotonic() - start
+            self._random_seconds += clock() - start if is_random else 0.0
             games = f"{self.evidence.random.games:,} random games"
             self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
 

@@ -3,7 +3,10 @@
 To add a section to all formats, yield it in `_sections`.
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from drrn import document as doc
 from drrn.document import Document, Note, Section, literal
@@ -42,17 +45,19 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
     """Yield the sections of the report; those without blocks are left out."""
     so_far = "" if findings.exact else " so far"
     untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
-    yield Section("Expectations", _checks(findings, toml))
+    yield Section("Expectations", _checks(findings, command, toml))
     dead_ends = len(findings.endings) - findings.intended_endings
     more = f", and {counted(dead_ends, 'dead end')}" if dead_ends else ""
     title = f"Endings ({findings.intended_endings:,}{more})"
-    yield Section(title, _endings(findings), "endings")
-    yield _issues(findings, "Errors thrown", findings.errors, "error", annotate=True)
-    yield _issues(findings, "Dead ends", findings.dead_ends)
+    yield Section(title, _endings(findings, command), "endings")
+    yield _issues(findings, command, "Errors thrown", findings.errors, "error", annotate=True)
+    yield _issues(findings, command, "Dead ends", findings.dead_ends)
     yield Section("What to do", _advice(findings))
-    yield _issues(findings, f"Passages never reached{so_far}", findings.never_reached, "passage")
-    yield _issues(findings, untaken, findings.untaken_links, "link")
-    yield _issues(findings, "Broken links", findings.broken_links, "link", annotate=True)
+    yield _issues(
+        findings, command, f"Passages never reached{so_far}", findings.never_reached, "passage"
+    )
+    yield _issues(findings, command, untaken, findings.untaken_links, "link")
+    yield _issues(findings, command, "Broken links", findings.broken_links, "link", annotate=True)
     yield _list("Skipped: not supported by the native interpreter", findings.left_out)
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
@@ -174,7 +179,7 @@ def _facts(findings: Findings) -> doc.Facts:
     return doc.Facts([*facts, doc.Fact("errors, dead ends, broken links", numbers, severity)])
 
 
-def _checks(findings: Findings, toml: str) -> list[Note]:
+def _checks(findings: Findings, command: str, toml: str) -> list[Note]:
     order = list(SEVERITIES)
     checks = sorted(findings.expectations, key=lambda check: order.index(check.status))
     return [
@@ -185,6 +190,7 @@ def _checks(findings: Findings, toml: str) -> list[Note]:
             label=check.status,
             steps=steps_of(check.path),
             steps_title=check.shows + _seed(check.path),
+            **play_fields(check.path, command),
             file=toml,
             line=check.line,
         )
@@ -193,7 +199,13 @@ def _checks(findings: Findings, toml: str) -> list[Note]:
 
 
 def _issues(
-    findings: Findings, title: str, issues: list[Issue], label: str = "", *, annotate: bool = False
+    findings: Findings,
+    command: str,
+    title: str,
+    issues: list[Issue],
+    label: str = "",
+    *,
+    annotate: bool = False,
 ) -> Section:
     """Build a section with a note for each issue; many similar ones share a note."""
     file = findings.source.lower()
@@ -213,6 +225,7 @@ def _issues(
                 label=kind or label,
                 steps=steps_of(issue.path),
                 steps_title=f"{clicks}{_seed(issue.path)}",
+                **play_fields(issue.path, command),
                 page="" if together else issue.passage,
                 file=findings.source if annotate else "",
                 line=issue.line,
@@ -222,11 +235,11 @@ def _issues(
     return Section(f"{title} ({count:,})", notes)
 
 
-def _endings(findings: Findings) -> list[doc.Block]:
+def _endings(findings: Findings, command: str) -> list[doc.Block]:
     if not findings.endings:
         none = "There is none" if findings.exact else "None was found within the time limit"
         return [f"{none}: every page that was seen has a link."]
-    blocks: list[doc.Block] = [endings_table(findings)]
+    blocks: list[doc.Block] = [endings_table(findings, command)]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
         why = "reach the step limit before an ending"
@@ -241,7 +254,7 @@ def _endings(findings: Findings) -> list[doc.Block]:
     return [*blocks, doc.Bullets(paths, f"Shortest path{suffix} to each ending")]
 
 
-def endings_table(findings: Findings) -> doc.Table:
+def endings_table(findings: Findings, command: str = "") -> doc.Table:
     """Build the table of endings, with the probability of each."""
     header = ["ending", "reward", "random play"]
     if findings.exact and not findings.equal_rewards:
@@ -260,7 +273,9 @@ def endings_table(findings: Findings) -> doc.Table:
         name = ending.name + (" (dead end)" if findings.is_dead_end(ending) else mark)
         words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
         cells: dict[str, doc.Cell | str] = {
-            "ending": doc.Cell(literal(name), remark=words, page=ending.name),
+            "ending": doc.Cell(
+                literal(name), remark=words, page=ending.name, **play_fields(ending.path, command)
+            ),
             "reward": f"{ending.reward:g}",
             "return": str(ending.returns or ""),
             "fewest steps": "" if ending.path is None else f"{len(ending.path):,}",
@@ -290,6 +305,20 @@ def steps_of(path: ClickPath | None) -> list[str]:
     if len(path) > MAX_STEPS:
         steps.append(f"… and {len(path) - MAX_STEPS:,} more")
     return steps or ["none: it is on the first page"]
+
+
+def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
+    """Return the fields of a note or cell that has ▶: the clicks, and the command to play them.
+
+    `story` names the story on the command line; "" in the web page, which plays the clicks itself.
+    """
+    if path is None:
+        return {}
+    command = ""
+    if story and (path.numbers or not path.actions):
+        quoted = f'"{story}"' if " " in story else story
+        command = f"drrn play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
+    return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}
 
 
 def _seed(path: ClickPath | None) -> str:

@@ -15,6 +15,7 @@ from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, cells_ke
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.states import reachable_states
+from drrn.stories.twine.values import Value
 
 # All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
@@ -118,6 +119,13 @@ class StoryGame(Explorable):
             view = self._view(scene, self._random_order(count))
         observation, self._options = view
         return observation
+
+    def set_variables(self, values: Mapping[str, Value]) -> Observation:
+        """Show the current passage again, with other values of variables."""
+        if self.scene is None:
+            raise RuntimeError("the episode has not started; call reset()")
+        self._journey.cells.update(values)
+        return self._take(Move(self.scene.face.passage))
 
     def _view(self, scene: Scene, order: Sequence[int]) -> View:
         face = scene.face
