@@ -44,12 +44,6 @@ CASES: list[Case] = [
     *everywhere("broken link", ":: Start\nA hall.\n[[Go.|@]]" + END, "Edn", "End"),
     *everywhere("unreachable", ":: Start\nA hall.@" + END + ATTIC, "", "\n[[Up.|Attic]]"),
     *everywhere(
-        "trap",
-        ":: Start\n[[Steal.|Cell]]" + END + "\n:: Cell\nBars everywhere.@\n",
-        "",
-        "\n[[Out.|End]]",
-    ),
-    *everywhere(
         "loop",
         ":: Start\n[[Down.|Pit]]" + END + "\n:: Pit\n[[Dig.|Mud]]\n\n:: Mud\n[[Dig.|Pit]]@\n",
         "",
@@ -242,9 +236,9 @@ CASES: list[Case] = [
         "twine1",
         "growing number",
         ":: Start\n<<set $gold = 2>>[[In.|Mine]]\n\n:: Mine\n@<<set $gold = $gold + 1>><<endif>>"
-        "<<print $gold>>\n[[Dig.|Mine]]" + END,
+        "<<print $gold>>\n[[Dig.|Mine]]\n[[Drill.|Mine]]\n[[Rest.|Mine]]\n[[Sing.|Mine]]" + END,
         "<<if true>>",
-        "<<if $gold lt 30>>",
+        "<<if $gold lt 9>>",
     ),
     # Passages that another one displays.
     (

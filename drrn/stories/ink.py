@@ -136,8 +136,8 @@ def _variable_uses(
     uses: dict[str, tuple[set[str], set[str]]] = {}
     for name, container in sections.items():
         parts = [part for part in _own_parts(container, ids) if isinstance(part, dict)]
-        read = {part.get("VAR?") or part.get("^var") for part in parts}
-        settings = {part.get("VAR=") for part in parts}
+        read = {str(part.get("VAR?") or part.get("^var")) for part in parts}
+        settings = {str(part.get("VAR=")) for part in parts}
         uses[name] = (read & variables, settings & variables)
     uses[OPENING][1].update(uses.pop("global decl", ((), ()))[1])
     return uses

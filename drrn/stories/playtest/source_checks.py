@@ -19,7 +19,10 @@ from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.twine.story import Passage
 from drrn.writing import one_line
 
-MIN_RISES = 100  # of a number's maximum, after which it seems to grow without bound
+# Rises of a number's maximum after which it seems to grow without bound: if the story compares it
+# with something, which may be a bound, and if not.
+MIN_RISES = {True: 100, False: 20}
+COMPARED = r"\s*(?:is\s+)?(?:<(?!<)|>(?!>)|lte?\b|gte?\b)"
 INK_FILE = re.compile(r"(?i)(?:IMAGE|AUDIO|AUDIOLOOP|BACKGROUND)\s*:\s*(.+)")
 # A comparison with a negative number or with 0, or a negative value: the author expects them.
 EXPECTS_NEGATIVE = (
@@ -127,7 +130,8 @@ def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[
         if record.below and record.first >= 0 and not is_expected:
             what = f"{name} falls below zero ({record.least:g}): is that meant?"
             yield Problem("number below zero", what, path=record.below, severity="hint")
-        if record.rises >= MIN_RISES and not evidence.complete:
+        is_compared = re.search(rf"\b{plain}{COMPARED}", texts) is not None or source.engine == INK
+        if record.rises >= MIN_RISES[is_compared] and not evidence.complete:
             what = f"{name} seems to grow without bound (up to {record.most:g}): is that meant?"
             yield Problem("growing number", what, path=record.path, severity="hint")
 
