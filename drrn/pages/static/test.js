@@ -161,6 +161,9 @@ class TestView {
       this.report,
       [...reportDocument.body.childNodes].map((node) => document.importNode(node, true)),
     );
+    for (const it of this.report.querySelectorAll(".play-it")) {
+      it.replaceWith(this.playButton(JSON.parse(it.dataset.path), "▶ play it"));
+    }
     show(this.above, this.report.querySelector(".report-head")); // followed by the map and the rest
   }
 
