@@ -110,7 +110,7 @@ def test_plain_text():
         "  Figure: The map (map.svg)",
         "",
         "Problems & more",
-        "  broken link: Well: no such passage",
+        "  ✗ Well: no such passage",
         "  warning: Pit: no way out",
         "    Actions: Jump → Fall",
         "",
