@@ -111,7 +111,7 @@ def test_plain_text():
         "",
         "Problems & more",
         "  ✗ Well: no such passage",
-        "  warning: Pit: no way out",
+        "  ! Pit: no way out",
         "    Actions: Jump → Fall",
         "",
         "  What to do:",

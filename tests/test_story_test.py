@@ -396,7 +396,7 @@ def test_an_unwritten_passage_is_a_dead_end(story):
     report = report_of(
         story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
     )
-    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("not written", "Two")]
+    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("empty passage", "Two")]
     assert "Endings (1)" in text_of(report)
 
 

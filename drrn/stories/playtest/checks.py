@@ -118,8 +118,9 @@ class Checker:
         return PASSED, f"it never happened{where}", None, ""
 
     def _always_ends(self) -> _Verdict:
-        loops = self.solution.traps if self.solution else []
-        loops = loops or [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+        loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+        if self.solution and not self.evidence.endings:
+            loops = self.solution.traps
         traps = [issue for issue in self.findings.dead_ends if issue.kind == TRAP]
         if loops:
             result = f'no ending can be reached from "{loops[0].passage}"'

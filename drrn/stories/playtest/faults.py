@@ -8,16 +8,7 @@ from dataclasses import replace
 
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import (
-    BEHIND,
-    ERROR,
-    FAILED,
-    LOOP,
-    PASSED,
-    UNWRITTEN,
-    Findings,
-    Issue,
-)
+from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Issue
 from drrn.stories.playtest.problems import Problem, Severity, in_order, is_allowed
 from drrn.writing import counted, one_line
 
@@ -33,9 +24,8 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
     rest = _without_repetitions([one for one in problems if one not in allowed], findings)
     if not findings.has_lines:
         rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
-    endings = {problem.passage for problem in allowed}
-    dead_ends = [issue for issue in findings.dead_ends if issue.passage not in endings]
-    return replace(findings, problems=in_order(rest), allowed=len(allowed), dead_ends=dead_ends)
+    count = findings.allowed + len(allowed)
+    return replace(findings, problems=in_order(rest), allowed=count)
 
 
 def _without_repetitions(problems: list[Problem], findings: Findings) -> list[Problem]:
@@ -78,16 +68,15 @@ def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterato
         if issue.kind == ERROR:
             is_known = issue.passage in thrown or _is_broken_link(issue, findings)
             if not is_known:
-                yield Problem("error page", issue.what, issue.passage, line, issue.path)
+                yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
         elif issue.kind != LOOP:
-            kind = "empty passage" if issue.kind == UNWRITTEN else "trap"
-            yield Problem(kind, issue.what, issue.passage, line, issue.path, "warning")
+            yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
     if loops:
         first = loops[0]
         more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""
         text = f"no ending can be reached from here{more}"
         line = source.pages.get(first.passage)
-        yield Problem("loop", text, first.passage, line, first.path, "warning")
+        yield Problem(LOOP, text, first.passage, line, first.path, "warning")
 
 
 def _is_broken_link(issue: Issue, findings: Findings) -> bool:

@@ -16,12 +16,12 @@ from drrn.writing import percent, words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
 BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
-# Kinds of issues.
+# Kinds of issues; those of dead ends are kinds of problems.
 BEHIND = "behind"  # a passage that only unreached passages lead to
 TRAP = "trap"  # a page that ends, but is not meant to
-ERROR = "error"
+ERROR = "error page"
 LOOP = "loop"
-UNWRITTEN = "not written"
+UNWRITTEN = "empty passage"
 # Verdicts.
 PASSED = "passed"
 FAILED = "failed"

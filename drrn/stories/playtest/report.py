@@ -64,7 +64,7 @@ def headline(findings: Findings) -> str:
     holds = sum(check.status == PASSED for check in findings.expectations)
     if findings.expectations:
         count = counted(len(findings.expectations), "expectation")
-        verb = "holds" if holds == 1 else "hold"
+        verb = "holds" if len(findings.expectations) == 1 else "hold"
         parts.append(f"{holds:,} of {count} {verb}")
     return f"{sentence}. {', '.join(parts)}."
 
