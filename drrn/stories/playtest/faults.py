@@ -108,7 +108,7 @@ def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Itera
         hidden = _reached_from(issue.passage, links) - behind
         behind |= hidden
         more = len(hidden - {issue.passage})
-        rest = f" ({counted(more, 'passage')} more can be reached only from here)" if more else ""
+        rest = f"; behind it: {counted(more, 'passage')}" if more else ""
         kind = "condition" if issue.path else "unreachable"
         text = one_line(f"{issue.what}{rest}")
         yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")
