@@ -29,6 +29,7 @@ from drrn.serve.advice_worker import agent_of
 from drrn.serve.http import as_json
 from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, Edge, StoryMap, story_map
 from drrn.stories.map.svg import legend_html, story_map_svg
+from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.clicks import ClickPath, follow
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Shares, Tally, arrival_of
@@ -62,6 +63,7 @@ class PlayTestWorker:
             large to draw), the same in the author's layout ("" if there is none), and the path to
             each page of a map that was not solved.
         """
+        require_playable(self.game)
         test = StoryTest(self.game, seconds, self._progress)
         try:
             with interruptible():

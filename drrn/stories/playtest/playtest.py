@@ -26,6 +26,7 @@ from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
+from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.search import clock
@@ -246,7 +247,6 @@ def gather(
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
-    loops = solution.traps if solution else coverage.loops(evidence)
     findings = Findings(
         game.name,
         title_of(game),
@@ -263,7 +263,7 @@ def gather(
         never_reached=coverage.never_reached(source, evidence, exact=exact),
         untaken_links=coverage.untaken_links(source, evidence, exact=exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
-        dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
+        **_dead_ends(source, evidence, solution),
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
         unplayable=[str(problem) for problem in source.problems],
@@ -277,6 +277,15 @@ def gather(
     checker = Checker(findings, evidence, solution)
     checks = list(map(checker.check, source.rules.expectations))
     return with_problems(source, evidence, replace(findings, expectations=checks))
+
+
+def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
+    """Return the dead ends, and the number of those that the TOML allows, by field."""
+    issues = coverage.dead_ends(source, evidence)
+    if evidence.endings:
+        issues += solution.traps if solution else coverage.loops(evidence)
+    rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
+    return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
