@@ -618,7 +618,7 @@ def test_a_folder_that_is_not_empty_is_rejected_before_the_test(
 
 
 def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):
-    def fail(_):
+    def fail(*_):
         raise InputError("too many pages to draw")
 
     monkeypatch.setattr(StoryTest, "story_map", fail)
