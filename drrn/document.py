@@ -35,6 +35,8 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two lines
 MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
 
+SIGNS = {"problem": "✗", "warning": "!", "info": "·", "success": "✓"}  # of notes in a terminal
+
 Severity = Literal["problem", "warning", "info", "success"]
 
 
@@ -492,13 +494,15 @@ class _TextWriter:
     def notes(self, notes: Sequence[Note]) -> str:
         lines = []
         for note in notes[: self.limit]:
-            label = self.inline(note.label or note.severity)
-            lines.append(self.wrap(f"{label}: {self.inline(_titled(note))}", indent="  "))
-            if note.steps:
+            sign = SIGNS[note.severity]
+            lines += self.wrap(f"{sign} {self.inline(_titled(note))}", indent="  ").splitlines()
+            if note.command:  # whole, for copying
+                command = f"  ▶ {visible(note.command)}"
+                fits = len(lines[-1]) + len(command) <= self.width
+                lines[-1] += command if fits else f"\n{command}"
+            elif note.steps:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
-            if note.command:
-                lines.append(f"  ▶ {visible(note.command)}")
         return _join([*lines, self.rest(notes)], "\n")
 
 

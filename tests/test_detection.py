@@ -44,6 +44,12 @@ CASES: list[Case] = [
     *everywhere("broken link", ":: Start\nA hall.\n[[Go.|@]]" + END, "Edn", "End"),
     *everywhere("unreachable", ":: Start\nA hall.@" + END + ATTIC, "", "\n[[Up.|Attic]]"),
     *everywhere(
+        "trap",
+        ":: Start\n[[Steal.|Cell]]" + END + "\n:: Cell\nBars everywhere.@\n",
+        "",
+        "\n[[Out.|End]]",
+    ),
+    *everywhere(
         "loop",
         ":: Start\n[[Down.|Pit]]" + END + "\n:: Pit\n[[Dig.|Mud]]\n\n:: Mud\n[[Dig.|Pit]]@\n",
         "",

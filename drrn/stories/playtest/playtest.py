@@ -16,6 +16,7 @@ from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.hosted.game import HostedGame
+from drrn.stories.map.flaws import with_flaws
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
@@ -25,6 +26,7 @@ from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
+from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.search import clock
@@ -99,12 +101,17 @@ class StoryTest:
         known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
         return gather(self.game, self.evidence, self.solution, **known)
 
-    def story_map(self) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen."""
+    def story_map(self, findings: Findings | None = None) -> StoryMap:
+        """Return the map of all states if the test is exact, else of the pages that were seen.
+
+        It shows the problems of the findings.
+        """
         if self.solution is not None:
-            return story_map(self.solution.compiled)
-        traps = [issue.passage for issue in coverage.loops(self.evidence)]
-        return seen_map(title_of(self.game), self.evidence, traps)
+            drawing = story_map(self.solution.compiled)
+        else:
+            traps = [issue.passage for issue in coverage.loops(self.evidence)]
+            drawing = seen_map(title_of(self.game), self.evidence, traps)
+        return drawing if findings is None else with_flaws(drawing, findings, Source(self.game))
 
     def _run_passes(self) -> None:
         """Play random games first, so that there is always a result; then search all states."""
@@ -240,7 +247,6 @@ def gather(
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
-    loops = solution.traps if solution else coverage.loops(evidence)
     findings = Findings(
         game.name,
         title_of(game),
@@ -257,7 +263,7 @@ def gather(
         never_reached=coverage.never_reached(source, evidence, exact=exact),
         untaken_links=coverage.untaken_links(source, evidence, exact=exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
-        dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
+        **_dead_ends(source, evidence, solution),
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
         unplayable=[str(problem) for problem in source.problems],
@@ -271,6 +277,15 @@ def gather(
     checker = Checker(findings, evidence, solution)
     checks = list(map(checker.check, source.rules.expectations))
     return with_problems(source, evidence, replace(findings, expectations=checks))
+
+
+def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
+    """Return the dead ends, and the number of those that the TOML allows, by field."""
+    issues = coverage.dead_ends(source, evidence)
+    if evidence.endings:
+        issues += solution.traps if solution else coverage.loops(evidence)
+    rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
+    return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
