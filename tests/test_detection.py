@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -319,9 +320,13 @@ PARAMETERS = [
 
 
 @pytest.fixture(scope="module")
-def formats(session_home):
-    if REAL_FORMATS:
-        add_formats(SHARED_FORMATS)
+def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Install the story formats for these tests alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRRN_HOME", str(tmp_path_factory.mktemp("home")))
+        if REAL_FORMATS:
+            add_formats(SHARED_FORMATS)
+        yield
 
 
 def findings_of(path: Path, **options: Any) -> Findings:
