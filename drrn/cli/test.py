@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
             hint = "replay one with drrn play GAME --path FILE"
             terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
-            write(options.map, story_map_svg(test.story_map()))
+            write(options.map, story_map_svg(test.story_map(findings)))
             terminal.warn(f"map: {options.map}")
     finally:
         terminal.clear_status()
@@ -65,7 +65,7 @@ def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespa
     if options.format == "json":
         terminal.print_json(findings.as_json(), indent=2)
     elif options.format == "html":
-        print(_page(document, test), end="")
+        print(_page(document, test, findings), end="")
     elif options.format == "markdown":
         print(to_markdown(document), end="")
     elif options.format == "github":
@@ -75,13 +75,13 @@ def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespa
     sys.stdout.flush()
 
 
-def _page(document: Document, test: StoryTest) -> str:
+def _page(document: Document, test: StoryTest, findings: Findings) -> str:
     """Return the report as a self-contained page with the map."""
     from drrn.pages import rendered, safe_markup
 
     map_svg = ""
     try:
-        map_svg = story_map_svg(test.story_map())
+        map_svg = story_map_svg(test.story_map(findings))
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)

@@ -275,10 +275,12 @@ async def map_data(_: Services, __: Request, test: PlayTest) -> Any:
 
 
 @route("GET", "/api/tests/{test}/map.svg")
-async def map_svg(_: Services, __: Request, test: PlayTest) -> Response:
-    if not test.part("svg"):
+async def map_svg(_: Services, request: Request, test: PlayTest) -> Response:
+    by_author = request.query_params.get("layout") == "author"
+    svg = test.part("author_svg" if by_author else "svg")
+    if not svg:
         raise HTTPException(404, "The story is too large to draw a map.")
-    return Response(test.part("svg"), media_type="image/svg+xml")
+    return Response(svg, media_type="image/svg+xml")
 
 
 @route("GET", "/api/tests/{test}/pages/{page:int}")
@@ -288,6 +290,9 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     folder = str(services.runs[run].folder) if run else None
     if page >= len(test.part("map")["pages"]):
         raise HTTPException(404, "There is no such page on the map.")
+    shown = test.part("map")["pages"][page]
+    if not shown["reached"]:
+        return {"texts": [shown["text"]], "path": None, "findings": None}
     if test.part("paths") is None:
         return await test.service.ask("page", page, folder, timeout=MAP_SECONDS)
     path = test.part("paths")[page]

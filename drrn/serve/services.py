@@ -271,7 +271,8 @@ def _saved_test(entry: GameEntry) -> PlayTest | None:
     """Return the saved test of a game; None if there is none, or it belongs to another story."""
     data = json_or_none(result_file(entry))
     try:
-        if data is None or data["source"] != entry.spec.source:
+        is_current = data is not None and "author_svg" in data["result"]  # not of an older version
+        if not is_current or data["source"] != entry.spec.source:
             return None
         return PlayTest(entry, status="done", result=dict(data["result"]))
     except (KeyError, TypeError):

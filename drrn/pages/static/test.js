@@ -1,11 +1,11 @@
 // Test: run a play-test, watch it, read its report and the map of the story.
 
 import { get, isAborted, part, post, text } from "./api.js";
-import { announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, waiting } from "./dom.js";
+import { announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, toggle, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { noPage, showPage } from "./map_page.js";
-import { playFrom } from "./play.js";
+import { playFrom } from "./play_from.js";
 
 const SECONDS = [
   ["10", "10 seconds"],
@@ -18,6 +18,12 @@ const POLL = 500; // milliseconds between two looks at a running test
 export async function testView(body, game, signal) {
   const view = new TestView(body, game, signal);
   await view.begin();
+}
+
+/** Elements of HTML that the server's templates wrote. */
+function markup(words) {
+  const page = new DOMParser().parseFromString(words, "text/html");
+  return [...page.body.childNodes].map((node) => document.importNode(node, true));
 }
 
 class TestView {
@@ -155,12 +161,8 @@ class TestView {
   }
 
   /** Insert the report; the server's template escapes everything that a story says. */
-  insert(markup) {
-    const reportDocument = new DOMParser().parseFromString(markup, "text/html");
-    show(
-      this.report,
-      [...reportDocument.body.childNodes].map((node) => document.importNode(node, true)),
-    );
+  insert(words) {
+    show(this.report, markup(words));
     for (const it of this.report.querySelectorAll(".play-it")) {
       it.replaceWith(this.playButton(JSON.parse(it.dataset.path), "▶ play it"));
     }
@@ -187,9 +189,11 @@ class TestView {
             "div",
             { class: "map-head" },
             h("h2", {}, "Map"),
+            data.has_author_layout ? this.layouts() : null,
             this.agents(runs.filter((run) => run.ready)),
           ),
           h("div", { class: "map-and-page" }, this.view.element, this.panel),
+          markup(data.legend),
         ),
       );
       this.link(data.pages);
@@ -200,6 +204,21 @@ class TestView {
           failure(error, () => this.drawMap()),
         );
     }
+  }
+
+  /** The switch to the layout that the author drew in Twine. */
+  layouts() {
+    const change = async (byAuthor) => {
+      try {
+        const query = byAuthor ? "?layout=author" : "";
+        this.view.insert(await text(`${this.address}/map.svg${query}`, this.signal));
+      } catch (error) {
+        if (!isAborted(error)) toast(error.message, "bad");
+      }
+    };
+    const control = toggle("Your layout in Twine", "author-layout", change);
+    if (control.box.checked) change(true);
+    return control.element;
   }
 
   /** The choice of the agent whose odds are compared with random and best play. */

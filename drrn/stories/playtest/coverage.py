@@ -160,7 +160,7 @@ def _seldom(evidence: Evidence) -> str:
     games = evidence.random.games
     if games <= 10:
         return "few games were played"
-    return f"in less than {percent(RULE_OF_THREE / games)} of random games"
+    return f"in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
 
 
 def broken_links(source: Source) -> list[Issue]:
@@ -168,8 +168,13 @@ def broken_links(source: Source) -> list[Issue]:
     if source.engine == INK:
         return []
     if source.engine == NATIVE and not source.unsupported:
-        problems = [problem for problem in source.problems if NOWHERE in problem.what]
-        return [Issue(problem.passage, problem.what, problem.line) for problem in problems]
+        issues = []
+        for problem in source.problems:
+            link, nowhere, _ = problem.what.partition(f'"{NOWHERE}')
+            if nowhere:
+                targets = (link.rpartition(' "')[2],)
+                issues.append(Issue(problem.passage, problem.what, problem.line, targets=targets))
+        return issues
     pages = source.story.pages.values()
     return [issue for passage in pages for issue in _broken_in(passage, source.story)]
 

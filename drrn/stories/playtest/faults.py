@@ -13,6 +13,7 @@ from drrn.stories.playtest.problems import Problem, Severity, in_order, is_allow
 from drrn.writing import counted, one_line
 
 EXPECTATION = "expectation"
+EXPLAINS = ("trap", "loop", "unreachable", "condition")  # why an expectation fails
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
@@ -21,18 +22,28 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
     """Return findings with their problems, except those that the TOML allows."""
     problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
     allowed = [problem for problem in problems if is_allowed(problem, source.rules.allow)]
-    rest = _without_repetitions([one for one in problems if one not in allowed], findings)
+    rest = _merged([one for one in problems if one not in allowed], findings)
     if not findings.has_lines:
         rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
     count = findings.allowed + len(allowed)
     return replace(findings, problems=in_order(rest), allowed=count)
 
 
-def _without_repetitions(problems: list[Problem], findings: Findings) -> list[Problem]:
-    """Leave out what a failed expectation reports of the same passage."""
-    failed = {check.passage for check in findings.expectations if check.status == FAILED} - {""}
-    kinds = ("trap", "loop", "unreachable", "condition")
-    return [one for one in problems if one.kind not in kinds or one.passage not in failed]
+def _merged(problems: list[Problem], findings: Findings) -> list[Problem]:
+    """Report a failed expectation together with the problem that explains it."""
+    checks = [check for check in findings.expectations if check.status == FAILED]
+    failed = {check.passage: check for check in checks if check.passage}
+    merged = []
+    lines = set()
+    for problem in problems:
+        check = failed.get(problem.passage) if problem.kind in EXPLAINS else None
+        if check is not None:
+            lines.add(check.line)
+            text = f"{problem.text} (expected: {check.expectation})"
+            merged.append(replace(problem, text=text, severity="error"))
+        else:
+            merged.append(problem)
+    return [one for one in merged if one.kind != EXPECTATION or one.line not in lines]
 
 
 def failed_expectations(
@@ -97,7 +108,7 @@ def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Itera
         hidden = _reached_from(issue.passage, links) - behind
         behind |= hidden
         more = len(hidden - {issue.passage})
-        rest = f" ({counted(more, 'passage')} more can be reached only from here)" if more else ""
+        rest = f"; behind it: {counted(more, 'passage')}" if more else ""
         kind = "condition" if issue.path else "unreachable"
         text = one_line(f"{issue.what}{rest}")
         yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")

@@ -16,6 +16,7 @@ from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.hosted.game import HostedGame
+from drrn.stories.map.flaws import with_flaws
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
@@ -100,12 +101,17 @@ class StoryTest:
         known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
         return gather(self.game, self.evidence, self.solution, **known)
 
-    def story_map(self) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen."""
+    def story_map(self, findings: Findings | None = None) -> StoryMap:
+        """Return the map of all states if the test is exact, else of the pages that were seen.
+
+        It shows the problems of the findings.
+        """
         if self.solution is not None:
-            return story_map(self.solution.compiled)
-        traps = [issue.passage for issue in coverage.loops(self.evidence)]
-        return seen_map(title_of(self.game), self.evidence, traps)
+            drawing = story_map(self.solution.compiled)
+        else:
+            traps = [issue.passage for issue in coverage.loops(self.evidence)]
+            drawing = seen_map(title_of(self.game), self.evidence, traps)
+        return drawing if findings is None else with_flaws(drawing, findings, Source(self.game))
 
     def _run_passes(self) -> None:
         """Play random games first, so that there is always a result; then search all states."""

@@ -29,6 +29,7 @@ class Passage:
     tags: tuple[str, ...] = ()
     line: int = 1
     on_one_line: bool = False  # the file writes its line breaks as \\n
+    position: tuple[float, float] | None = None  # on the author's map in Twine
 
     def line_in_file(self, line: int) -> int:
         """Return the file's line of a line of the passage (the first is 1)."""
