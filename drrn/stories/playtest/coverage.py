@@ -231,6 +231,8 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     if not source.engine or (not has_list and (source.rules.ends or is_named)):
         return ""
     why = "it is not in the TOML's list of endings" if has_list else ""
+    if source.engine == INK:  # which ends by -> END alone; other ends are errors
+        return why
     links = source.links.get(key.passage, set()) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
