@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,7 @@ class InkFile:
     has_seed: bool  # whether the story seeds Ink's random generator
     reads_turns: bool  # whether the story reads the number of turns
     links: Mapping[str, frozenset[str]]  # knots and stitches that each one diverts to
+    uses: Mapping[str, tuple[set[str], set[str]]]  # variables that each one reads, and sets
 
 
 @dataclass(frozen=True)
@@ -225,23 +226,42 @@ def _ink_file(table: dict[str, Any], source: str, lines: Mapping[str, int]) -> I
         has_seed=has_seed,
         reads_turns=not TURN_COMMANDS.isdisjoint(commands),
         links=_links(sections),
+        uses=_variable_uses(
+            sections_of_root | sections, {*variables} - table.get("listDefs", {}).keys()
+        ),
     )
+
+
+def _own_parts(container: list[Any], ids: Collection[int]) -> Iterator[Any]:
+    """Yield the parts of a knot or stitch without those of its stitches."""
+    for part in (*container, *(_named(container).values() if container else ())):
+        if not isinstance(part, list):
+            yield part
+        elif id(part) not in ids:
+            yield from _own_parts(part, ids)
+
+
+def _variable_uses(
+    sections: Mapping[str, list[Any]], variables: set[str]
+) -> dict[str, tuple[set[str], set[str]]]:
+    """Return the variables that each knot, stitch and function reads, and those that it sets."""
+    ids = {id(part) for part in sections.values()}
+    uses: dict[str, tuple[set[str], set[str]]] = {}
+    for name, container in sections.items():
+        parts = [part for part in _own_parts(container, ids) if isinstance(part, dict)]
+        read = {str(part.get("VAR?") or part.get("^var")) for part in parts}
+        settings = {str(part.get("VAR=")) for part in parts}
+        uses[name] = (read & variables, settings & variables)
+    uses[OPENING][1].update(uses.pop("global decl", ((), ()))[1])
+    return uses
 
 
 def _links(sections: Mapping[str, list[Any]]) -> dict[str, frozenset[str]]:
     """Return what each knot and stitch diverts to; the links of a stitch are not its knot's."""
     ids = {id(part) for part in sections.values()}
-
-    def own_parts(container: list[Any]) -> Iterator[Any]:
-        for part in (*container, *(_named(container).values() if container else ())):
-            if not isinstance(part, list):
-                yield part
-            elif id(part) not in ids:
-                yield from own_parts(part)
-
     links = {}
     for name, container in sections.items():
-        parts = (part for part in own_parts(container) if isinstance(part, dict))
+        parts = (part for part in _own_parts(container, ids) if isinstance(part, dict))
         targets = {_section_of(path, sections) for part in parts for path in _paths(part)}
         links[name] = frozenset(target for target in targets if target and target != name)
     return links
@@ -374,6 +394,7 @@ class InkGame(AuthoredGame):
         super().__init__(name, ink.story, rules, **options)
         self.ink = ink
         self.links = ink.links
+        self.variable_uses = ink.uses
         self._draw: Callable[[int], int] = self._random.randrange
         self._shuffles: Mapping[int, tuple[int, ...]] = {}
         self._start_runtime()

@@ -39,7 +39,7 @@ class Source:
         self.problems: Sequence[Problem] = ()
         # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
-        self._game = game
+        self.game = game
         if isinstance(game, AuthoredGame):
             self.story = game.story
             self.rules = game.rules
@@ -50,9 +50,9 @@ class Source:
     @cached_property
     def links(self) -> dict[str, set[str]]:
         """The passages that each passage links to or displays; unparsed, those that it names."""
-        if not isinstance(self._game, AuthoredGame):
+        if not isinstance(self.game, AuthoredGame):
             return {}
-        parsed = {name: set(targets) for name, targets in self._game.links.items()}
+        parsed = {name: set(targets) for name, targets in self.game.links.items()}
         if self.engine == INK:
             return parsed
         links = {}
