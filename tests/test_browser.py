@@ -293,7 +293,7 @@ def test_a_shared_page_opens_only_with_its_link(browser, tmp_path):
         other = guest.new_page()
         other.goto(f"{address}?{token}#/game/{game}/test")  # the link again, with the cookie
         assert "token" not in other.url
-        other.get_by_text("1 of 2 expectations failed").wait_for(timeout=60_000)
+        other.get_by_text("1 of 2 expectations hold").wait_for(timeout=60_000)
         page.goto(address)
         page.locator(".card", has_text="The Grey Sea").wait_for()
     finally:
