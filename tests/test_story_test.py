@@ -652,11 +652,6 @@ def test_the_command_tests_a_game_of_a_suite(capsys, stand_ins):
     assert "Estimated in" in capsys.readouterr().out
 
 
-def test_a_passage_that_occurs_twice_is_noted(story):
-    text = text_of(report_of(story(TALE + "\n:: Attic\nAgain.\n", RULES)))
-    assert "Notes (1)" in text and 'passage "Attic" occurs twice' in text
-
-
 def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
     findings = report_of(story(TALE, RULES))
     assert findings.exact and "lower bounds" not in text_of(findings)

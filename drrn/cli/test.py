@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drrn.cli import terminal
+from drrn.cli.retest import Watch
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug, write
@@ -27,6 +28,10 @@ ALL_LISTED = "all of them with --format json"
 
 def run(options: argparse.Namespace) -> int:
     """Run the play-test; return 1 if a problem is an error."""
+    if options.watch:
+        if options.format != "text" or options.map or options.paths or options.agent:
+            raise InputError("--watch prints problems only; leave out the other options")
+        return Watch(options).run()
     if options.format in ("html", "markdown", "github"):
         require("jinja2", "cli")  # before the test takes its time
     if options.map:

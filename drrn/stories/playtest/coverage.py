@@ -39,7 +39,7 @@ class Source:
         self.problems: Sequence[Problem] = ()
         # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
-        self._game = game
+        self.game = game
         if isinstance(game, AuthoredGame):
             self.story = game.story
             self.rules = game.rules
@@ -50,9 +50,9 @@ class Source:
     @cached_property
     def links(self) -> dict[str, set[str]]:
         """The passages that each passage links to or displays; unparsed, those that it names."""
-        if not isinstance(self._game, AuthoredGame):
+        if not isinstance(self.game, AuthoredGame):
             return {}
-        parsed = {name: set(targets) for name, targets in self._game.links.items()}
+        parsed = {name: set(targets) for name, targets in self.game.links.items()}
         if self.engine == INK:
             return parsed
         links = {}
@@ -231,6 +231,8 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     if not source.engine or (not has_list and (source.rules.ends or is_named)):
         return ""
     why = "it is not in the TOML's list of endings" if has_list else ""
+    if source.engine == INK:  # which ends by -> END alone; other ends are errors
+        return why
     links = source.links.get(key.passage, set()) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):

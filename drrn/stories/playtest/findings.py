@@ -213,7 +213,7 @@ class Findings:
     @property
     def has_lines(self) -> bool:
         """Whether lines of the story's file mean something to its author."""
-        is_page = self.source.lower().endswith((".html", ".htm", ".json"))
+        is_page = self.source.lower().endswith((".html", ".htm", ".json", ".js"))
         return bool(self.source) and not is_page
 
     @property

@@ -373,5 +373,4 @@ def _notes(game: Game) -> list[str]:
         note = getattr(game, "note", "")
         return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
-    inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
-    return [*game.story.notes, *inputs]
+    return [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]

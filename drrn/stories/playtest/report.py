@@ -53,7 +53,7 @@ def headline(findings: Findings) -> str:
     sentence = "No problems" if findings.exact else "No problems were seen"
     if problems:
         sentence = counted(problems, "problem")
-    if problems and len(counts) > 1:
+    if problems and kinds.count("error") < len(kinds):
         sentence += f": {', '.join(counts)}"
     elif counts and not problems:
         sentence += f", {counts[0]}"
