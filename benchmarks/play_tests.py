@@ -61,6 +61,7 @@ class Row:
                 *[""] * (len(HEADER) - 4),
             ]
         report = self.report
+        kinds = [problem["kind"] for problem in report["problems"]]
         return [
             self.story,
             self.format,
@@ -70,8 +71,8 @@ class Row:
             "" if report["exact"] else f"{report['games']:,}",
             _coverage(report["passages"]),
             _coverage(report["links"]),
-            str(len(report["dead_ends"])),
-            str(len(report["errors"])),
+            str(sum(kind in ("trap", "loop", "empty passage") for kind in kinds)),
+            str(sum(kind in ("thrown error", "error page") for kind in kinds)),
         ]
 
 

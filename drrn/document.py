@@ -35,6 +35,8 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two lines
 MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
 
+SIGNS = {"problem": "✗", "warning": "!", "info": "·", "success": "✓"}  # of notes in a terminal
+
 Severity = Literal["problem", "warning", "info", "success"]
 
 
@@ -67,6 +69,8 @@ class Cell:
     remark: str = ""  # a second line in small print
     bar: float | None = None  # a share from 0 to 1, which HTML draws as a bar
     page: str = ""  # the story page that the cell names: the web page links it to the map
+    command: str = ""  # that plays it in a terminal
+    path: str = ""  # the same clicks as JSON, for the player of the web page
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,8 @@ class Note:
     steps: Sequence[str] = ()  # the actions that show it, as literal text
     steps_title: str = "Actions"
     page: str = ""  # the story page that `title` names: the web page links it to the map
+    command: str = ""  # that plays it in a terminal
+    path: str = ""  # the same clicks as JSON, for the player of the web page
     file: str = ""  # the source file, for GitHub's annotations
     line: int = 0
 
@@ -488,9 +494,13 @@ class _TextWriter:
     def notes(self, notes: Sequence[Note]) -> str:
         lines = []
         for note in notes[: self.limit]:
-            label = self.inline(note.label or note.severity)
-            lines.append(self.wrap(f"{label}: {self.inline(_titled(note))}", indent="  "))
-            if note.steps:
+            sign = SIGNS[note.severity]
+            lines += self.wrap(f"{sign} {self.inline(_titled(note))}", indent="  ").splitlines()
+            if note.command:  # whole, for copying
+                command = f"  ▶ {visible(note.command)}"
+                fits = len(lines[-1]) + len(command) <= self.width
+                lines[-1] += command if fits else f"\n{command}"
+            elif note.steps:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
         return _join([*lines, self.rest(notes)], "\n")

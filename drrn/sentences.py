@@ -133,7 +133,7 @@ def open_sentences(name: str) -> SentenceVectors:
     for folder in (Path(name).expanduser(), home() / "encoders" / name):
         if folder.is_dir():
             return _open_model(folder)
-    choices = "run scripts/encoders if it fetches that, or give module:function or a folder"
+    choices = "run scripts/encoders, which fetches some, or give a folder or module:function"
     raise InputError(f'sentences "{name}": no such model; {choices}')
 
 

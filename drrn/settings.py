@@ -116,11 +116,13 @@ class ModelSettings(_Group):
         """Whether texts are read differently from page to page, so that ids are not the game's."""
         return self.matches or self.select_words
 
-    def has_encoder(self, *names: str) -> bool:
+    def has_encoder(self, *names: str, side: str = "") -> bool:
         """Return whether a side has one of these encoders, or a user's own, which may be any."""
         if self.name == "table":
             return False
-        return any(name in names or name not in ENCODERS for name in self.encoders)
+        states, actions = self.encoders
+        encoders = {"state": [states], "action": [actions]}.get(side, [states, actions])
+        return any(name in names or name not in ENCODERS for name in encoders)
 
 
 @dataclass(frozen=True)
@@ -249,7 +251,8 @@ class Settings:
 
         Its declaration has the condition (`needs`): `;` joins clauses that must all hold, `|`
         alternatives. `learner=returns` holds if that is the learner's name, or if the learner is
-        the user's own, which may use any setting; a bare name holds if that setting is on.
+        the user's own, which may use any setting; a bare name holds if that setting is on. An
+        `encoder` is that of either side.
         """
         clauses = all_settings()[name].needs.split("; ")
         return all(any(map(self._holds, clause.split(" | "))) for clause in clauses)
@@ -258,12 +261,14 @@ class Settings:
         name, _, names = condition.partition("=")
         if not name:
             return True
-        if name == "encoder":
-            return self.model.has_encoder(*names.split(","))
+        if name.endswith("encoder"):
+            return self.model.has_encoder(*names.split(","), side=name.split()[0])
         value = self.flat()[name]
         if not names:
             return bool(value)
         each = all_settings()[name]
+        if each.kind is bool:
+            return names == str(value).lower()
         return value in names.split(",") or (each.own and value not in each.choices)
 
     @property

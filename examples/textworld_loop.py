@@ -21,12 +21,15 @@ def main(run: str, game: str, episodes: int = 3) -> None:
         player.begin()
         done = False
         score = 0
+        reward = 0
         commands = []
         while not done:
             # what the agent saw during training
             text = f"{state['description']}\n{state['inventory']}"
-            commands.append(player.act(text, state["admissible_commands"]))
+            commands.append(player.act(text, state["admissible_commands"], reward))
+            before = score
             _, score, done, state = env.step(commands[-1])
+            reward = score - before
         print(
             f"episode {episode}: score {score} after {len(commands)} commands: "
             f"{', '.join(commands[:8])} …"

@@ -128,7 +128,7 @@ def test_inspect_prints_statistics_and_the_number_of_problems(capsys, tale):
         "the story asks for $n",
     ):
         assert part in out
-    assert main(["test", str(tale)]) == 0
+    assert main(["test", str(tale)]) == 1
     output = capsys.readouterr().out
     for part in ("Attic", '"Nowhere"', "<<wobble>>"):
         assert part in output

@@ -147,7 +147,7 @@ def test_several_versions_are_installed_and_listed(tmp_path, capsys):
 def test_an_empty_list_names_the_command_that_adds_formats(capsys):
     assert main(["formats"]) == 0
     output = capsys.readouterr().out
-    assert "drrn formats add FILE_OR_FOLDER (find format.js files" in output
+    assert "drrn formats add sugarcube" in output
 
 
 def test_a_folder_is_searched_and_other_files_are_reported_as_skipped(tmp_path, capsys):
@@ -218,7 +218,7 @@ def test_a_damaged_file_is_reported_and_the_others_are_listed(tmp_path, capsys):
         ("Harlowe 3.x", "", "3.10.0"),
     ],
 )
-def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(
+def test_a_story_gets_its_own_version_or_the_newest_that_is_not_older(
     tmp_path, name, version, expected
 ):
     for installed in ("1.2.4", "3.1.0", "3.9.0", "3.10.0", "3.10.0-beta"):
@@ -227,13 +227,21 @@ def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(
 
 
 def test_the_error_for_a_missing_format_lists_installed_ones_and_the_source(tmp_path):
-    message = r"tale\.twee: .*SugarCube 2\.30\.0, is not installed; add it with drrn"
+    message = r"SugarCube 2\.30\.0, is not installed; add it with drrn formats add sugarcube$"
     with pytest.raises(InputError, match=message):
         format_for(story_in("SugarCube", "2.30.0"))
     add_formats(write_format(tmp_path, "SugarCube", "1.0.35"))
     message = r"SugarCube 2\.30\.0, is not installed \(added: 1\.0\.35\)"
     with pytest.raises(InputError, match=message):
         format_for(story_in("SugarCube", "2.30.0"))
+
+
+def test_an_older_format_is_refused_because_it_would_report_false_errors(tmp_path):
+    add_formats(write_format(tmp_path, version="3.1.0"))
+    message = r"Harlowe 3\.3\.9, is not installed \(added: 3\.1\.0\); .*add harlowe$"
+    with pytest.raises(InputError, match=message):
+        format_for(story_in("Harlowe", "3.3.9"))
+    assert format_for(story_in("Harlowe", "3.1.5")).version == "3.1.0"
 
 
 @pytest.mark.parametrize(

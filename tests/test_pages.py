@@ -15,8 +15,8 @@ from drrn.errors import InputError
 from drrn.lab.reports.report import results_page
 from drrn.pages import rendered, safe_markup
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import Issue
 from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.problems import Problem
 from drrn.stories.playtest.report import report, report_fragment
 from tests.stories import FORK, REWARDS
 
@@ -65,9 +65,11 @@ def test_the_page_of_a_play_test_opens_with_its_story_and_its_failures(story):
     order = [
         "Play-test of a story",
         "<h1>",
-        "1 of 2 expectations failed.",
-        "Expectations</h2>",
+        "1 problem.",
+        "expected: ",
+        "▶ play it",
         "Endings (2)</h2>",
+        "Coverage</h2>",
         "Map</h2>",
     ]
     positions = [body.index(words) for words in order]
@@ -82,7 +84,10 @@ def test_texts_of_a_story_are_never_markup(story):
         for ending in plain.endings
     ]
     findings = replace(
-        plain, title=HOSTILE, endings=endings, errors=[Issue(HOSTILE, HOSTILE, 1, ClickPath())]
+        plain,
+        title=HOSTILE,
+        endings=endings,
+        problems=(Problem("thrown error", HOSTILE, HOSTILE, 1, ClickPath((HOSTILE,))),),
     )
     for text in (page_of(findings), report_fragment(findings)):
         tags = Tags(text)

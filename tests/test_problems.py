@@ -1,7 +1,10 @@
 """Problems of a story: each once, where it is, the clicks that show it, and what allows it."""
 
+import json
+
 import pytest
 
+from drrn.cli import main
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.problems import Problem, in_order, is_allowed
 
@@ -54,3 +57,103 @@ A yard.
 def test_passages_behind_an_unreachable_one_are_no_problems_of_their_own(story):
     problems = problems_of(story(ISLAND))
     assert problems == [("unreachable", "Shed", 10, None), ("unreachable", "Attic", 6, None)]
+
+
+CELL = """\
+:: Start
+[[To the cell.|Cell]]
+[[Home.|Home]]
+:: Cell
+A cell. <<if 1 is 2>>[[Out.|Start]]<<endif>>
+:: Home
+At home.
+"""
+HOME = '[[ending]]\npassage = "Home"\nreward = 1\n'
+ALWAYS = "[[expect]]\nalways_ends = true\n"
+
+
+def test_a_page_that_ends_and_is_not_listed_is_a_trap(story):
+    assert problems_of(story(CELL, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
+    plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
+    assert problems_of(story(plain, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
+
+
+def test_a_page_without_links_is_an_ending_if_none_are_listed(story):
+    plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
+    assert problems_of(story(plain)) == []
+
+
+def test_a_link_to_the_start_does_not_excuse_a_dead_end(story):
+    assert [problem[:2] for problem in problems_of(story(CELL))] == [("trap", "Cell")]
+    again = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "THE END [[Play again.|Start]]")
+    assert problems_of(story(again)) == []
+
+
+def test_a_story_with_a_trap_does_not_always_end(story):
+    (problem,) = StoryTest(story(CELL, HOME + ALWAYS), 10).run().problems
+    assert (problem.kind, problem.passage, problem.severity) == ("trap", "Cell", "error")
+    assert "expected: the story always ends" in problem.text
+
+
+def test_an_allowed_trap_is_an_ending(story):
+    findings = StoryTest(story(CELL, f'allow = ["trap"]\n{HOME}{ALWAYS}'), 10).run()
+    assert findings.problems == () and findings.intended_endings == 2
+    assert [check.status for check in findings.expectations] == ["passed"]
+
+
+BROKEN = ":: Start\n[[Feed it.|Goat]]\n[[Home.|Home]]\n:: Home\nAt home.\n"
+
+
+@pytest.fixture
+def broken(tmp_path, monkeypatch):
+    """Write a story with a broken link into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tale.twee").write_text(BROKEN, encoding="utf-8")
+    return tmp_path / "tale.toml"
+
+
+def test_a_broken_link_fails_the_test_and_is_the_first_line_of_the_report(broken, capsys):
+    assert main(["test", "tale.twee"]) == 1
+    title, headline, problem, *_ = filter(None, capsys.readouterr().out.splitlines())
+    assert (title, headline) == ("tale", "1 problem. 1 ending, 2 of 2 passages seen.")
+    assert problem.startswith("✗ Start (line 2): ") and '"Goat", which is not' in problem
+
+
+@pytest.mark.parametrize(
+    ("allow", "code"),
+    [
+        ('allow = ["broken link"]', 0),
+        ('[allow]\n"broken link" = ["Start"]', 0),
+        ('[allow]\n"broken link" = ["Home"]', 1),
+        ('allow = ["broken links"]', 2),
+        ('[allow]\n"broken link" = "Start"', 2),
+    ],
+)
+def test_the_toml_allows_problems(broken, capsys, allow, code):
+    broken.write_text(f'story = "tale.twee"\n{allow}\n', encoding="utf-8")
+    assert main(["test", "tale.toml"]) == code
+    out, error = capsys.readouterr()
+    assert ("The TOML allows 1 problem more." in out) == (code == 0)
+    assert ("broken link" in error) == (code == 2)
+
+
+def test_every_format_has_each_problem_once(broken, capsys):
+    main(["test", "tale.twee", "--format", "json"])
+    findings = json.loads(capsys.readouterr().out)
+    assert list(findings)[:3] == ["name", "title", "problems"]
+    assert [problem["passage"] for problem in findings["problems"]] == ["Start"]
+    main(["test", "tale.twee", "--format", "github"])
+    annotations = [line for line in capsys.readouterr().out.splitlines() if line.startswith("::")]
+    assert len(annotations) == 1 and annotations[0].startswith("::error file=tale.twee,line=2::")
+    for format_name in ("text", "markdown", "html"):
+        main(["test", "tale.twee", "--format", format_name])
+        assert capsys.readouterr().out.count("which is not a passage") == 1
+
+
+def test_a_story_of_which_most_is_left_out_is_refused_with_the_cure(tmp_path, capsys):
+    file = tmp_path / "tale.twee"
+    file.write_text(":: Start\n<<link 'On' 'Two'>><</link>>\n:: Two\nDone.\n", encoding="utf-8")
+    assert main(["test", str(file)]) == 2
+    out, error = capsys.readouterr()
+    assert not out and "drrn formats add sugarcube" in error and "line 2" in error
+    assert main(["test", str(file), "--lenient"]) != 2

@@ -718,6 +718,22 @@ def test_the_error_for_a_setting_without_effect_names_what_it_needs(name, value,
     assert settings_for({}, {name: value, **needs}).flat()[name] == value
 
 
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("select_words", {"encoder": "hash", "action_encoder": "bag"}),
+        ("matches", {"encoder": "bag", "action_encoder": "hash"}),
+        ("listwise", {"learner": "returns", "advantages": True}),
+        ("advantages", {"learner": "returns", "listwise": True}),
+        ("pseudo_count", {"learner": "returns", "listwise": True}),
+    ],
+)
+def test_settings_that_cancel_each_other_are_refused(name, others):
+    with pytest.raises(InputError, match="has an effect only with"):
+        settings_for({}, {**others, name: 5.0 if name == "pseudo_count" else True})
+    assert not Settings.from_flat(others).uses(name)
+
+
 def test_every_setting_without_effect_in_the_papers_recipe_is_tested():
     without_effect = {name for name in all_settings() if not PAPER.uses(name)}
     assert without_effect == {name for name, *_ in DEPENDENT} | {"vectors"}

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 import drrn
 from drrn.cli import main
 from drrn.pages import static_text
+from drrn.stories.map.author_layout import AuthorLayout
 from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, shorten
 from drrn.stories.map.layout import Layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
-from drrn.stories.map.svg import story_map_svg
+from drrn.stories.map.svg import legend_html, story_map_svg
 from drrn.stories.playtest.playtest import StoryTest
 from tests.sample_games import Doors
 
@@ -187,6 +188,69 @@ def test_endings_are_coloured_from_the_worst_to_the_best():
         "2": "page ending r4",
         "3": "page ending r8",
     }
+
+
+FLAWED = """\
+:: Quay {"position":"400,100","size":"100,100"}
+[[Walk.|Cell]]
+[[Row.|Home]]
+[[Sail.|Sea]]
+[[Rest.|Home]]
+
+:: Cell {"position":"200,300"}
+[[Wait.|Cell]]
+
+:: Home {"position":"600,300"}
+Home.
+
+:: Cave {"position":"800,300"}
+[[Out.|Home]]
+"""
+
+
+def flawed_map(story):
+    test = StoryTest(story(FLAWED.replace("Quay", "Start"), lenient=True), seconds=20)
+    return test.story_map(test.run())
+
+
+def test_the_map_shows_problems(story):
+    graph = flawed_map(story)
+    root = ElementTree.fromstring(story_map_svg(graph))
+    groups = root.findall(f".//{SVG}g[@data-number]")
+    kinds = {group.get("data-page"): (group.get("class") or "").split() for group in groups}
+    assert "wrong" in kinds["Cell"] and kinds["Home"][:2] == ["page", "ending"]
+    assert (kinds["Cave"], kinds["Sea"]) == (["page", "unreached"], ["page", "unwritten"])
+    lines = root.findall(f".//{SVG}path[@data-to]")
+    sea = str(graph.labels.index("Sea"))
+    assert all("untaken" in line.attrib["class"] for line in lines if line.get("data-to") == sea)
+    assert "not written" in "".join(root.itertext())
+
+
+def test_the_legend_can_be_outside_of_the_drawing(story):
+    graph = flawed_map(story)
+    assert "never reached" in story_map_svg(graph) and "never reached" in legend_html(graph)
+    without = ElementTree.fromstring(story_map_svg(graph, legend=False))
+    assert without.find(f".//{SVG}g[@class='legend']") is None
+    sound = dataclasses.replace(graph, flaws={})
+    assert "never reached" not in legend_html(sound)
+
+
+def test_links_are_in_the_authors_order(story):
+    page = next(box.pages[0] for box in make_boxes(flawed_map(story)) if box.pages[0].node == 0)
+    assert [row.text for row in page.rows] == ["Walk.", "Row.", "Rest.", "Sea"]
+
+
+def test_the_authors_own_layout_places_passages_as_twine_does(story):
+    graph = flawed_map(story)
+    assert graph.has_positions
+    layout = AuthorLayout(graph)
+    corners = {
+        graph.labels[box.nodes[0]]: corner
+        for box, corner in zip(layout.boxes, layout.corners, strict=True)
+    }
+    assert corners["Cell"][0] < corners["Start"][0] < corners["Home"][0] < corners["Cave"][0]
+    assert corners["Cell"][1] == corners["Home"][1] > corners["Start"][1]
+    assert 'data-page="Sea"' in story_map_svg(graph, by_author=True)
 
 
 def test_the_sampled_map_agrees_with_the_exact_one():

@@ -100,7 +100,7 @@ def forward(name):
 
 for name in "name title rules story engine links left_out problems asked errors".split():
     setattr(Uncompiled, name, forward(name))
-for name in "state position_at face_at ending max_steps".split():
+for name in "state position_at face_at ending max_steps tracks variable_uses".split():
     setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 
@@ -163,7 +163,7 @@ def test_a_page_whose_choices_are_used_up_is_a_dead_end(story):
     (dead,) = report_of(
         story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')
     ).dead_ends
-    assert (dead.kind, dead.passage) == ("choices used up", "Nook")
+    assert (dead.kind, dead.passage) == ("trap", "Nook")
 
 
 def test_values_of_variables_are_listed(story):
@@ -293,7 +293,7 @@ def test_expectations_are_checked_exactly(story):
         "Jump.",
     )
     assert len(expectations[6].path) == 30
-    assert "66.7 % in random play" in expectations[0].result
+    assert "66.7 % of random games" in expectations[0].result
 
 
 def test_expectations_are_checked_against_sampled_games(story):
@@ -334,8 +334,8 @@ def test_odds_that_fail_show_the_shortest_path(story):
     reachable = "reachable = 'Sky'"
     checks = "".join(f"[[expect]]\n{check}\n" for check in (odds_of_won, odds_of_sky, reachable))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
-    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"
-    assert "37.5 % in random play" in odds.result
+    assert odds.path.actions == ("Left.", "Bow.")
+    assert "37.5 % of random games" in odds.result
     assert lost.path is None and "cannot be reached" in lost.result
     assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.result
     odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 20).expectations
@@ -359,6 +359,22 @@ def test_a_path_that_no_longer_fits_names_the_action(story):
         replay(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
 
 
+def test_a_path_is_written_as_numbers_of_choices(story):
+    path = ClickPath(("Climb.", "Back.", "Knock."), (0, 1, 1), 7)
+    assert path.numbers == "1,2,2@7"
+    clicks = replay(story(TALE, RULES), read_path(Path(path.numbers)))
+    assert [page.actions[index] for page, index in clicks if index is not None] == [*path.actions]
+    with pytest.raises(InputError, match="choice 9"):
+        replay(story(TALE, RULES), read_path(Path("1,9")))
+    assert ClickPath(("Knock.", "Enter."), (1, 0), None, (1.0, 0.25)).numbers == ""  # by chance
+
+
+def test_the_report_has_a_command_for_every_path(file, capsys):
+    main(["test", str(file), "--format", "html"])
+    page = capsys.readouterr().out
+    assert "▶ play it" in page and f"drrn play {file} --path 1" in page
+
+
 @pytest.mark.slow
 def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     passages = {
@@ -380,8 +396,8 @@ def test_an_unwritten_passage_is_a_dead_end(story):
     report = report_of(
         story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
     )
-    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("not written", "Two")]
-    assert "Endings (1, and 1 dead end)" in text_of(report)
+    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("empty passage", "Two")]
+    assert "Endings (1)" in text_of(report)
 
 
 def test_an_ink_story_is_tested_like_any_other(tmp_path):
@@ -521,13 +537,14 @@ def test_the_command_fails_if_an_expectation_fails(file, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["test", str(file)]) == 1
     out = capsys.readouterr().out
-    assert 'failed: passage "Cellar" can be reached: it cannot be reached: ' in " ".join(
-        out.split()
+    assert (
+        'never holds; behind it: 1 passage (expected: passage "Cellar" can be reached)'
+        in " ".join(out.split())
     )
     assert "5 of 8\n" in out and "7 of 9\n" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
-    widest = max(len(line) for line in out.splitlines())
-    assert widest <= 70 + len(str(file))  # a path is not wrapped
+    widest = max(len(line) for line in out.splitlines() if "▶" not in line)
+    assert widest <= 70 + len(str(file))  # a path is not wrapped, nor a command to copy
 
 
 def test_exit_codes_of_the_command(file, capsys):
@@ -552,9 +569,9 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     assert main(["test", str(file), "--format", "github"]) == 1
     out = capsys.readouterr().out
-    assert f"::error file={file},line=11::" in out and "66.7 %25 in random play" in out
+    assert f"::error file={file},line=11::" in out and "66.7 %25 of random games" in out
     text = summary.read_text(encoding="utf-8")
-    assert "- ❌ failed" in text and "passages covered: **5 of 8**" in text
+    assert "- ❌ expectation" in text and "passages covered: **5 of 8**" in text
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     main(["test", str(file), "--format", "github"])
     assert capsys.readouterr().out.startswith("## tale")
@@ -601,7 +618,7 @@ def test_a_folder_that_is_not_empty_is_rejected_before_the_test(
 
 
 def test_the_report_is_printed_even_if_the_map_fails(file, capsys, tmp_path, monkeypatch):
-    def fail(_):
+    def fail(*_):
         raise InputError("too many pages to draw")
 
     monkeypatch.setattr(StoryTest, "story_map", fail)
@@ -635,16 +652,11 @@ def test_the_command_tests_a_game_of_a_suite(capsys, stand_ins):
     assert "Estimated in" in capsys.readouterr().out
 
 
-def test_a_passage_that_occurs_twice_is_noted(story):
-    text = text_of(report_of(story(TALE + "\n:: Attic\nAgain.\n", RULES)))
-    assert "Notes (1)" in text and 'passage "Attic" occurs twice' in text
-
-
 def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
     findings = report_of(story(TALE, RULES))
     assert findings.exact and "lower bounds" not in text_of(findings)
     unfinished = text_of(replace(findings, complete=False))
-    assert "Exact: computed from all states" in unfinished and "lower bounds" in unfinished
+    assert "Exact: every way through" in unfinished and "lower bounds" in unfinished
     assert "Values of variables (" in unfinished
 
 

@@ -88,12 +88,15 @@ def test_a_reader_is_limited_to_random_play_where_its_text_says_nothing():
     assert not own & new
 
 
-def test_without_sentence_models_the_experiment_says_what_fetches_them(
-    tmp_path, monkeypatch, capsys
+@pytest.mark.parametrize("games", [[], ["--games", "long-watch"]])
+def test_without_sentence_models_the_experiment_trains_nothing_and_says_what_fetches_them(
+    games, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
-    assert main(["reproduce", "--only", "reading", "--out", str(tmp_path / "results")]) == 2
+    command = ["reproduce", "--only", "reading", "--out", str(tmp_path / "results"), *games]
+    assert main(command) == 2
     assert "scripts/encoders" in capsys.readouterr().err
+    assert not (tmp_path / "results/rows").exists()
 
 
 def test_published_scores_are_means_of_their_rows():

@@ -1,6 +1,8 @@
 """`drrn games` and `drrn formats`: list what is installed, and add more."""
 
 import argparse
+import sys
+from pathlib import Path
 
 from drrn.cli.terminal import table, warn
 from drrn.compiled.compile import MOST_STATES, compile_game
@@ -9,7 +11,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, title_of
 from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.registry import GROUPS, registered
-from drrn.stories import added, formats
+from drrn.stories import added, formats, packages
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.survey import compiled_statistics
 from drrn.suites.catalogue import SUITES, has_java, install_command
@@ -86,15 +88,42 @@ def run_formats(options: argparse.Namespace) -> None:
     if rows:
         print(table(rows, header=["name", "version", "file"]))
     else:
-        print(f"no story formats in {formats.formats_folder()}; add some with {formats.HOW}")
+        folder = formats.formats_folder()
+        print(f"no story formats in {folder}; add one by name: drrn formats add sugarcube")
 
 
 def run_add_formats(options: argparse.Namespace) -> None:
-    additions = formats.add_formats(options.path, replace=options.replace)
+    for name in options.names:
+        path = Path(name)
+        if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
+            _add_files(path, options.replace)
+            continue
+        _fetch(packages.downloads_of(name), options.replace)
+
+
+def _fetch(downloads: list[packages.Download], replace: bool) -> None:
+    """Add the first format that can be fetched."""
+    for download, older in zip(downloads, [*downloads[1:], None], strict=True):
+        if sys.stderr.isatty():
+            warn(f"fetching {download} …")
+        try:
+            if download.name == packages.INK:
+                print(packages.add_ink(download))
+            else:
+                print(*formats.fetch_format(download, replace=replace), sep=": ")
+            return
+        except InputError as error:
+            if older is None:
+                raise
+            warn(f"{error}; trying version {older.version} instead")
+
+
+def _add_files(path: Path, replace: bool) -> None:
+    additions = formats.add_formats(path, replace=replace)
     for story_format, what in additions:
         if story_format is None:
             warn(f"skipped: {what}")
         else:
             print(f"{story_format}: {what}")
     if not any(story_format for story_format, _ in additions):
-        raise InputError(f"{options.path}: none of its formats could be added")
+        raise InputError(f"{path}: none of its formats could be added")

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 import os
 import random
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,14 +86,22 @@ def _refuse(options: argparse.Namespace, names: Sequence[str], why: str) -> None
 
 
 def _replay_path(options: argparse.Namespace) -> None:
-    from drrn.stories.playtest.clicks import read_path, replay
+    from drrn.stories.playtest.clicks import read_path, replay, replay_episode
 
     _refuse(options, NOT_REPLAYED, "not used with --path, which replays a file; leave it out")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
-    for page, index in replay(game, path):
+    if not sys.stdin.isatty():
+        for page, index in replay(game, path):
+            _print_page(page, index)
+        close(game)
+        return
+    require("rich", "cli")
+    seed, clicks = replay_episode(game, path)
+    for page, index in clicks[:-1]:
         _print_page(page, index)
-    close(game)
+    choices = [index for _, index in clicks if index is not None]
+    Session(game, seed, "", None, start=choices).play()
 
 
 def _load_player(options: argparse.Namespace, game: Game, policy: str, seed: int) -> Player:
@@ -248,17 +257,28 @@ def escaped(text: str) -> str:
 
 
 class Session:
-    """A person plays game after game, each with its own seed."""
+    """A person plays game after game, each with its own seed.
+
+    `path` is the file of the scores; without it, they are not saved. The first game starts after
+    the choices of `start`.
+    """
 
     def __init__(
-        self, game: Game, seed: int, player: str, path: Path, agent: Player | None = None
+        self,
+        game: Game,
+        seed: int,
+        player: str,
+        path: Path | None,
+        agent: Player | None = None,
+        start: Sequence[int] = (),
     ) -> None:
         self.game = game
         self.seed = seed
         self.player = player
-        self.path = path  # of the scores
+        self.path = path
         self.agent = agent
         self.view = PageView()
+        self.start = list(start)
         self.actions: list[int] = []  # of the current game
         self.undone = 0
 
@@ -273,7 +293,8 @@ class Session:
 
     def _play_game(self) -> bool:
         """Play one game; return whether another one follows."""
-        self.actions = []
+        self.actions = self.start
+        self.start = []
         self.undone = 0
         page, total = self._replay()
         while not page.ended:
@@ -395,6 +416,8 @@ class Session:
     def _record(self, page: Observation, total: float) -> None:
         steps = len(self.actions)
         self.view.ending(page, total, steps)
+        if self.path is None:
+            return
         ending = ending_of(self.game, page) or ""
         person = (scores.now(), self.game.name, self.player, self.seed, self.undone)
         score = scores.FinishedGame(*person, steps, page.reward, round(total, 6), ending)

@@ -1,4 +1,4 @@
-"""`drrn test STORY`: play-test a story: coverage, endings, dead ends, errors, expectations."""
+"""`drrn test STORY`: play-test a story: its problems, endings, coverage and expectations."""
 
 import argparse
 import os
@@ -7,12 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drrn.cli import terminal
+from drrn.cli.retest import Watch
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug, write
 from drrn.game.contract import close, title_of
 from drrn.runs.quick_player import quick_player
 from drrn.stories.map.svg import check_map_file, story_map_svg
+from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
 from drrn.stories.playtest.playtest import StoryTest
@@ -25,7 +27,11 @@ ALL_LISTED = "all of them with --format json"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the play-test; return 1 if an expectation fails."""
+    """Run the play-test; return 1 if a problem is an error."""
+    if options.watch:
+        if options.format != "text" or options.map or options.paths or options.agent:
+            raise InputError("--watch prints problems only; leave out the other options")
+        return Watch(options).run()
     if options.format in ("html", "markdown", "github"):
         require("jinja2", "cli")  # before the test takes its time
     if options.map:
@@ -34,6 +40,8 @@ def run(options: argparse.Namespace) -> int:
     if folder and folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InputError(f"{folder}: not an empty folder; name a new one for the paths")
     game = terminal.open_game(options, lenient=True, shuffle=False)
+    if not options.lenient:
+        require_playable(game)
     status = terminal.status_line("Ctrl-C stops and reports")
     train = quick_player if options.agent else None
     test = StoryTest(game, options.seconds, status, train)
@@ -46,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             hint = "replay one with drrn play GAME --path FILE"
             terminal.warn(f"{folder}: {count:,} paths written; {hint}")
         if options.map:  # after the report: a map may be slow, or fail
-            write(options.map, story_map_svg(test.story_map()))
+            write(options.map, story_map_svg(test.story_map(findings)))
             terminal.warn(f"map: {options.map}")
     finally:
         terminal.clear_status()
@@ -62,7 +70,7 @@ def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespa
     if options.format == "json":
         terminal.print_json(findings.as_json(), indent=2)
     elif options.format == "html":
-        print(_page(document, test), end="")
+        print(_page(document, test, findings), end="")
     elif options.format == "markdown":
         print(to_markdown(document), end="")
     elif options.format == "github":
@@ -72,13 +80,13 @@ def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespa
     sys.stdout.flush()
 
 
-def _page(document: Document, test: StoryTest) -> str:
+def _page(document: Document, test: StoryTest, findings: Findings) -> str:
     """Return the report as a self-contained page with the map."""
     from drrn.pages import rendered, safe_markup
 
     map_svg = ""
     try:
-        map_svg = story_map_svg(test.story_map())
+        map_svg = story_map_svg(test.story_map(findings))
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
@@ -111,12 +119,8 @@ def _write_paths(findings: Findings, folder: Path) -> int:
 
 
 def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
-    for check in findings.expectations:
-        why = f"{check.expectation}: {check.result}"
-        yield f"{check.status} {check.expectation}", why, check.path
-    for error in findings.errors:
-        yield f"error {error.passage}", f"{error.passage}: {error.what}", error.path
-    for dead in findings.dead_ends:
-        yield f"{dead.kind} {dead.passage}", dead.what, dead.path
+    for problem in findings.problems:
+        yield f"{problem.kind} {problem.passage}", problem.text, problem.path
     for ending in findings.endings:
-        yield f"ending {ending.name}", ending.last_words, ending.path
+        if not findings.is_dead_end(ending):
+            yield f"ending {ending.name}", ending.last_words, ending.path

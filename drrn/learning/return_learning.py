@@ -12,7 +12,6 @@ from functools import partial
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Floats
@@ -112,8 +111,8 @@ class ReturnLearning(Learner):
         settings = self.settings
         number = self.rounds + 1
         listwise = settings.learner.listwise
-        known = (memory.pessimistic()[memory.pairs] for memory in self.memories)
-        for r, q in enumerate(known if listwise else self._q_of_pages()):
+        means = (memory.pessimistic()[memory.pairs] for memory in self.memories)
+        for r, q in enumerate(means if listwise else self._q_of_pages()):
             memory = self.memories[r]
             if settings.exploration.alpha_spread and self.rounds > 1:  # Q was learned
                 self.alpha_factor[r] = alpha_factor(memory, q)
@@ -185,7 +184,7 @@ class ReturnLearning(Learner):
                 q = self.student.forward(read)
             own = torch.softmax((alpha * q).masked_fill(~mask, -torch.inf), dim=-1)
             targets = torch.where(mask, q + aim - own, q)
-            self.descend(read, None, partial(Tensor.detach, targets), mask.float())
+            self.descend(read, None, targets.detach, mask.float())
             if self.average:
                 self.average.follow()
             count += int((pages.states >= 0).sum())
@@ -200,18 +199,18 @@ class ReturnLearning(Learner):
         if not all(len(memory) for memory in self.memories):
             return
         most = max(2, *(memory.widest for memory in self.memories))
-        drawn = []
+        rows = []
         policies = []
         for memory, alpha, generator in zip(self.memories, alphas, generators, strict=True):
             visits = np.bincount(memory.steps["page"], minlength=len(memory.states))
-            drawn.append(draw(visits, settings.count_power, shape, generator))
+            rows.append(draw(visits, settings.count_power, shape, generator))
             policies.append(memory.policy(memory.pessimistic()[memory.pairs], alpha)[0])
         for k in range(shape[0]):
             pages = []
-            policy = np.zeros((len(drawn), shape[1], most), np.float32)
+            policy = np.zeros((len(rows), shape[1], most), np.float32)
             for r, memory in enumerate(self.memories):
-                menus = memory.menus(drawn[r][k])
-                pages.append((memory.states[drawn[r][k]], menus.padded(most)))
+                menus = memory.menus(rows[r][k])
+                pages.append((memory.states[rows[r][k]], menus.padded(most)))
                 links = ranges(memory.first[menus.which], menus.counts)
                 policy[r][pages[r][1] >= 0] = policies[r][links]
             yield Pages.of_replicas(pages)[None], policy
@@ -305,5 +304,5 @@ def draw(counts: Ids, power: float, shape: tuple[int, int], generator: np.random
     """Draw indices in proportion to a power of their count; one without a count is never drawn."""
     weights = np.where(counts > 0, counts.astype(np.float64) ** power, 0.0)
     ends = np.cumsum(weights)
-    drawn = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")
-    return np.asarray(np.minimum(drawn, len(ends) - 1))
+    indices = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")
+    return np.asarray(np.minimum(indices, len(ends) - 1))

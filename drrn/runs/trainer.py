@@ -98,11 +98,11 @@ class Trainer:
         words: Sequence[str] | None = None,
     ) -> None:
         check_memory(settings)
+        self.threads = _check_threads(threads)
         self.game = game
         self.settings, self.words = choose(settings, game, words)
         self.spec = spec
         self.recipe = recipe
-        self.threads = _check_threads(threads)
         self.round = 0  # the last finished one
         self.phase = ""  # "play" or "learn", during a round and if it was interrupted
         self.rows: list[Row] = []  # of evaluations.csv

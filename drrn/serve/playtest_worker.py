@@ -27,8 +27,9 @@ from drrn.game.make import GameSpec
 from drrn.processes import interruptible, report
 from drrn.serve.advice_worker import agent_of
 from drrn.serve.http import as_json
-from drrn.stories.map.story_map import StoryMap, story_map
-from drrn.stories.map.svg import story_map_svg
+from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, Edge, StoryMap, story_map
+from drrn.stories.map.svg import legend_html, story_map_svg
+from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.clicks import ClickPath, follow
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Shares, Tally, arrival_of
@@ -59,8 +60,10 @@ class PlayTestWorker:
 
         Returns:
             The findings as JSON ("report") and HTML, the map as JSON and SVG ("" if it is too
-            large to draw), and the path to each page of a map that was not solved.
+            large to draw), the same in the author's layout ("" if there is none), and the path to
+            each page of a map that was not solved.
         """
+        require_playable(self.game)
         test = StoryTest(self.game, seconds, self._progress)
         try:
             with interruptible():
@@ -69,15 +72,20 @@ class PlayTestWorker:
             raise InputError("The play-test was stopped before it had any results.") from None
         if test.solution is not None:
             self.compiled = test.solution.compiled
-        drawing = test.story_map()
+        drawing = test.story_map(findings)
+        options = {"with_style": False, "legend": False}
         svg = ""
+        author_svg = ""
         with contextlib.suppress(InputError):
-            svg = story_map_svg(drawing, with_style=False)
+            svg = story_map_svg(drawing, **options)
+            if drawing.has_positions:
+                author_svg = story_map_svg(drawing, **options, by_author=True)
         return {
             "report": _json_of(findings),
             "html": report_fragment(findings),
             "map": as_json(map_data(drawing)),
             "svg": svg,
+            "author_svg": author_svg,
             "paths": as_json(drawing.paths),
         }
 
@@ -182,18 +190,28 @@ def _json_of(findings: Findings) -> dict[str, Any]:
 
 
 def map_data(drawing: StoryMap) -> dict[str, Any]:
-    """Return the pages of the map for its search, and its links, the most used first."""
+    """Return the pages of the map for its search, and its links in the author's order."""
     pages = []
     for number, label in enumerate(drawing.labels):
         text = drawing.texts[number][:MAX_SEARCHED]
         is_ending = drawing.reward[number] is not None
-        pages.append({"page": number, "label": label, "text": text, "ending": is_ending})
+        flaw, words = drawing.flaws.get(number, ("", ""))
+        page = {"page": number, "label": label, "text": text, "ending": is_ending}
+        is_reached = flaw not in (UNREACHED, UNWRITTEN)
+        pages.append({**page, "flaw": words, "reached": is_reached})
     links = []
-    for edge in sorted(drawing.edges, key=lambda edge: -drawing.edges[edge]):
-        amounts = Counter(drawing.actions.get(edge, {}))
-        actions = [action for action, _ in amounts.most_common(MAX_ACTIONS)]
+    for edge, amounts in sorted(drawing.actions.items(), key=lambda item: _order(drawing, item)):
+        actions = [action for action, _ in Counter(amounts).most_common(MAX_ACTIONS)]
         links.append({"from": edge[0], "to": edge[1], "actions": actions})
-    return {"noun": drawing.noun, "pages": pages, "links": links}
+    details = {"legend": legend_html(drawing), "has_author_layout": drawing.has_positions}
+    return {"noun": drawing.noun, "pages": pages, "links": links, **details}
+
+
+def _order(drawing: StoryMap, item: tuple[Edge, Mapping[str, float]]) -> tuple[int, int]:
+    """Return the place of a link: its page, and its first action in the author's order."""
+    (source, _), actions = item
+    order = drawing.order.get(source, [])
+    return source, min((order.index(a) for a in actions if a in order), default=len(order))
 
 
 def _findings(

@@ -85,6 +85,18 @@ async def upload(services: Services, request: Request) -> Response:
     return http.answer({"game": entry.as_json()}, 201 if is_new else 200)
 
 
+@route("POST", "/api/games/{game}/rules")
+async def write_rules(services: Services, request: Request, game: GameEntry) -> Any:
+    """Write what endings are worth, and expectations, to the story's TOML."""
+    if game.file is None or (services.shared and game.kind == "given"):
+        raise HTTPException(409, "The rules of this story cannot be changed here.")
+    body = await http.body_of(request)
+    async with services.uploading:
+        name = await services.library.write_rules(game, body, services.opener)
+    services.forget(game)
+    return {"file": name}
+
+
 @route("DELETE", "/api/games/{game}")
 async def remove_game(services: Services, _: Request, game: GameEntry) -> Any:
     services.library.remove(game)
@@ -250,6 +262,9 @@ def _record_score(session: Session, player: str) -> None:
 async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
     body = await http.body_of(request)
     seconds = http.integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    test = services.playtests.by_game.get(game.id)
+    if test is not None and test.stale and test.status != "running":
+        services.forget(game)  # its processes have the story as it was
     return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
 
 
@@ -275,10 +290,12 @@ async def map_data(_: Services, __: Request, test: PlayTest) -> Any:
 
 
 @route("GET", "/api/tests/{test}/map.svg")
-async def map_svg(_: Services, __: Request, test: PlayTest) -> Response:
-    if not test.part("svg"):
+async def map_svg(_: Services, request: Request, test: PlayTest) -> Response:
+    by_author = request.query_params.get("layout") == "author"
+    svg = test.part("author_svg" if by_author else "svg")
+    if not svg:
         raise HTTPException(404, "The story is too large to draw a map.")
-    return Response(test.part("svg"), media_type="image/svg+xml")
+    return Response(svg, media_type="image/svg+xml")
 
 
 @route("GET", "/api/tests/{test}/pages/{page:int}")
@@ -288,6 +305,9 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     folder = str(services.runs[run].folder) if run else None
     if page >= len(test.part("map")["pages"]):
         raise HTTPException(404, "There is no such page on the map.")
+    shown = test.part("map")["pages"][page]
+    if not shown["reached"]:
+        return {"texts": [shown["text"]], "path": None, "findings": None}
     if test.part("paths") is None:
         return await test.service.ask("page", page, folder, timeout=MAP_SECONDS)
     path = test.part("paths")[page]

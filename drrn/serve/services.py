@@ -170,6 +170,7 @@ class PlayTest:
     error: str | None = None
     result: dict[str, Any] | None = None  # see `PlayTestWorker.test`
     start: float = field(default_factory=time.monotonic)
+    when: float = field(default_factory=time.time)
     stopping: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -183,8 +184,14 @@ class PlayTest:
             "elapsed": round(time.monotonic() - self.start, 2),
             "progress": self.progress,
             "error": self.error,
+            "stale": self.stale,
             "report": self.result["report"] if self.result else None,
         }
+
+    @property
+    def stale(self) -> bool:
+        """Whether the story's file has changed since."""
+        return self.entry.modified > self.when
 
     def part(self, name: str) -> Any:
         """Return a part of the result."""
@@ -210,7 +217,7 @@ class PlayTest:
             self.service.interrupt()
 
     def _save(self) -> None:
-        data = {"source": self.entry.spec.source, "result": self.result}
+        data = {"source": self.entry.spec.source, "when": self.when, "result": self.result}
         try:
             write(result_file(self.entry), json.dumps(data, ensure_ascii=False))
         except (OSError, InputError) as error:
@@ -273,7 +280,8 @@ def _saved_test(entry: GameEntry) -> PlayTest | None:
     try:
         if data is None or data["source"] != entry.spec.source:
             return None
-        return PlayTest(entry, status="done", result=dict(data["result"]))
+        when = float(data["when"])  # older versions have none, and no maps like ours
+        return PlayTest(entry, status="done", result=dict(data["result"]), when=when)
     except (KeyError, TypeError):
         return None
 

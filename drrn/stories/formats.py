@@ -18,6 +18,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import UTF8, decode, home, read_bytes, slug, write
+from drrn.stories import packages
 from drrn.stories.twine.native import TWINE_2, twine_2_format
 from drrn.stories.twine.reading import read_twine_html
 from drrn.stories.twine.story import Passage, Story
@@ -38,7 +39,7 @@ WHERE = (
     "find format.js files in public/story-formats of github.com/klembot/twinejs, in Tweego's "
     "folder storyformats, or on the web site of the format"
 )
-HOW = f"drrn formats add FILE_OR_FOLDER ({WHERE})"
+HOW = f"{packages.COMMAND} FILE_OR_FOLDER ({WHERE})"
 SCRIPT = re.compile(r"<script\b", re.I)
 ELEMENT = re.compile(r"<tw-storydata\b.*?</tw-storydata\b[^>]*>", re.I | re.S)
 PLACEHOLDER = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")
@@ -72,7 +73,11 @@ class StoryFormat:
 
 def read_format(path: Path) -> StoryFormat:
     """Read the format in a file; raise InputError if there is none."""
-    return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), UTF8), str(path))
+    return _parse(read_bytes(path, LARGEST_FORMAT), str(path))
+
+
+def _parse(data: bytes, source: str) -> StoryFormat:
+    return format_in(decode(data, source, UTF8), source)
 
 
 def format_in(text: str, source: str) -> StoryFormat:
@@ -161,16 +166,19 @@ def library_formats() -> list[LibraryFormat]:
 
 
 def format_for(story: Story) -> StoryFormat:
-    """Return the format of a story: its version, or the newest with the same major version."""
+    """Return the format of a story: its version, or the newest that is not older.
+
+    An older one lacks macros, so that it would report errors that the story does not have.
+    """
     key, version = wanted_format(story)
     formats = [one for one in library_formats() if one.key == key]
-    major = version.split(".")[0]
-    near = [one for one in formats if not version or one.version.split(".")[0] == major]
+    near = [one for one in formats if packages.plays(one.version, version)]
     if not near:
         others = f" (added: {', '.join(one.version for one in formats)})" if formats else ""
         name = f"{TITLES.get(key, key)} {version}".strip()
         cause = f"its story format, {name}, is not installed{others}"
-        raise InputError(f"{story.source}: {cause}; add it with {HOW}")
+        command = packages.command_for(key, version) or HOW
+        raise InputError(f"{story.source}: {cause}; add it with {command}")
     same = [one for one in near if one.version == version]
     return (same or near)[-1].read()
 
@@ -195,11 +203,11 @@ def wanted_format(story: Story) -> tuple[str, str]:
 def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
     """Add the format in a file, or every format below a folder; other files are skipped."""
     if not path.is_dir():
-        return [_add(path, replace)]
-    additions = []
+        return [_add(read_bytes(path, LARGEST_FORMAT), str(path), replace)]
+    additions: list[Addition] = []
     for file in _format_files(path):
         try:
-            additions.append(_add(file, replace))
+            additions.append(_add(read_bytes(file, LARGEST_FORMAT), str(file), replace))
         except InputError as error:
             additions.append((None, str(error)))
     if not additions:
@@ -219,16 +227,20 @@ def _format_files(folder: Path) -> list[Path]:
     return sorted(paths)
 
 
-def _add(path: Path, replace: bool) -> Addition:
-    story_format = read_format(path)
-    data = read_bytes(path, LARGEST_FORMAT)
+def fetch_format(download: packages.Download, *, replace: bool = False) -> Addition:
+    """Add a format from a package of npm."""
+    return _add(download.fetch(), str(download), replace)
+
+
+def _add(data: bytes, source: str, replace: bool) -> Addition:
+    story_format = _parse(data, source)
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
     before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
     if before == data:
         return story_format, "already added"
     if before is not None and not replace:
         cause = f"another file of {story_format} is installed as {target}"
-        raise InputError(f"{path}: {cause}; to use this one instead, add --replace")
+        raise InputError(f"{source}: {cause}; to use this one instead, add --replace")
     write(target, data)
     return story_format, "added" if before is None else "replaced"
 

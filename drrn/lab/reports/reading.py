@@ -25,7 +25,7 @@ def reading_section(results: ResultSet) -> list[Block]:
     readers = Table("Readers", header, rows, [note], "l" + "r" * (len(header) - 1))
     header = ["", "own words", "without recall", *map(literal, RECALLED)]
     recall = Table("Recall", header, list(_recall_rows(results)), [PROSE["recall"]])
-    return [PROSE["reading"], readers, recall]
+    return [PROSE["reading"], readers, *([recall] if recall.rows else [])]
 
 
 def reading_block(results: ResultSet) -> str:

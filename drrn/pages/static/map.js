@@ -11,9 +11,28 @@ const FAR = 0.35; // below this scale the texts of links are unreadable
 /** The map in a scrollable box; `onChoose(number)` is called for a page that is clicked. */
 export class StoryMapView {
   constructor(svgText, pages, noun, onChoose) {
+    Object.assign(this, { pages, noun, onChoose, pointers: new Map(), dragDistance: 0 });
+    this.texts = new Map(pages.map((page) => [page, oneLine(page.text).toLowerCase()]));
+    this.box = h("div", {
+      class: "map-view",
+      tabindex: "0",
+      role: "application",
+      "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows the whole map. To choose a ${noun}, use the search above.`,
+    });
+    this.insert(svgText);
+    this.element = h("div", { class: "map" }, this.tools(), this.box);
+    this.listen();
+    this.watch = new ResizeObserver(() => {
+      if (!this.isPlaced && this.box.clientWidth) this.begin();
+      else this.draw();
+    });
+    this.watch.observe(this.box);
+  }
+
+  /** Show a drawing. */
+  insert(svgText) {
     const svgDocument = new DOMParser().parseFromString(svgText, "image/svg+xml");
     this.svg = document.importNode(svgDocument.documentElement, true);
-    Object.assign(this, { pages, noun, onChoose, pointers: new Map(), dragDistance: 0 });
     const [x, y, width, height] = this.svg
       .getAttribute("viewBox")
       .split(/[\s,]+/)
@@ -24,25 +43,9 @@ export class StoryMapView {
     this.groups = new Map(
       [...this.svg.querySelectorAll(".page")].map((group) => [group.dataset.number, group]),
     );
-    this.texts = new Map(pages.map((page) => [page, oneLine(page.text).toLowerCase()]));
     for (const link of this.svg.querySelectorAll("a, .page")) link.setAttribute("tabindex", "-1");
-    this.box = h(
-      "div",
-      {
-        class: "map-view",
-        tabindex: "0",
-        role: "application",
-        "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows the whole map. To choose a ${noun}, use the search above.`,
-      },
-      this.svg,
-    );
-    this.element = h("div", { class: "map" }, this.tools(), this.box);
-    this.listen();
-    this.watch = new ResizeObserver(() => {
-      if (!this.isPlaced && this.box.clientWidth) this.begin();
-      else this.draw();
-    });
-    this.watch.observe(this.box);
+    show(this.box, this.svg);
+    if (this.isPlaced) this.fit();
   }
 
   tools() {
@@ -72,8 +75,17 @@ export class StoryMapView {
         button("+", "Zoom in", () => this.zoom(1 / STEP)),
         button("−", "Zoom out", () => this.zoom(STEP)),
         button("Whole map", "Show the whole map", () => this.fit()),
+        document.fullscreenEnabled
+          ? button("Full screen", "Show the map on the full screen", () => this.fullScreen())
+          : null,
       ),
     );
+  }
+
+  /** Show the map with its panel on the full screen, or as before. */
+  fullScreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else (this.element.parentElement || this.element).requestFullscreen();
   }
 
   /** Search pages by name, then by text. */

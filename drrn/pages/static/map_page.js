@@ -13,8 +13,8 @@ const PLAYERS = [
 const MOST_ENDINGS = 12;
 
 /**
- * Fill the panel; `go(number)` shows another page, `play(path)` is a button. The agent's odds take longest and are added
- * later.
+ * Fill the panel; `go(number)` shows another page, `play(path)` is a button. The agent's odds
+ * take longest and are added later.
  */
 export async function showPage(panel, test, map, number, run, go, play, signal) {
   show(
@@ -24,6 +24,10 @@ export async function showPage(panel, test, map, number, run, go, play, signal) 
   const address = `${test}/pages/${number}`;
   try {
     const page = await get(address, signal);
+    if (!page.findings) {
+      show(panel, details(page, map, number, null, go, play));
+      return;
+    }
     const table = h("div", {}, odds(page.findings, Boolean(run)));
     show(panel, details(page, map, number, table, go, play));
     if (run) show(table, odds((await get(`${address}?run=${part(run)}`, signal)).findings));
@@ -55,6 +59,7 @@ function details(page, map, number, table, go, play) {
     "div",
     { class: "panel page-details" },
     h("h3", { tabindex: "-1" }, map.pages[number].label),
+    map.pages[number].flaw ? h("p", { class: "flaw" }, map.pages[number].flaw) : null,
     page.path ? play(page.path) : null,
     h(
       "div",

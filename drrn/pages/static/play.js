@@ -4,21 +4,8 @@ import { get, isAborted, part, post } from "./api.js";
 import { announce, failure, field, h, recall, remember, show, toast, waiting } from "./dom.js";
 import { plural, reward } from "./format.js";
 import { agentPanel } from "./play_agent.js";
+import { variablesPanel } from "./play_from.js";
 import { storyText } from "./story_text.js";
-
-/** Start a game where a path leads, and show it in the player. */
-export async function playFrom(game, path, button) {
-  button.disabled = true;
-  try {
-    const page = await post("/api/sessions", { game: game.id, path });
-    sessionStorage.setItem(`drrn.session.${game.id}`, page.session);
-    location.hash = `#/game/${part(game.id)}/play`;
-  } catch (error) {
-    toast(error.message, "bad");
-  } finally {
-    button.disabled = false;
-  }
-}
 
 const TEXT_FIELDS = "input:not([type=checkbox]), select, textarea"; // keys are letters there
 
@@ -36,7 +23,7 @@ class Play {
     this.actions = h("ol", { class: "actions", "aria-label": "Actions" });
     this.past = h("details", { class: "past" }, h("summary", {}, "The story so far"));
     this.bar = h("div", { class: "row play-bar" });
-    this.variables = h("details", { class: "panel variables", hidden: true });
+    this.variables = variablesPanel(this);
     this.agent = agentPanel(this);
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
   }
@@ -61,13 +48,13 @@ class Play {
           h(
             "aside",
             { class: "side", "aria-label": "Variables, agent and player" },
-            this.variables,
+            this.variables.element,
             this.agent.element,
             this.person(),
           ),
         ),
       );
-      this.variables.open = page.history.some((step) => step.by === "path");
+      this.variables.element.open = page.history.some((step) => step.by === "path");
       this.turn(page, page.history);
       this.agent.begin();
     } catch (error) {
@@ -110,7 +97,7 @@ class Play {
     this.showPast();
     this.showActions();
     this.showBar();
-    this.showVariables();
+    this.variables.show();
     // The pressed button was removed, and the focus with it.
     if (document.activeElement === document.body) this.text.focus({ preventScroll: true });
     this.agent.think();
@@ -221,49 +208,6 @@ class Play {
         page.undone ? `, ${page.undone} undone` : "",
         page.total ? `, ${reward(page.total)} so far` : "",
       ),
-    );
-  }
-
-  /** The variables at this page; where the engine allows it, they can be given other values. */
-  showVariables() {
-    const { passage, variables, settable } = this.page;
-    const names = Object.keys(variables).sort();
-    this.variables.hidden = !names.length;
-    const row = (name) => {
-      const text = JSON.stringify(variables[name]);
-      const input = h("input", {
-        type: "text",
-        value: text,
-        "aria-label": name,
-        spellcheck: "false",
-        onchange: () => input.value !== text && this.setVariable(name, input.value),
-      });
-      return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, settable ? input : text));
-    };
-    show(
-      this.variables,
-      h("summary", {}, "Variables"),
-      passage ? h("p", { class: "small soft" }, `in the passage “${passage}”`) : null,
-      h("div", { class: "scroll" }, h("table", {}, h("tbody", {}, names.map(row)))),
-      settable
-        ? h("p", { class: "small soft" }, "Change a value to see the passage again with it.")
-        : null,
-    );
-  }
-
-  async setVariable(name, words) {
-    let value = words;
-    try {
-      value = JSON.parse(words);
-    } catch {
-      /* a text without quotes */
-    }
-    await this.ask(
-      () => post(`${this.address}/variables`, { values: { [name]: value } }),
-      (page) => {
-        this.turn(page, page.history);
-        announce(`${name} is ${words} now. ${page.text}`);
-      },
     );
   }
 

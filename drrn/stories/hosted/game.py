@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from drrn.compiled.search import BreadthFirst, Face, States, refusal
 from drrn.game.contract import Observation
 from drrn.stories.authored import HOSTED, Explorable, Position, Progress
 from drrn.stories.hosted import patterns
+from drrn.stories.hosted.displayed import DisplayedPassages
 from drrn.stories.hosted.identity import RepeatedLinks, likely_answers
 from drrn.stories.hosted.stage import Moment, OutOfTimeError, Stage
 from drrn.stories.hosted.variables import is_shared
@@ -57,6 +58,7 @@ class HostedGame(Explorable):
         self.stage = stage
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._repeated = RepeatedLinks(script.story)
+        self._displayed = DisplayedPassages(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
         self.walks = False  # whether episodes stay in one engine, and cache nothing
         self.curious = False  # whether they also type likely words, and do not wait for timers
@@ -142,7 +144,13 @@ class HostedGame(Explorable):
     def position_at(self, state: HostedState) -> Position:
         page = state.moment.page
         cells = _cells(page.variables)
-        return Position(page.passage, (page.passage,), cells, page.errors, page.history)
+        face = self.face_at(state)
+        shown = self._displayed.on_page(page.passage, face.text)
+        return Position(page.passage, shown, cells, page.errors, page.faults, page.history)
+
+    def tracks(self, variable: str, passages: Collection[str]) -> bool:
+        name = variable.lstrip("$")
+        return all(self.stage.identity.distinguishes(passage, name) for passage in passages)
 
     def _scene(self, state: HostedState) -> Scene:
         key = (state.paid, state.opening)
@@ -194,7 +202,9 @@ class HostedGame(Explorable):
             raise refusal(self, f"the search is not finished after {count}; {cure}") from error
         finally:
             self.stage.until = None
-        passages = {face.passage for face in states.faces}
+        passages: set[str] = set()
+        for face in states.faces:
+            passages.update(self._displayed.on_page(face.passage, face.text))
         states.unreached = tuple(
             name
             for name, passage in self.story.pages.items()

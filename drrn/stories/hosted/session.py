@@ -32,6 +32,7 @@ class HostedPage:
     pieces: tuple[str | Link, ...]
     variables: Mapping[str, Any]
     errors: tuple[str, ...] = ()  # "passage: message" of script errors since the last page
+    faults: tuple[tuple[str, str], ...] = ()  # kind and text: errors and broken links it displays
     beyond: str = ""  # state outside the variables: globals of scripts, settings
     history: tuple[str, ...] = ()  # passages entered so far, this one last
     entered: bool = True  # False: the last click stayed within the passage
@@ -72,6 +73,7 @@ def read_page(answer: Any) -> HostedPage:
             pieces=tuple(map(_piece, table["pieces"])),
             variables=dict(table["variables"].items()),
             errors=tuple(map(_text, table["errors"])),
+            faults=tuple((_text(kind), _text(what)) for kind, what in table["faults"]),
             beyond=_text(table["beyond"]),
             history=tuple(map(_text, table["history"])),
             entered=bool(table["entered"]),

@@ -229,7 +229,8 @@ class Stage:
             links = moment.page.links
             label = links[link].label if link < len(links) else ""
             clicks = (*moment.clicks, Click(link, label, outcomes))
-        identity = self.identity.of(page, clicks)
+        # An error may leave the page as it was; the clicks that lead to it are to be reported.
+        identity = (self.identity.of(page, clicks), page.errors)
         after = self.moments.get(identity)
         if after is None:
             after = Moment(page, session.save(), Arrival(moment, link, key, outcomes), clicks)

@@ -22,7 +22,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 
 from drrn.compiled.chain import strong_components
-from drrn.stories.map.story_map import StoryMap
+from drrn.stories.map.story_map import UNWRITTEN, StoryMap
 from drrn.writing import percent
 
 # Boxes, in pixels
@@ -173,7 +173,9 @@ def _title(story: StoryMap, node: int) -> tuple[str, ...]:
     if len(lines) > MAX_TITLE_LINES:
         rest = " ".join(lines[MAX_TITLE_LINES - 1 :])
         lines[MAX_TITLE_LINES - 1 :] = [shorten(rest, TITLE_LETTERS)]
-    if story.reward[node] is not None:
+    if story.flaws.get(node, ("",))[0] == UNWRITTEN:
+        lines.append("not written")
+    elif story.reward[node] is not None:
         probability = percent(min(1.0, story.visits[node]))
         pays = f"pays {story.reward[node]:g} · {probability}"
         lines.append(pays if any(story.reward) else f"{probability} of random games")
@@ -229,7 +231,8 @@ def _chains(story: StoryMap) -> list[list[int]]:
 
 
 def _rows(story: StoryMap) -> list[list[Row]]:
-    """Return the rows of each node; links with the same text share a row."""
+    """Return the rows of each node in the author's order; links with the same text share one."""
+    rows_of_node = []
     texts: list[defaultdict[str, dict[int, float]]] = [defaultdict(dict) for _ in story.labels]
     for (source, target), actions in story.actions.items():
         for action, amount in actions.items():
@@ -237,7 +240,11 @@ def _rows(story: StoryMap) -> list[list[Row]]:
     for node, untried in story.untried.items():
         for action in untried:
             texts[node].setdefault(action, {})
-    return [_merge_rows([_row(*item) for item in rows.items()]) for rows in texts]
+    for node, rows in enumerate(texts):
+        order = {action: number for number, action in enumerate(story.order.get(node, ()))}
+        items = sorted(rows.items(), key=lambda item: order.get(item[0], len(order)))
+        rows_of_node.append(_merge_rows([_row(*item) for item in items]))
+    return rows_of_node
 
 
 def _row(text: str, amounts: Mapping[int, float]) -> Row:

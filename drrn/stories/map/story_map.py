@@ -7,7 +7,7 @@ saw of a game that is too large to compile.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +22,10 @@ from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges
 
 Edge = tuple[int, int]  # source and target
+Point = tuple[float, float]
+UNREACHED = "unreached"  # a passage that was never reached
+UNWRITTEN = "unwritten"  # the target of a link that does not exist
+WRONG = "wrong"  # an error, or a page that nobody gets out of
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,19 @@ class StoryMap:
     texts: list[str] = field(default_factory=list)  # one text of each node
     untried: dict[int, list[str]] = field(default_factory=dict)  # actions that were never taken
     paths: list[ClickPath] | None = None  # to each node, if it is not solved
+    order: dict[int, list[str]] = field(default_factory=dict)  # actions as the author wrote them
+    # Flaws: UNREACHED, UNWRITTEN or WRONG by node, with what is wrong there
+    flaws: dict[int, tuple[str, str]] = field(default_factory=dict)
+    positions: dict[int, Point] = field(default_factory=dict)  # on the author's map in Twine
     partial: bool = False  # the play-test may not have seen the whole story
     # of a compiled game: the node of each state
     node_of_state: Ints | None = field(default=None, compare=False)
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the author placed most passages on a map in Twine."""
+        is_spread = len(set(self.positions.values())) > 1
+        return is_spread and 2 * len(self.positions) > len(self.labels)
 
     @cached_property
     def edges(self) -> dict[Edge, float]:
@@ -78,6 +92,7 @@ def story_map(compiled: Compiled) -> StoryMap:
         actions=_actions(compiled, node, visits),
         noun="passage" if has_passage.any() else "page",
         texts=[compiled.texts[compiled.text[state]] for state in firsts],
+        order=_order(_pages(compiled, node)),
         node_of_state=node,
     )
 
@@ -109,6 +124,26 @@ def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[
         source, target, action = map(int, np.unravel_index(kinds[kind], shape))
         actions[source, target][compiled.actions[action]] = float(amounts[kind])
     return dict(actions)
+
+
+def _pages(compiled: Compiled, node: Ints) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield each node with the actions of each of its pages."""
+    for number, page in dict.fromkeys(zip(node.tolist(), compiled.page.tolist(), strict=True)):
+        first, last = compiled.page_first[page : page + 2].tolist()
+        yield number, tuple(compiled.actions[n] for n in compiled.page_action[first:last])
+
+
+def _order(pages: Iterable[tuple[int, tuple[str, ...]]]) -> dict[int, list[str]]:
+    """Merge the actions of the pages of each node; a new one follows the one before it."""
+    order: defaultdict[int, list[str]] = defaultdict(list)
+    for node, actions in dict.fromkeys(pages):
+        names = order[node]
+        at = 0
+        for action in actions:
+            if action not in names:
+                names.insert(at, action)
+            at = names.index(action) + 1
+    return dict(order)
 
 
 def _label(compiled: Compiled, state: int) -> str:
@@ -153,6 +188,7 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
         actions=actions,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
+        order=_order((node[key], page.actions) for key, page in evidence.pages.items()),
         untried=_untried(evidence, node),
         paths=[page.path for page in first],
         partial=not evidence.complete,

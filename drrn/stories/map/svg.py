@@ -7,9 +7,10 @@ from pathlib import Path
 
 from drrn.errors import InputError, require
 from drrn.pages import rendered
+from drrn.stories.map.author_layout import AuthorLayout
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
-from drrn.stories.map.story_map import StoryMap
+from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap
 from drrn.writing import counted, one_line
 
 MIN_WIDTH = 620.0
@@ -18,6 +19,20 @@ EXCERPT = 300  # characters of a page's text in its tooltip
 MAX_LINKS = 12  # in the tooltip of a line
 NOT_TRIED = "not tried"
 MIN_CHIP = 14  # letters of the name of a target
+FLAWS = (UNREACHED, UNWRITTEN, WRONG)
+LEGEND = [
+    ("plain", "a passage with its links"),
+    ("start", "the start of the story"),
+    ("ending", "an ending: what it pays, share of random games"),
+    ("trap", "no ending can be reached, or not always"),
+    (WRONG, "an error, or nobody gets out"),
+    (UNREACHED, "never reached"),
+    (UNWRITTEN, "not written: a link leads there"),
+    ("wide", "wider: taken more often in random games"),
+    ("back", "leads back"),
+    ("named", "leads to the passage named"),
+    ("same", "leads to the same passage"),
+]
 
 
 def check_map_file(file: Path) -> None:
@@ -31,15 +46,30 @@ def check_map_file(file: Path) -> None:
         raise InputError(f"{file}: no folder {file.parent}; create it first")
 
 
-def story_map_svg(story: StoryMap, *, with_style: bool = True) -> str:
+def story_map_svg(
+    story: StoryMap, *, with_style: bool = True, legend: bool = True, by_author: bool = False
+) -> str:
     """Draw a map as one `<svg class="story-map">`, for a file or for a page of HTML.
 
     Each node is `<g class="page" id="page-N" data-number="N" data-page="label">`, where N is its
     index in the lists of `story`; each line is `<path class="edge" data-from="N …" data-to="N">`.
-    Without its style, the page must load `map.css`, as if inline styles are forbidden.
+    Without its style, the page must load `map.css`, as if inline styles are forbidden. `by_author`
+    places passages as the author did in Twine.
     """
-    svg = rendered("story_map.svg", drawing=Drawing(_cleaned(story)), with_style=with_style)
-    return svg.lstrip()
+    drawing = Drawing(_cleaned(story), legend=legend, by_author=by_author)
+    return rendered("story_map.svg", drawing=drawing, with_style=with_style).lstrip()
+
+
+def legend_html(story: StoryMap) -> str:
+    """Write the legend of a map as a list in HTML, for a page that shows it outside the map."""
+    return rendered("map_legend.html", legend=legend_of(story)).lstrip()
+
+
+def legend_of(story: StoryMap) -> list[tuple[str, str]]:
+    """Return the kinds of boxes and lines with their meanings; flaws only if there are any."""
+    flaws = {flaw for flaw, _ in story.flaws.values()}
+    kinds = [item for item in LEGEND if item[0] in flaws or item[0] not in FLAWS]
+    return [(kind, words.replace("passage", story.noun)) for kind, words in kinds]
 
 
 def _cleaned(story: StoryMap) -> StoryMap:
@@ -53,8 +83,14 @@ def _cleaned(story: StoryMap) -> StoryMap:
         labels=[_clean(label) for label in story.labels],
         texts=[_clean(text) for text in story.texts],
         actions=actions,
-        untried={node: [_clean(action) for action in rest] for node, rest in story.untried.items()},
+        untried=_cleaned_lists(story.untried),
+        order=_cleaned_lists(story.order),
+        flaws={node: (flaw, _clean(words)) for node, (flaw, words) in story.flaws.items()},
     )
+
+
+def _cleaned_lists(lists: dict[int, list[str]]) -> dict[int, list[str]]:
+    return {node: [_clean(text) for text in texts] for node, texts in lists.items()}
 
 
 def _clean(text: str) -> str:
@@ -65,20 +101,22 @@ class Drawing:
     """A map with its layout, and the texts and sizes that the template asks for."""
 
     box_width = round(WIDTH)
-    top = 162  # of the map, below the legend
 
-    def __init__(self, story: StoryMap) -> None:
+    def __init__(self, story: StoryMap, *, legend: bool = True, by_author: bool = False) -> None:
         self.story = story
-        self.layout = Layout(story)
+        self.layout: Layout | AuthorLayout = AuthorLayout(story) if by_author else Layout(story)
+        self.legend = legend_of(story) if legend else []
+        self.top = 74 + 11 * (len(self.legend) + len(self.legend) % 2) if legend else 0
         self.boxes = list(zip(self.layout.boxes, self.layout.corners, strict=True))
-        self.width = max(self.layout.width, MIN_WIDTH)
+        self.width = max(self.layout.width, MIN_WIDTH if legend else 0.0)
         self.title = shorten(story.name, int((self.width - 48) / 10))
         self.height = self.layout.height + self.top
 
     @property
     def counts(self) -> str:
         endings = sum(reward is not None for reward in self.story.reward)
-        others = counted(len(self.story.labels) - endings, self.story.noun)
+        missing = sum(flaw != WRONG for flaw, _ in self.story.flaws.values())
+        others = counted(len(self.story.labels) - endings - missing, self.story.noun)
         so_far = ", as far as explored" if self.story.partial else ""
         return f"{others}, {counted(endings, 'ending')}{so_far}"
 
@@ -103,8 +141,21 @@ class Drawing:
         rest = len(lines) - MAX_LINKS
         return [*lines[:MAX_LINKS], f"… and {rest} more"] if rest > 0 else lines
 
+    def line_class(self, line: Line) -> str:
+        """Return the classes of a line."""
+        missing = {n for n, (flaw, _) in self.story.flaws.items() if flaw != WRONG}
+        kind = "back" if line.back else "on"
+        is_untaken = line.target in missing or missing.issuperset(line.sources)
+        return f"{kind} untaken" if is_untaken else kind
+
     def page_class(self, node: int) -> str:
         """Return the classes of a node; r0 is the worst reward, r4 is 0, r8 the best."""
+        flaw = self.story.flaws.get(node, ("",))[0]
+        if flaw in (UNREACHED, UNWRITTEN):
+            return f"page {flaw}"
+        return f"{self._page_class(node)} {flaw}".rstrip()
+
+    def _page_class(self, node: int) -> str:
         reward = self.story.reward[node]
         if reward is not None:
             span = max(abs(other) for other in self.story.reward if other is not None) or 1.0
@@ -119,6 +170,10 @@ class Drawing:
         text = story.texts[node] if story.texts else ""
         if len(text) > EXCERPT:
             text = text[:EXCERPT].rsplit(" ", 1)[0] + " …"
+        flaw, words = story.flaws.get(node, ("", ""))
+        if flaw in (UNREACHED, UNWRITTEN):
+            return f"{story.labels[node]}\n{words}\n{text}".rstrip()
+        text = f"{words}\n{text}".lstrip()
         visits = f"{story.visits[node]:.2g} times in a random game"
         steps = f"{story.distance[node]} steps from the start at least"
         return f"{story.labels[node]}\n{visits}, {steps}\n{text}".rstrip()

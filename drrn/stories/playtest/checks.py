@@ -9,20 +9,31 @@ import math
 from dataclasses import dataclass
 
 from drrn.compiled.search import EndingId
+from drrn.errors import InputError
+from drrn.game.contract import Game
+from drrn.stories.authored import Explorable
+from drrn.stories.open_story import INSTALL, has_mini_racer
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
-from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, UNSURE, Check, Findings, share_of
+from drrn.stories.playtest.findings import (
+    FAILED,
+    LOOP,
+    PASSED,
+    TRAP,
+    UNSURE,
+    Check,
+    Findings,
+    share_of,
+)
 from drrn.stories.playtest.solve import Solution, longer_than
+from drrn.stories.twine import native
 from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line, percent
 
-CLICKS = "Clicks"
-SHORTEST = "Shortest path"
-NEARBY = "Clicks to the page that names it"
-TOP = "Path to the highest reward"
 CLOSE = 2.0  # an estimate within so many standard errors of its bound is unsure
 
-_Verdict = tuple[str, str, ClickPath | None, str]  # status, result, a path, what it shows
+_Verdict = tuple[str, str, ClickPath | None, str]  # status, result, a path, its passage
 
 
 @dataclass(frozen=True)
@@ -35,9 +46,9 @@ class Checker:
 
     def check(self, expected: Expectation) -> Check:
         """Return the verdict on one expectation."""
-        status, result, path, shows = self._verdict(expected)
+        status, result, path, passage = self._verdict(expected)
         path = None if status == PASSED else path
-        return Check(expected.text, status, result, expected.line, path, shows)
+        return Check(expected.text, status, result, expected.line, passage, path)
 
     def _verdict(self, expected: Expectation) -> _Verdict:
         if expected.ending is not None:
@@ -70,86 +81,109 @@ class Checker:
         if self.solution is not None:
             shares = self.solution.shares["random"]
             odds = math.fsum(share.mean for key in endings if (share := shares.get(key)))
-            result = f"{percent(odds)} in random play (exact)"
+            result = f"{percent(odds)} of random games reach it (exact)"
         else:
             tally = self.evidence.random
             share = share_of(sum(len(tally.endings[key]) for key in endings), tally.games)
             if share is None:
-                return UNSURE, "no random game ended within the time limit", path, SHORTEST
+                return UNSURE, "no random game ended within the time limit", path, ""
             odds = share.mean
-            result = f"{share.percent} in {tally.games:,} random games"
+            result = f"{share.percent} of {tally.games:,} random games reach it"
             if abs(odds - bound.number) <= CLOSE * share.error:
                 result += ", too close to decide; allow more --seconds"
-                return UNSURE, result, path, SHORTEST
+                return UNSURE, result, path, ""
         if bound.holds(odds):
-            return PASSED, result, None, CLICKS
+            return PASSED, result, None, ""
         if path is None:
             result += f"; it {'cannot be' if self.findings.exact else 'was not'} reached"
-        return FAILED, result, path, SHORTEST
+        return FAILED, result, path, ""
 
     def _reached(self, name: str, path: ClickPath | None) -> _Verdict:
         """Report whether a passage is reached; if not, the clicks to a page that names it."""
         if path is not None:
-            return PASSED, f"reached in {_steps(path)}", None, CLICKS
+            return PASSED, f"reached in {_clicks(path)}", None, name
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]
         why = "".join(f": {issue.what}" for issue in issues if issue.what)
         path = issues[0].path if issues else None
         if self.findings.exact:
-            return FAILED, f"it cannot be reached{why}", path, NEARBY
+            return FAILED, f"it cannot be reached{why}", path, name
         games = counted(self.evidence.random.games, "random game")
-        return FAILED, f"not reached in {games} and a search{why}", path, NEARBY
+        return FAILED, f"not reached in {games} and a search{why}", path, name
 
     def _never(self, condition: str) -> _Verdict:
         path = self.evidence.violations.get(condition)
         if path is not None:
-            return FAILED, f"it held after {_steps(path)}", path, CLICKS
-        where = "" if self.evidence.complete else " that was visited"
-        return PASSED, f"it holds in no state{where}", None, CLICKS
+            return FAILED, f"it happened after {_clicks(path)}", path, ""
+        where = "" if self.evidence.complete else " on the pages that were seen"
+        return PASSED, f"it never happened{where}", None, ""
 
     def _always_ends(self) -> _Verdict:
-        loops = self.solution.traps if self.solution else []
-        loops = loops or [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+        loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+        if self.solution and not self.evidence.endings:
+            loops = self.solution.traps
+        traps = [issue for issue in self.findings.dead_ends if issue.kind == TRAP]
         if loops:
-            result = f'no ending is reachable from "{loops[0].passage}"'
-            return FAILED, result, loops[0].path, CLICKS
+            result = f'no ending can be reached from "{loops[0].passage}"'
+            return FAILED, result, loops[0].path, loops[0].passage
+        if traps:
+            result = f'"{traps[0].passage}" is no ending; {traps[0].what}'
+            return FAILED, result, traps[0].path, traps[0].passage
         if self.findings.exact:
-            return PASSED, "an ending is reachable from every state", None, CLICKS
+            return PASSED, "an ending can be reached from every page", None, ""
         if not self.evidence.endings:
-            return FAILED, "no ending was found", self.evidence.longest, CLICKS
-        result = "an ending seems reachable from every page"
+            return FAILED, "no ending was found", self.evidence.longest, ""
+        result = "an ending can be reached from every page that was seen"
         tally = self.evidence.random
         if not tally.truncated:
-            return PASSED, result, None, CLICKS
+            return PASSED, result, None, ""
         games = f"{tally.truncated:,} of {tally.games:,} random games"
-        return UNSURE, f"{result}; {games} reached the step limit", None, CLICKS
+        limit = counted(self.findings.max_steps, "click")
+        return UNSURE, f"{result}; {games} had no ending after {limit}", None, ""
 
     def _at_most(self, limit: int) -> _Verdict:
         if self.solution is None:
             longest = self.evidence.longest
             status = PASSED if len(longest) <= limit else FAILED
-            return status, f"the longest game played took {_steps(longest)}", longest, CLICKS
-        steps = counted(limit, "step")
+            return status, f"the longest game played took {_clicks(longest)}", longest, ""
+        clicks = counted(limit, "click")
         path = longer_than(self.solution.compiled, limit)
         if path is None:
-            return PASSED, f"every game ends within {steps}", None, CLICKS
-        return FAILED, f"a game can continue after {steps}", path, CLICKS
+            return PASSED, f"every game ends within {clicks}", None, ""
+        return FAILED, f"a game can go on after {clicks}", path, ""
 
     def _best(self, bound: Bound) -> _Verdict:
         endings = self.evidence.endings.values()
         if not endings:
-            result = "no ending is reachable" if self.solution else "no ending was found"
-            return FAILED, result, None, CLICKS
+            result = "no ending can be reached" if self.solution else "no ending was found"
+            return FAILED, result, None, ""
         top = max(endings, key=lambda ending: ending.reward)
         score = top.reward
-        result = f"the best ending found pays {score:g}"
+        result = f"the best ending found is worth {score:g}"
         if self.solution is not None:
             score = self.solution.best.final_reward.mean
-            result = f"best play pays {score:g} on average (exact)"
+            result = f"best play is worth {score:g} on average (exact)"
         if not bound.holds(score):
-            return FAILED, result, top.path, TOP
+            return FAILED, result, top.path, ""
         is_sure = self.solution is not None or bound.wants_more
-        return PASSED, result if is_sure else f"{result}; there may be better ones", None, CLICKS
+        return PASSED, result if is_sure else f"{result}; there may be better ones", None, ""
 
 
-def _steps(path: ClickPath) -> str:
-    return counted(len(path), "step")
+def _clicks(path: ClickPath) -> str:
+    return counted(len(path), "click")
+
+
+def require_playable(game: Game) -> None:
+    """Refuse a story of which most would have to be left out: its report would be wrong."""
+    source = Source(game)
+    passages = {problem.passage for problem in source.unsupported}
+    is_sugarcube = isinstance(game, Explorable) and native.is_sugarcube(game.script)
+    if not passages or (not is_sugarcube and 2 * len(passages) <= len(source.pages)):
+        return
+    cure = "publish it as .html and test that"
+    if is_sugarcube:
+        cure = "add it with drrn formats add sugarcube" if has_mini_racer() else INSTALL
+    what = f"{len(passages):,} of {counted(len(source.pages), 'passage')} cannot be played"
+    raise InputError(
+        f"{source.story.source}: {what} without the story's own format; {cure}, or test the rest "
+        f"with --lenient (first: {source.unsupported[0]})"
+    )

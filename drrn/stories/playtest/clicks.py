@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -18,6 +19,8 @@ from drrn.stories.search import LostError, UnlistedError
 MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
 SEED_SECONDS = 10.0  # to find a seed for any other path
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck
+
+NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+))?")  # a path as `ClickPath.numbers` writes it
 
 # A page and the index of the action taken there; None on the last page.
 Click = tuple[Observation, int | None]
@@ -38,6 +41,18 @@ class ClickPath:
     def __len__(self) -> int:
         return len(self.actions)
 
+    @property
+    def numbers(self) -> str:
+        """The path for `--path`: numbers of choices from 1, and the seed; "" if that is not enough.
+
+        Without a seed, the numbers do not say which draw of several leads on.
+        """
+        by_chance = self.seed is None and any(chance < 1 for chance in self.chances)
+        if by_chance or len(self.choices) != len(self.actions):
+            return ""
+        seed = "" if self.seed is None else f"@{self.seed}"
+        return ",".join(str(choice + 1) for choice in self.choices) + seed if self.choices else ""
+
 
 def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:
     """Save a path as JSON, with the story's name and the reason why it is of interest."""
@@ -46,7 +61,10 @@ def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:
 
 
 def read_path(file: Path) -> ClickPath:
-    """Read a path from JSON, or from a text file with one action per line."""
+    """Read a path from numbers, from JSON, or from a text file with one action per line."""
+    if not file.exists() and (match := NUMBERS.fullmatch(str(file))):
+        choices = tuple(int(number) - 1 for number in match[1].split(","))
+        return ClickPath(("",) * len(choices), choices, int(match[2]) if match[2] else None)
     text = read_text(file)
     if not text.lstrip().startswith("{"):
         return ClickPath(tuple(line.strip() for line in text.splitlines() if line.strip()))
@@ -105,8 +123,9 @@ def replay_episode(
     number = len(longest)
     page = longest[-1][0]
     offers = ", ".join(f'"{action}"' for action in page.actions) or "none: the story has ended"
+    action = path.actions[number - 1] or f"choice {path.choices[number - 1] + 1}"
     raise InputError(
-        f'{game.name}: action {number} of the path, "{path.actions[number - 1]}", is not offered '
+        f'{game.name}: action {number} of the path, "{action}", is not offered '
         f"there (offered: {offers}); the story has changed, or a random draw differs"
     )
 
@@ -151,6 +170,6 @@ def _index(page: Observation, path: ClickPath, number: int) -> int | None:
     words = path.actions[number]
     if path.choices:
         choice = path.choices[number]
-        if choice < len(page.actions) and page.actions[choice] == words:
+        if 0 <= choice < len(page.actions) and words in ("", page.actions[choice]):
             return choice
     return page.actions.index(words) if words in page.actions else None

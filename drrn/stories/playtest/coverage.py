@@ -39,7 +39,7 @@ class Source:
         self.problems: Sequence[Problem] = ()
         # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
-        self._game = game
+        self.game = game
         if isinstance(game, AuthoredGame):
             self.story = game.story
             self.rules = game.rules
@@ -50,9 +50,9 @@ class Source:
     @cached_property
     def links(self) -> dict[str, set[str]]:
         """The passages that each passage links to or displays; unparsed, those that it names."""
-        if not isinstance(self._game, AuthoredGame):
+        if not isinstance(self.game, AuthoredGame):
             return {}
-        parsed = {name: set(targets) for name, targets in self._game.links.items()}
+        parsed = {name: set(targets) for name, targets in self.game.links.items()}
         if self.engine == INK:
             return parsed
         links = {}
@@ -160,7 +160,7 @@ def _seldom(evidence: Evidence) -> str:
     games = evidence.random.games
     if games <= 10:
         return "few games were played"
-    return f"in less than {percent(RULE_OF_THREE / games)} of random games"
+    return f"in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
 
 
 def broken_links(source: Source) -> list[Issue]:
@@ -168,26 +168,32 @@ def broken_links(source: Source) -> list[Issue]:
     if source.engine == INK:
         return []
     if source.engine == NATIVE and not source.unsupported:
-        problems = [problem for problem in source.problems if NOWHERE in problem.what]
-        return [Issue(problem.passage, problem.what, problem.line) for problem in problems]
+        issues = []
+        for problem in source.problems:
+            link, nowhere, _ = problem.what.partition(f'"{NOWHERE}')
+            if nowhere:
+                targets = (link.rpartition(' "')[2],)
+                issues.append(Issue(problem.passage, problem.what, problem.line, targets=targets))
+        return issues
     pages = source.story.pages.values()
     return [issue for passage in pages for issue in _broken_in(passage, source.story)]
 
 
 def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
     text = patterns.NOT_DISPLAYED.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
-    targets = [(match.start(), split_link(match[1])[1]) for match in patterns.LINK.finditer(text)]
+    links = [(match.start(), *split_link(match[1])) for match in patterns.LINK.finditer(text)]
     for match in patterns.LINK_MACRO.finditer(text):
-        targets.append((match.start(), next(filter(None, match.groups()))))
+        links.append((match.start(), "", next(filter(None, match.groups()))))
     reported = {""}
-    for start, target in sorted(targets):
+    for start, label, target in sorted(links):
         is_known = target in reported or target in story.passages
         if is_known or patterns.COMPUTED_TARGET.search(target):
             continue
         reported.add(target)
         near = did_you_mean(target, story.pages)
         line = passage.line + text.count("\n", 0, start)
-        what = f'a link leads to "{target}", which is not a passage.{near}'
+        link = f'"{one_line(label)}"' if label and label != target else "a link"
+        what = f'{link} leads to "{target}", which is not a passage.{near}'
         yield Issue(passage.name, what, line, targets=(target,))
 
 
@@ -199,31 +205,43 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
             continue
         if ending.failure:
             kind = findings.ERROR
-            what = "a page that threw an error and has no links"
+            what = "the page has an error, and no links"
         elif error := patterns.ENGINE_ERROR.search(ending.text):
             kind = findings.ERROR
-            what = f"a page that shows an error: {error[0].strip()[:120]}"
+            what = f"the page shows an error: {error[0].strip()[:120]}"
         elif ending.text.strip().casefold() == BLANK:
             kind = findings.UNWRITTEN
-            what = "a passage that was never written: it has only Twine's placeholder"
-        elif why := _used_up(source, key, ending.text, evidence):
-            kind = findings.USED_UP
-            what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
+            what = "it is not written yet: it has only Twine's placeholder"
+        elif why := _trapped(source, key, ending.text, evidence):
+            kind = findings.TRAP
+            what = f"the story stops here: {why}"
         else:
             continue
         issues.append(Issue(key.passage, what, path=ending.failure or ending.path, kind=kind))
     return issues
 
 
-def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
-    """Return why a page that ended has choices at other times; "" for an intended ending."""
-    is_intended = ENDING["name"].search(key.passage) or ENDING["text"].search(text)
-    if not source.engine or source.rules.ends or is_intended:
+def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
+    """Return why a page is not meant to end the story; "" for an ending.
+
+    If the TOML lists endings, every other page is; else a page with links that are not offered.
+    """
+    has_list = bool(source.rules.endings)
+    is_named = ENDING["name"].search(key.passage) or ENDING["text"].search(text)
+    if not source.engine or (not has_list and (source.rules.ends or is_named)):
         return ""
+    why = "it is not in the TOML's list of endings" if has_list else ""
+    if source.engine == INK:  # which ends by -> END alone; other ends are errors
+        return why
+    links = source.links.get(key.passage, set()) - {key.passage}
+    targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
-        return "at other times it has choices"
-    targets = sorted(source.links.get(key.passage, set()) - {source.story.start, key.passage})
-    return f'it names "{targets[0]}" but did not lead there' if targets else ""
+        reason = "at other times it has choices"
+    elif targets:
+        reason = f'its link to "{targets[0]}" does not show'
+    else:
+        return why
+    return f"{reason}, and {why}" if why else reason
 
 
 def errors(source: Source, evidence: Evidence) -> list[Issue]:

@@ -8,18 +8,13 @@ from dataclasses import replace
 
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import (
-    BEHIND,
-    ERROR,
-    FAILED,
-    LOOP,
-    PASSED,
-    UNWRITTEN,
-    Findings,
-    Issue,
-)
+from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Issue
 from drrn.stories.playtest.problems import Problem, Severity, in_order, is_allowed
+from drrn.stories.playtest.source_checks import SOURCE_CHECKS
 from drrn.writing import counted, one_line
+
+EXPECTATION = "expectation"
+EXPLAINS = ("trap", "loop", "unreachable", "condition")  # why an expectation fails
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
@@ -27,8 +22,29 @@ Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Findings:
     """Return findings with their problems, except those that the TOML allows."""
     problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
-    rest = [problem for problem in problems if not is_allowed(problem, source.rules.allow)]
-    return replace(findings, problems=in_order(rest), allowed=len(problems) - len(rest))
+    allowed = [problem for problem in problems if is_allowed(problem, source.rules.allow)]
+    rest = _merged([one for one in problems if one not in allowed], findings)
+    if not findings.has_lines:
+        rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
+    count = findings.allowed + len(allowed)
+    return replace(findings, problems=in_order(rest), allowed=count)
+
+
+def _merged(problems: list[Problem], findings: Findings) -> list[Problem]:
+    """Report a failed expectation together with the problem that explains it."""
+    checks = [check for check in findings.expectations if check.status == FAILED]
+    failed = {check.passage: check for check in checks if check.passage}
+    merged = []
+    lines = set()
+    for problem in problems:
+        check = failed.get(problem.passage) if problem.kind in EXPLAINS else None
+        if check is not None:
+            lines.add(check.line)
+            text = f"{problem.text} (expected: {check.expectation})"
+            merged.append(replace(problem, text=text, severity="error"))
+        else:
+            merged.append(problem)
+    return [one for one in merged if one.kind != EXPECTATION or one.line not in lines]
 
 
 def failed_expectations(
@@ -38,40 +54,56 @@ def failed_expectations(
     for check in findings.expectations:
         if check.status != PASSED:
             severity: Severity = "error" if check.status == FAILED else "warning"
-            text = f"{check.expectation}: {check.result}"
-            yield Problem("expectation", text, "", check.line, check.path, severity)
+            text = f"expected: {check.expectation}; {check.result}"
+            yield Problem(EXPECTATION, text, "", check.line, check.path, severity)
 
 
 def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    errors = {key.passage: record.path for key, record in evidence.endings.items()}
     for issue in findings.broken_links:
-        path = evidence.passages.get(issue.passage)
+        path = errors.get(issue.targets[0]) if issue.targets else None
+        path = path or evidence.passages.get(issue.passage)
         yield Problem("broken link", issue.what, issue.passage, issue.line, path)
 
 
 def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     for issue in findings.errors:
-        yield Problem("thrown error", issue.what, issue.passage, issue.line or None, issue.path)
+        if not _is_broken_link(issue, findings):
+            line = issue.line or None
+            yield Problem("thrown error", issue.what, issue.passage, line, issue.path)
 
 
 def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield error pages, traps and loops, except pages that a problem above explains."""
     thrown = {issue.passage for issue in findings.errors}
-    loops = [issue for issue in findings.dead_ends if issue.kind == LOOP]
+    thrown |= {passage for passage, *_ in evidence.faults}
+    loops = [
+        issue
+        for issue in findings.dead_ends
+        if issue.kind == LOOP
+        and issue.passage not in thrown
+        and not _follows_error(issue, findings)
+    ]
     for issue in findings.dead_ends:
         line = source.pages.get(issue.passage)
         if issue.kind == ERROR:
             is_known = issue.passage in thrown or _is_broken_link(issue, findings)
             if not is_known:
-                yield Problem("error page", issue.what, issue.passage, line, issue.path)
+                yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
         elif issue.kind != LOOP:
-            kind = "empty passage" if issue.kind == UNWRITTEN else "trap"
-            yield Problem(kind, issue.what, issue.passage, line, issue.path, "warning")
+            yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
     if loops:
         first = loops[0]
         more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""
         text = f"no ending can be reached from here{more}"
         line = source.pages.get(first.passage)
-        yield Problem("loop", text, first.passage, line, first.path, "warning")
+        yield Problem(LOOP, text, first.passage, line, first.path, "warning")
+
+
+def _follows_error(issue: Issue, findings: Findings) -> bool:
+    """Return whether the clicks to a page pass an error."""
+    paths = [error.path.actions for error in findings.errors if error.path]
+    return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)
 
 
 def _is_broken_link(issue: Issue, findings: Findings) -> bool:
@@ -82,16 +114,18 @@ def _is_broken_link(issue: Issue, findings: Findings) -> bool:
 
 def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield passages that cannot be reached, but not those that are behind one of them."""
-    names = {issue.passage: issue for issue in findings.never_reached}
+    unreached = {issue.passage for issue in findings.never_reached}
+    links = {name: source.links.get(name, set()) & unreached for name in unreached}
     behind: set[str] = set()
     for issue in sorted(findings.never_reached, key=lambda issue: issue.kind == BEHIND):
-        if issue.passage in behind or not (findings.exact or issue.is_sure):
+        is_behind = issue.kind == BEHIND and issue.passage in behind
+        if is_behind or not (findings.exact or issue.is_sure):
             continue
-        hidden = _reached_from(issue.passage, source.links) & names.keys() - behind
+        hidden = _reached_from(issue.passage, links) - behind
         behind |= hidden
         more = len(hidden - {issue.passage})
-        rest = f" ({counted(more, 'passage')} more can be reached only from here)" if more else ""
-        kind = "condition" if issue.path else "unreachable"
+        rest = f"; behind it: {counted(more, 'passage')}" if more else ""
+        kind = "condition" if issue.path is not None else "unreachable"
         text = one_line(f"{issue.what}{rest}")
         yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")
 
@@ -112,4 +146,5 @@ DETECTORS: tuple[Detector, ...] = (
     thrown_errors,
     dead_ends,
     unreachable,
+    *SOURCE_CHECKS,
 )

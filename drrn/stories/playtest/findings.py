@@ -10,18 +10,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import Choice, NumberAtEnd, Spread, VariableUse
 from drrn.stories.playtest.problems import Problem
 from drrn.stories.twine.rules import Distance
 from drrn.writing import percent, words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
 BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
-# Kinds of issues.
+# Kinds of issues; those of dead ends are kinds of problems.
 BEHIND = "behind"  # a passage that only unreached passages lead to
-USED_UP = "choices used up"
-ERROR = "error"
+TRAP = "trap"  # a page that ends, but is not meant to
+ERROR = "error page"
 LOOP = "loop"
-UNWRITTEN = "not written"
+UNWRITTEN = "empty passage"
 # Verdicts.
 PASSED = "passed"
 FAILED = "failed"
@@ -149,8 +150,8 @@ class Check:
     status: str  # PASSED, FAILED or UNSURE
     result: str
     line: int  # in the TOML
+    passage: str = ""  # that the result is about
     path: ClickPath | None = None
-    shows: str = "Clicks"  # what the path is
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,8 @@ class Findings:
 
     name: str
     title: str
+    problems: tuple[Problem, ...] = ()  # errors first, each once
+    allowed: int = 0  # problems that the TOML allows
     source: str = ""  # the story's file, if there is one
     exact: bool = False
     why_not: str = ""  # why it is not exact
@@ -184,13 +187,16 @@ class Findings:
     dead_ends: list[Issue] = field(default_factory=list)
     broken_links: list[Issue] = field(default_factory=list)
     errors: list[Issue] = field(default_factory=list)
-    problems: tuple[Problem, ...] = ()  # errors first, each once
-    allowed: int = 0  # problems that the TOML allows
     unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
+    uses: list[VariableUse] = field(default_factory=list)
+    unused_tags: list[str] = field(default_factory=list)  # that nothing refers to
+    words: Spread | None = None  # read in random games that reach an ending
+    numbers: list[NumberAtEnd] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
     expectations: list[Check] = field(default_factory=list)
     statistics: Statistics | None = None
     states: int = 0  # of (page, all variables)
@@ -200,8 +206,21 @@ class Findings:
     trap_states: int = 0  # from which no ending is reachable, if compiled
 
     def as_json(self) -> dict[str, Any]:
-        """Return the findings as plain dictionaries, lists, strings and numbers."""
-        return asdict(self)
+        """Return the findings as plain dictionaries, lists, strings and numbers.
+
+        What the problems say is not repeated, and the endings are those that are no problem.
+        """
+        data = asdict(self)
+        for name in ("dead_ends", "broken_links", "errors"):
+            del data[name]
+        data["endings"] = [asdict(one) for one in self.endings if not self.is_dead_end(one)]
+        return data
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether lines of the story's file mean something to its author."""
+        is_page = self.source.lower().endswith((".html", ".htm", ".json", ".js"))
+        return bool(self.source) and not is_page
 
     @property
     def equal_rewards(self) -> bool:

@@ -16,17 +16,21 @@ from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.hosted.game import HostedGame
+from drrn.stories.map.flaws import with_flaws
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts, spread_of
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
+from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
+from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
@@ -42,6 +46,8 @@ ENDLESS_SHARE = 0.25  # while no random game has reached an ending
 MIN_AGENT_SECONDS = 4.0
 MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
+COUNTED_GAMES = 1_000  # at most, if probabilities are exact already
+COUNTING_SECONDS = 2.0
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
@@ -90,6 +96,9 @@ class StoryTest:
         self.game.reset(0)  # raises an error if the story cannot start
         try:
             self._run_passes()
+            if self.solution is not None:  # words, choices and numbers at the end are counted
+                part = (clock() - self.start + COUNTING_SECONDS) / self.seconds
+                self._play(part, part, random_only=True, most=min(MAX_GAMES, COUNTED_GAMES))
         except KeyboardInterrupt:
             self.interrupted = True
         return self.findings()
@@ -100,12 +109,17 @@ class StoryTest:
         known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
         return gather(self.game, self.evidence, self.solution, **known)
 
-    def story_map(self) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen."""
+    def story_map(self, findings: Findings | None = None) -> StoryMap:
+        """Return the map of all states if the test is exact, else of the pages that were seen.
+
+        It shows the problems of the findings.
+        """
         if self.solution is not None:
-            return story_map(self.solution.compiled)
-        traps = [issue.passage for issue in coverage.loops(self.evidence)]
-        return seen_map(title_of(self.game), self.evidence, traps)
+            drawing = story_map(self.solution.compiled)
+        else:
+            traps = [issue.passage for issue in coverage.loops(self.evidence)]
+            drawing = seen_map(title_of(self.game), self.evidence, traps)
+        return drawing if findings is None else with_flaws(drawing, findings, Source(self.game))
 
     def _run_passes(self) -> None:
         """Play random games first, so that there is always a result; then search all states."""
@@ -260,7 +274,6 @@ def gather(
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
-    loops = solution.traps if solution else coverage.loops(evidence)
     findings = Findings(
         game.name,
         title_of(game),
@@ -277,7 +290,7 @@ def gather(
         never_reached=coverage.never_reached(source, evidence, exact=exact),
         untaken_links=coverage.untaken_links(source, evidence, exact=exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
-        dead_ends=[*coverage.dead_ends(source, evidence), *(loops if evidence.endings else [])],
+        **_dead_ends(source, evidence, solution),
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
         unplayable=[str(problem) for problem in source.problems],
@@ -285,12 +298,34 @@ def gather(
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
+        **_details(source, evidence.counts),
         **_scores(source, evidence, solution),
         **known,
     )
     checker = Checker(findings, evidence, solution)
     checks = list(map(checker.check, source.rules.expectations))
     return with_problems(source, evidence, replace(findings, expectations=checks))
+
+
+def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
+    """Return the dead ends, and the number of those that the TOML allows, by field."""
+    issues = coverage.dead_ends(source, evidence)
+    if evidence.endings:
+        issues += solution.traps if solution else coverage.loops(evidence)
+    rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
+    return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
+
+
+def _details(source: Source, counts: GameCounts) -> dict[str, Any]:
+    """Return what only details of the report need, by the fields of the findings."""
+    uses = VariableUses(source)
+    return {
+        "uses": uses.listed(),
+        "unused_tags": uses.unused_tags(),
+        "words": spread_of(counts.words) if counts.words else None,
+        "numbers": counts.numbers_at_end(),
+        "choices": counts.choices(),
+    }
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
@@ -378,5 +413,4 @@ def _notes(game: Game) -> list[str]:
         note = getattr(game, "note", "")
         return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
-    inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
-    return [*game.story.notes, *inputs]
+    return [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.twine.rules import PROBLEM_KINDS
@@ -33,7 +33,17 @@ def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(once, key=order))
 
 
-def is_allowed(problem: Problem, allow: Mapping[str, Sequence[str]]) -> bool:
+class HasPlace(Protocol):
+    """A problem, or an issue of the findings."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def passage(self) -> str: ...
+
+
+def is_allowed(problem: HasPlace, allow: Mapping[str, Sequence[str]]) -> bool:
     """Return whether the TOML's [allow] has the kind of a problem, for all or for its passage."""
     passages = allow.get(problem.kind)
     return passages is not None and (not passages or problem.passage in passages)

@@ -94,7 +94,8 @@ def _outcomes(compiled: Compiled, slot: int) -> list[tuple[float, int]]:
 
 def _path(compiled: Compiled, steps: list[Step], text: str) -> ClickPath:
     actions = tuple(compiled.actions[compiled.action[slot]] for slot, _ in steps)
-    return ClickPath(actions, (), None, tuple(chance for _, chance in steps), text)
+    choices = tuple(int(slot - compiled.first[compiled.slot_state[slot]]) for slot, _ in steps)
+    return ClickPath(actions, choices, None, tuple(chance for _, chance in steps), text)
 
 
 class ShortestPaths:

@@ -1,6 +1,7 @@
 """Readers of stories: Twee (versions 1 and 3), published Twine pages (1 and 2), folders of Twee."""
 
 import codecs
+import contextlib
 import json
 import os
 import re
@@ -76,6 +77,8 @@ def story_files(folder: Path) -> list[Path]:
 
 # A backslash makes a bracket part of the name.
 METADATA = re.compile(r"(?<!\\)\{.*\}$")
+LONGEST_MAP = 1e6  # pixels of the author's map
+POSITION = re.compile(r'"position"\s*:\s*"([^"]*)"')
 TAGS = re.compile(r"(?<!\\)\[([^\[\]]*)\]$")
 
 
@@ -103,7 +106,19 @@ def _passage(line: int, header: str, body: list[str], source: str) -> Passage:
     check_passage_name(name, f"{source}, line {line}")
     tags = tuple(match[1].replace("\\", "").split()) if match else ()
     blank = next((i for i, text in enumerate(body) if text.strip()), len(body))
-    return Passage(name, "\n".join(body[blank:]).rstrip(), tags, line + 1 + blank)
+    text = "\n".join(body[blank:]).rstrip()
+    position = POSITION.search(header)
+    point = _point(position[1] if position else "")
+    return Passage(name, text, tags, line + 1 + blank, position=point)
+
+
+def _point(text: str) -> tuple[float, float] | None:
+    """Return a position that Twine wrote, such as 600,400; None if there is none."""
+    with contextlib.suppress(ValueError):
+        x, y = (float(number) for number in text.split(","))
+        if abs(x) < LONGEST_MAP and abs(y) < LONGEST_MAP:
+            return x, y
+    return None
 
 
 def _twee_story(passages: list[Passage], source: str) -> Story:
@@ -164,7 +179,8 @@ def _read_twine_2(text: str, position: int, source: str) -> Story:
     for attributes, body, line in _elements(text, "tw-passagedata", position, end_position):
         name = attributes.get("name", "").strip()
         tags = tuple(attributes.get("tags", "").split())
-        passages.append(Passage(name, body, tags, line))
+        point = _point(attributes.get("position", ""))
+        passages.append(Passage(name, body, tags, line, position=point))
         if "pid" in attributes and attributes["pid"] == root.get("startnode"):
             start = name
     return build_story(

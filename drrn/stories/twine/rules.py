@@ -135,8 +135,8 @@ class Expectation:
         if self.never is not None:
             return f"never {self.never}"
         if self.at_most_steps is not None:
-            return f"at most {self.at_most_steps:,} steps"
-        return f"best play pays {self.best.text}" if self.best else "the story always ends"
+            return f"at most {self.at_most_steps:,} clicks"
+        return f"best play is worth {self.best.text}" if self.best else "the story always ends"
 
 
 @dataclass(frozen=True)

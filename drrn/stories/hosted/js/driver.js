@@ -100,6 +100,7 @@
       pieces: view.pieces,
       variables: drrn.format.variables(),
       errors,
+      faults: drrn.format.faults(),
       beyond: drrn.beyond(),
       history: drrn.format.history(),
       entered: visit.clicks.length === 0,

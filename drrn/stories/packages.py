@@ -1,0 +1,170 @@
+"""Fetches story formats and the Ink compiler by name, and checks their SHA-256.
+
+`packages.toml` lists the files: in packages of npm, and in the repository of Twine. They belong to
+others, so they are not part of this package.
+"""
+
+import hashlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from drrn.errors import InputError, did_you_mean
+from drrn.files import home, read_bytes, read_toml, write
+
+INK = "ink"
+COMMAND = "drrn formats add"
+MAX_SECONDS = 180  # for one call of npm or git
+MAX_BYTES = 32 * 2**20
+INSTALL = {"npm": "Node.js, which has npm", "git": "git"}
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Download:
+    """A file in a package of npm, or in a repository at a commit."""
+
+    name: str
+    version: str
+    sha256: str
+    path: str
+    package: str = ""
+    repository: str = ""
+    commit: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} from {self.package or self.repository}"
+
+    @property
+    def order(self) -> Version:
+        return tuple(map(int, self.version.split(".")))
+
+    def fetch(self) -> bytes:
+        """Return the file, or raise an InputError."""
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                data = self._from_npm(folder) if self.package else self._from_git(folder)
+        except (subprocess.SubprocessError, OSError, tarfile.TarError, LookupError) as error:
+            cause = "it cannot be fetched; check the connection and try again"
+            raise InputError(f"{self}: {cause}") from error
+        if hashlib.sha256(data).hexdigest() != self.sha256:
+            raise InputError(f"{self}: its checksum is wrong, so it was not added")
+        return data
+
+    def _from_npm(self, folder: str) -> bytes:
+        self._run(folder, "npm", "pack", self.package, "--ignore-scripts", "--silent")
+        archive = next(Path(folder).glob("*.tgz"), Path(folder, "package.tgz"))
+        with tarfile.open(archive) as files:
+            file = files.extractfile(f"package/{self.path}")
+            return file.read(MAX_BYTES) if file else b""
+
+    def _from_git(self, folder: str) -> bytes:
+        """Fetch one commit without its files, and then the file."""
+        self._run(folder, "git", "init", "--quiet")
+        self._run(folder, "git", "remote", "add", "origin", f"https://{self.repository}")
+        partial = ("--quiet", "--depth=1", "--filter=blob:none")
+        self._run(folder, "git", "fetch", *partial, "origin", self.commit)
+        return self._run(folder, "git", "show", f"{self.commit}:{self.path}")
+
+    def _run(self, folder: str, program: str, *arguments: str) -> bytes:
+        command = shutil.which(program)
+        if command is None:
+            cause = f"{program} is not installed; install {INSTALL[program]}"
+            raise InputError(f"{self}: {cause}, and run this command again")
+        return subprocess.run(
+            [command, *arguments],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=MAX_SECONDS,
+        ).stdout
+
+
+@cache
+def _downloads() -> dict[str, list[Download]]:
+    """Return the files by name, the newest first."""
+    files: dict[str, list[Download]] = {}
+    for source in read_toml(Path(__file__).with_name("packages.toml"))["source"]:
+        place = {key: value for key, value in source.items() if isinstance(value, str)}
+        tables = {name: table for name, table in source.items() if name not in place}
+        for name, table in tables.items():
+            for version, sha256 in table.items():
+                path = source["path"].format(name=name, version=version)
+                file = Download(name, version, sha256, **{**place, "path": path})
+                files.setdefault(name, []).append(file)
+    return {
+        name: sorted(each, key=lambda one: one.order, reverse=True) for name, each in files.items()
+    }
+
+
+def downloads_of(request: str) -> list[Download]:
+    """Return what "sugarcube", "sugarcube@2" or "sugarcube@2.31.1" names, the newest first.
+
+    All have the same major version: if the newest cannot be fetched, an older one may serve.
+    """
+    name, _, version = request.lower().partition("@")
+    files = _downloads().get(name, [])
+    near = [one for one in files if f"{one.version}.".startswith(f"{version}." if version else "")]
+    if near:
+        return [one for one in near if one.order[0] == near[0].order[0]]
+    if files:
+        known = ", ".join(one.version for one in files)
+        cure = f"add its file instead: {COMMAND} FILE"
+        raise InputError(f"{request}: only {name} {known} can be fetched; {cure}")
+    known = ", ".join(_downloads())
+    cause = f"not a file, not a folder, and not the name of a format ({known})"
+    raise InputError(f"{request}: {cause}.{did_you_mean(name, _downloads())}")
+
+
+def command_for(name: str, version: str = "") -> str | None:
+    """Return the command that adds a format that plays stories of this version, if there is one."""
+    files = _downloads().get(name, [])
+    near = [one for one in files if plays(one.version, version)]
+    if not near:
+        return None
+    return f"{COMMAND} {name}" if near[0] is files[0] else f"{COMMAND} {name}@{near[0].version}"
+
+
+def plays(version: str, wanted: str) -> bool:
+    """Whether a version of a format plays stories written for another: the same major, not older.
+
+    The third number, and what follows it, does not matter.
+    """
+    numbers, needs = (one.partition("-")[0].split(".")[:2] for one in (version, wanted))
+    if not wanted:
+        return True
+    return numbers[0] == needs[0] and (
+        len(needs) == 1 or _number(numbers[1:]) >= _number(needs[1:])
+    )
+
+
+def _number(parts: list[str]) -> int:
+    return int(parts[0]) if parts and parts[0].isdecimal() else 0
+
+
+def add_ink(download: Download) -> str:
+    """Fetch the Ink compiler; return what was done."""
+    before = _ink_file(download).exists()
+    write(_ink_file(download), download.fetch())
+    return f"Ink compiler (inkjs {download.version}): {'replaced' if before else 'added'}"
+
+
+def ink_compiler(source: str) -> str:
+    """Return the text of the compiler that was added; `source` is the file that needs it."""
+    download = _downloads()[INK][0]
+    path = _ink_file(download)
+    data = read_bytes(path, MAX_BYTES) if path.exists() else b""
+    if hashlib.sha256(data).hexdigest() != download.sha256:
+        cause = "Ink source needs the Ink compiler, which is not installed"
+        raise InputError(f"{source}: {cause}; add it with {COMMAND} {INK}")
+    return data.decode()
+
+
+def _ink_file(download: Download) -> Path:
+    return home() / "formats" / f"inkjs-{download.version}.js"

@@ -1,0 +1,129 @@
+"""Which passages of a story set and read each variable, as far as its source shows."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
+from drrn.stories.hosted import patterns
+from drrn.stories.hosted.variables import SHARED_TAGS, has_code, variable_uses
+from drrn.stories.playtest.counts import VariableUse
+from drrn.stories.playtest.coverage import Source
+
+CHAPBOOK_SETTING = re.compile(r"^\s*([A-Za-z_$][\w$]*)[\w.$]*\s*(?:\([^\n]*\))?\s*:(.*)$", re.M)
+CHAPBOOK_CODE = re.compile(r"\{[^{}]*\}|^\[[^\[\]\n]+\]$|<script\b.*?</script>", re.M | re.S)
+CHAPBOOK_INSERT = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
+ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
+# Formats whose variables can be read from the source.
+WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
+
+
+@dataclass
+class Uses:
+    """The passages that set and read one variable."""
+
+    set_in: dict[str, None] = field(default_factory=dict)
+    read_in: dict[str, None] = field(default_factory=dict)
+
+
+class VariableUses:
+    """The variables of a story, by the name that the author writes, and where they are used."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.story = source.story
+        self.by_name: dict[str, Uses] = {}
+        format_name = self.story.format.split("-")[0].split(" ")[0]
+        self.is_chapbook = format_name == "chapbook"
+        self.has_dollars = source.engine not in ("", INK) and format_name in WITH_DOLLARS
+        # Variables that each passage displays or copies whatever happens.
+        self.displayed: dict[str, set[str]] = {}
+        if isinstance(source.game, AuthoredGame) and source.engine == INK:
+            for name, (read, settings) in source.game.variable_uses.items():
+                self._add(name, read, settings)
+        elif self.is_chapbook:
+            self._read_chapbook()
+        elif self.has_dollars:
+            self._read_passages()
+
+    @cached_property
+    def has_computed_names(self) -> bool:
+        """Whether code may use any variable."""
+        return any(patterns.COMPUTED_NAME.search(p.text) for p in self.story.passages.values())
+
+    @cached_property
+    def named_elsewhere(self) -> frozenset[str]:
+        """Words of scripts and of the rules, which may be variables."""
+        texts = [passage.text for passage in self.story.passages.values() if has_code(passage)]
+        return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
+
+    def is_used(self, name: str) -> bool:
+        """Return whether something may read a variable."""
+        is_read = bool(self.by_name[name].read_in)
+        return is_read or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
+
+    def is_set(self, name: str) -> bool:
+        """Return whether something may set a variable."""
+        is_set = bool(self.by_name[name].set_in)
+        return is_set or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
+
+    def listed(self) -> list[VariableUse]:
+        """List the variables, by name."""
+        items = sorted(self.by_name.items())
+        return [VariableUse(name, tuple(u.set_in), tuple(u.read_in)) for name, u in items]
+
+    def unused_tags(self) -> list[str]:
+        """List the tags of pages that no style, script, passage or rule names."""
+        if self.source.engine == INK:
+            return []
+        texts = [passage.text for passage in self.story.passages.values()]
+        tags = {tag for passage in self.story.pages.values() for tag in passage.tags}
+        named = " ".join((*texts, repr(self.source.rules)))
+        return sorted(tag for tag in tags - SHARED_TAGS - ENGINE_TAGS if tag not in named)
+
+    def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
+        for name in settings:
+            self.by_name.setdefault(name, Uses()).set_in[passage] = None
+        for name in read:
+            self.by_name.setdefault(name, Uses()).read_in[passage] = None
+
+    def _read_passages(self) -> None:
+        game = self.source.game
+        facts = None
+        if self.source.engine == NATIVE and isinstance(game, Explorable):
+            facts = game.script.facts
+        for name, passage in self.story.passages.items():
+            if "stylesheet" in passage.tags or "script" in passage.tags:
+                continue
+            text = patterns.COMMENT.sub("", passage.text)
+            uses = variable_uses(text)
+            read = set(uses.read | uses.stored).union(*(names for _, names in uses.settings))
+            settings = {target for target, _ in uses.settings}
+            bound = {next(filter(None, names)) for names in patterns.BOUND.findall(text)}
+            if facts is not None:  # text such as $x is no variable there
+                read &= facts.read
+                bound = bound & facts.written | (read & facts.prompts)
+            read &= set(patterns.VARIABLE.findall(patterns.BOUND.sub(" ", text)))
+            self._add(name, {f"${v}" for v in read}, {f"${v}" for v in settings | bound})
+            block = patterns.BLOCK.search(text)
+            before = variable_uses(text[: block.start()] if block else text)
+            sources = (names for _, names in before.settings)
+            displayed = before.read.union(*sources) & read - bound
+            self.displayed[name] = {f"${variable}" for variable in displayed}
+
+    def _read_chapbook(self) -> None:
+        texts: dict[str, tuple[str, str]] = {}  # variables and code of each passage
+        for name, passage in self.story.pages.items():
+            head, mark, body = ("\n" + passage.text).partition("\n--\n")
+            if not mark:
+                head, body = "", passage.text
+            settings = {match[1] for match in CHAPBOOK_SETTING.finditer(head)}
+            values = " ".join(match[2] for match in CHAPBOOK_SETTING.finditer(head))
+            texts[name] = (values, body)
+            self._add(name, set(), settings)
+        for name, (values, body) in texts.items():
+            code = " ".join((values, *CHAPBOOK_CODE.findall(body)))
+            inserts = set(CHAPBOOK_INSERT.findall(body))
+            self._add(name, set(patterns.WORD.findall(code)) & self.by_name.keys() | inserts, set())
+            self.displayed[name] = inserts
