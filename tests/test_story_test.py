@@ -100,7 +100,7 @@ def forward(name):
 
 for name in "name title rules story engine links left_out problems asked errors".split():
     setattr(Uncompiled, name, forward(name))
-for name in "state position_at face_at ending max_steps".split():
+for name in "state position_at face_at ending max_steps tracks variable_uses".split():
     setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -131,6 +131,10 @@ class HostedGame(Explorable):
         face = self.face_at(state)
         shown = self._displayed.on_page(page.passage, face.text)
         return Position(page.passage, shown, cells, page.errors, page.faults, page.history)
+
+    def tracks(self, variable: str, passages: Collection[str]) -> bool:
+        name = variable.lstrip("$")
+        return all(self.stage.identity.distinguishes(passage, name) for passage in passages)
 
     def _scene(self, state: HostedState) -> Scene:
         key = (state.paid, state.opening)

@@ -64,10 +64,8 @@ class Identity:
 
     def of(self, page: HostedPage, clicks: Sequence[Click]) -> Hashable:
         """Return the key of a state; `clicks` entered the passage and were made in it."""
-        if not page.links:  # an ending; rules may still read variables
-            names = self.ahead.always_read
-            variables = {name: v for name, v in page.variables.items() if name in names}
-            return page.passage, page.parts, _json(variables), "", (), ()
+        if not page.links:  # an ending
+            return page.passage, page.parts, _json(page.variables), "", (), ()
         return (
             page.passage,
             page.parts,
@@ -76,6 +74,11 @@ class Identity:
             self._past(page.passage, page.history),
             self._hidden_clicks(page.passage, clicks),
         )
+
+    def distinguishes(self, passage: str, variable: str) -> bool:
+        """Return whether states of a passage are equal only if a variable is."""
+        is_live = self.ahead.may_be_read(passage, variable) and variable not in self._counters
+        return is_live or not self.reads_names
 
     def _live_variables(self, page: HostedPage) -> Mapping[str, Any]:
         """Return the variables that may still be read; counters only up to their limit."""

@@ -90,6 +90,9 @@ class Games:
         trace = self.play(tally, lambda page: draw.randrange(len(page.actions)), seed, until)
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
+        if trace.arrivals and (ending := trace.arrivals[-1].ending):
+            pages = [(arrival.page, arrival.position) for arrival in trace.arrivals]
+            self.evidence.counts.add(self.game, pages, trace.indices, ending.passage)
 
     def play_many(
         self, seconds: float, *, finish: bool = True, progress: Callable[[int], None] | None = None

@@ -21,6 +21,7 @@ from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts, spread_of
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
@@ -29,6 +30,7 @@ from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
+from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
@@ -43,6 +45,8 @@ RANDOM_SHARE = 0.5
 MIN_AGENT_SECONDS = 4.0
 MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
+COUNTED_GAMES = 1_000  # at most, if probabilities are exact already
+COUNTING_SECONDS = 2.0
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
@@ -91,6 +95,9 @@ class StoryTest:
         self.game.reset(0)  # raises an error if the story cannot start
         try:
             self._run_passes()
+            if self.solution is not None:  # words, choices and numbers at the end are counted
+                part = (clock() - self.start + COUNTING_SECONDS) / self.seconds
+                self._play(part, part, random_only=True, most=min(MAX_GAMES, COUNTED_GAMES))
         except KeyboardInterrupt:
             self.interrupted = True
         return self.findings()
@@ -271,6 +278,7 @@ def gather(
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
+        **_details(source, evidence.counts),
         **_scores(source, evidence, solution),
         **known,
     )
@@ -286,6 +294,18 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
         issues += solution.traps if solution else coverage.loops(evidence)
     rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
     return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
+
+
+def _details(source: Source, counts: GameCounts) -> dict[str, Any]:
+    """Return what only details of the report need, by the fields of the findings."""
+    uses = VariableUses(source)
+    return {
+        "uses": uses.listed(),
+        "unused_tags": uses.unused_tags(),
+        "words": spread_of(counts.words) if counts.words else None,
+        "numbers": counts.numbers_at_end(),
+        "choices": counts.choices(),
+    }
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
