@@ -595,7 +595,7 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
     for story in BUILT_IN:
         words = (
             commands[0]
-            .replace("my-story.toml", str(story))
+            .replace("my-story.html", str(story))
             .replace("found", str(tmp_path / story.stem))
         )
         program, *arguments = shlex.split(words)
