@@ -290,12 +290,10 @@ async def map_data(_: Services, __: Request, test: PlayTest) -> Any:
 
 
 @route("GET", "/api/tests/{test}/map.svg")
-async def map_svg(_: Services, request: Request, test: PlayTest) -> Response:
-    by_author = request.query_params.get("layout") == "author"
-    svg = test.part("author_svg" if by_author else "svg")
-    if not svg:
+async def map_svg(_: Services, __: Request, test: PlayTest) -> Response:
+    if not test.part("svg"):
         raise HTTPException(404, "The story is too large to draw a map.")
-    return Response(svg, media_type="image/svg+xml")
+    return Response(test.part("svg"), media_type="image/svg+xml")
 
 
 @route("GET", "/api/tests/{test}/pages/{page:int}")
