@@ -1,5 +1,7 @@
 """The server of the page: access, rejected requests, uploaded stories and play."""
 
+import os
+
 import pytest
 
 from drrn.serve import http, library, services
@@ -294,6 +296,36 @@ def test_a_variable_is_given_another_value(client):
     for values in ({"$silver": 1}, {"$gold": [1]}, 3):
         answer = client.post(f"{address}/variables", json={"values": values})
         assert answer.status_code in (400, 409)
+
+
+def test_the_worth_of_endings_and_expectations_are_written_to_the_toml(client):
+    game = upload(client, "purse.twee", PURSE).json()["game"]["id"]
+    address = f"/api/games/{game}/rules"
+    endings = [{"rule": None, "name": "Town", "worth": 8}]
+    body = {"endings": endings, "expect": [{"reachable": "Home", "other": "x"}]}
+    assert client.post(address, json=body).json() == {"file": "purse.toml"}
+    toml = next(uploads_folder().glob("*/purse.toml"))
+    text = toml.read_text()
+    assert 'passage = "Town"\nreward = 8\n' in text and "other" not in text
+    wrong = {"endings": [], "expect": [{"reachable": "Nowhere"}]}
+    answer = client.post(address, json=wrong)
+    assert answer.status_code == 400 and "Nowhere" in answer.json()["error"]
+    assert client.post(address, json={"endings": 3, "expect": []}).status_code == 400
+    assert toml.read_text() == text  # as before
+    page = take(client, start_game(client, game), "Go on.")
+    page = take(client, page, "Turn back.")
+    assert page["reward"] == 0
+    assert client.post("/api/games/long-watch/rules", json=body).status_code == 409
+
+
+def test_a_test_of_a_changed_file_is_stale(tmp_path):
+    story = tmp_path / "purse.twee"
+    story.write_text(PURSE)
+    (entry,) = library.given_entries([str(story)])
+    test = services.PlayTest(entry)
+    assert not test.stale
+    os.utime(story, (test.when + 5, test.when + 5))
+    assert test.stale
 
 
 def test_a_choice_made_on_an_earlier_page_is_rejected(client, fork_id):

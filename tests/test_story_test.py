@@ -100,7 +100,7 @@ def forward(name):
 
 for name in "name title rules story engine links left_out problems asked errors".split():
     setattr(Uncompiled, name, forward(name))
-for name in "state position_at face_at ending max_steps".split():
+for name in "state position_at face_at ending max_steps tracks variable_uses".split():
     setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 
@@ -596,7 +596,7 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
     for story in BUILT_IN:
         words = (
             commands[0]
-            .replace("my-story.toml", str(story))
+            .replace("my-story.html", str(story))
             .replace("found", str(tmp_path / story.stem))
         )
         program, *arguments = shlex.split(words)

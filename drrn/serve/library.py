@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -18,18 +18,20 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from drrn.errors import InputError
-from drrn.files import home, slug
+from drrn.files import home, read_text, slug, write
 from drrn.game.contract import close, title_of
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.registry import registered
 from drrn.serve.async_service import AsyncService
 from drrn.serve.http import content_type
 from drrn.stories import added
+from drrn.stories.twine.rules_text import edited, quoted
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES_TYPE = ".toml"
 TYPES = (*STORY_TYPES, RULES_TYPE)
+EXPECT = ("ending", "reachable", "never")  # keys of an expectation that the page writes
 OPENING_SECONDS = 60
 MAX_FILES = 4  # of an upload
 MAX_UPLOADS = 200
@@ -48,6 +50,14 @@ class GameEntry:
     file: str | None = None  # name of its file, without the folder
     folder: Path | None = None  # of an uploaded story
     notes: tuple[str, ...] = ()  # what is left out to play it
+
+    @property
+    def modified(self) -> float:
+        """When its file, or another story file next to it, was last written; 0 if it has none."""
+        if self.kind != "given" or self.file is None:
+            return 0.0
+        files = Path(self.spec.source).parent.glob("*")
+        return max((f.stat().st_mtime for f in files if f.suffix.lower() in TYPES), default=0.0)
 
     def as_json(self, runs: int = 0) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("id", "title", "kind", "file", "notes")}
@@ -114,6 +124,34 @@ class Library:
             raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
         self.entries[id_] = await _save(id_, story, files, opener)
         return self.entries[id_], True
+
+    async def write_rules(
+        self, entry: GameEntry, body: Mapping[str, Any], opener: AsyncService
+    ) -> str:
+        """Write what endings are worth, and expectations, to a story's TOML; return its name.
+
+        A TOML with which the story cannot be opened is not kept.
+        """
+        source = Path(entry.spec.source)
+        toml = source.with_suffix(RULES_TYPE)
+        before = read_text(toml) if toml.exists() else None
+        try:
+            worths = [
+                (one["rule"], str(one["name"]), float(one["worth"])) for one in body["endings"]
+            ]
+            expect = [
+                {key: str(one[key]) for key in EXPECT if key in one} for one in body["expect"]
+            ]
+            text = edited(before or f"story = {quoted(source.name)}\n", worths, expect)
+        except (KeyError, TypeError, ValueError) as error:
+            raise HTTPException(400, "These are no endings and expectations.") from error
+        write(toml, text)
+        try:
+            await opener.ask("open", entry.spec, timeout=OPENING_SECONDS)
+        except Exception:
+            toml.unlink() if before is None else write(toml, before)
+            raise
+        return toml.name
 
 
 def _id_part(text: str) -> str:

@@ -85,6 +85,18 @@ async def upload(services: Services, request: Request) -> Response:
     return http.answer({"game": entry.as_json()}, 201 if is_new else 200)
 
 
+@route("POST", "/api/games/{game}/rules")
+async def write_rules(services: Services, request: Request, game: GameEntry) -> Any:
+    """Write what endings are worth, and expectations, to the story's TOML."""
+    if game.file is None or (services.shared and game.kind == "given"):
+        raise HTTPException(409, "The rules of this story cannot be changed here.")
+    body = await http.body_of(request)
+    async with services.uploading:
+        name = await services.library.write_rules(game, body, services.opener)
+    services.forget(game)
+    return {"file": name}
+
+
 @route("DELETE", "/api/games/{game}")
 async def remove_game(services: Services, _: Request, game: GameEntry) -> Any:
     services.library.remove(game)
@@ -250,6 +262,9 @@ def _record_score(session: Session, player: str) -> None:
 async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
     body = await http.body_of(request)
     seconds = http.integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    test = services.playtests.by_game.get(game.id)
+    if test is not None and test.stale and test.status != "running":
+        services.forget(game)  # its processes have the story as it was
     return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
 
 

@@ -508,8 +508,9 @@ class InkGame(AuthoredGame):
         rule, reward = rules.judge(page, text, ended=not choices, opening=before is None)
         ending = None
         if not choices:
-            words = NUMBER.sub("…", text)  # a number does not make another ending
-            ending = EndingId(rules.ending_name(rule, knot), rule, words, reward)
+            # Without knots, the words make an ending; a number in them does not.
+            words = NUMBER.sub("…", text) if knot == OPENING else ""
+            ending = EndingId(rules.ending_name(rule, knot), rule, words)
         actions = self._reworded(label for label, _ in choices)
         face = Face(text, actions, reward, knot, ending)
         paid |= page.writes.keys()

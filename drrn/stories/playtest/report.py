@@ -13,6 +13,7 @@ from drrn import document as doc
 from drrn.document import Document, Note, Section, literal
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import RULE_OF_THREE
+from drrn.stories.playtest.details import detail_sections
 from drrn.stories.playtest.findings import BEHIND, PASSED, Findings, Issue
 from drrn.stories.playtest.problems import SEVERITIES, Problem
 from drrn.writing import counted, one_line, percent
@@ -113,6 +114,7 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     yield _list("Skipped: macros that are not supported", findings.left_out)
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
+    yield from detail_sections(findings)
     yield _list("Notes", findings.notes)
 
 
