@@ -86,6 +86,10 @@ class AuthoredGame(SeededGame):
     def face_at(self, state: Any) -> Face:
         """Return what a state shows and pays."""
 
+    def tracks(self, variable: str, passages: Collection[str]) -> bool:
+        """Return whether a variable keeps its value of this game on all pages of some passages."""
+        return True
+
     def look(self, state: Any) -> Observation:
         face = self.face_at(state)
         return Observation(face.text, face.actions, face.reward)

@@ -11,6 +11,7 @@ from drrn.errors import InputError
 from drrn.game.contract import THE_END, Game, Observation, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts
 from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of
 from drrn.stories.twine.rules import Condition
 from drrn.stories.twine.script import Page
@@ -148,9 +149,11 @@ class Evidence:
         default_factory=dict
     )  # passage, kind, text
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)  # passage, words of the action
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
+    counts: GameCounts = field(default_factory=GameCounts)  # of random games
     agent: Tally = field(default_factory=Tally)
     agent_lessons: int = 0  # games that the agent was trained on
     searching_games: int = 0
@@ -187,6 +190,7 @@ class Evidence:
             self.pages[now.key] = PageRecord(passage, now.page.actions, path(), now.ending)
         self.pages[now.key].visits += 1
         if before is not None:
+            self.taken[before.position.passage, before.page.actions[index]] += 1
             self.pages[before.key].successors.setdefault(index, set()).add(now.key)
         return is_new
 

@@ -21,6 +21,7 @@ from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts, spread_of
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
@@ -29,6 +30,7 @@ from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
+from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
@@ -40,9 +42,12 @@ COMPILING = 0.45
 SEARCHING = 0.4
 PLAYING = 0.75  # random and searching games, if an agent plays after them
 RANDOM_SHARE = 0.5
+ENDLESS_SHARE = 0.25  # while no random game has reached an ending
 MIN_AGENT_SECONDS = 4.0
 MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
+COUNTED_GAMES = 1_000  # at most, if probabilities are exact already
+COUNTING_SECONDS = 2.0
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
@@ -91,6 +96,9 @@ class StoryTest:
         self.game.reset(0)  # raises an error if the story cannot start
         try:
             self._run_passes()
+            if self.solution is not None:  # words, choices and numbers at the end are counted
+                part = (clock() - self.start + COUNTING_SECONDS) / self.seconds
+                self._play(part, part, random_only=True, most=min(MAX_GAMES, COUNTED_GAMES))
         except KeyboardInterrupt:
             self.interrupted = True
         return self.findings()
@@ -126,6 +134,7 @@ class StoryTest:
                 return
             self._search(self._at(SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
+                self._leave_exactness()
                 return
         rewards = {ending.reward for ending in self.evidence.endings.values()}
         train = self.train if len(rewards) > 1 else None
@@ -139,9 +148,27 @@ class StoryTest:
             self.games.play_agent(train, seconds)
 
     def _search(self, until: float) -> None:
-        why_not = self.games.search_states(until, _count("states searched", self.progress))
+        why_not = self.games.search_states(until, _count("situations visited", self.progress))
         if self.solution is None and why_not:
             self.why_not = why_not
+
+    def _leave_exactness(self) -> None:
+        """Play games that type words and do not wait for timers, if passages are left.
+
+        If these reach more, the solution is not the whole story.
+        """
+        solution = self.solution
+        assert solution is not None
+        left = set(solution.compiled.unreached)
+        until = min(self._at(1), clock() + EXTRA_SECONDS)
+        while left and clock() < until and not left & self.evidence.passages.keys():
+            self.progress("searching for passages behind timers and typed words")
+            self.games.search(until, curious=True)
+        if left & self.evidence.passages.keys():
+            self.solution = None
+            self.evidence.complete = False
+            self.why_not = "typed words, or clicks before a timer ends, lead to more passages"
+            self._play(1.0, 1.0)
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
@@ -150,7 +177,7 @@ class StoryTest:
         until = self._at(1 if self.evidence.complete else COMPILING)
 
         def progress(states: int) -> None:
-            self.progress(f"compiling: {states:,} states")
+            self.progress(f"following every way: {states:,} situations")
             if clock() > until:
                 raise OutOfTime
 
@@ -162,7 +189,7 @@ class StoryTest:
         except OutOfTime:
             self.why_not = "it has more states than could be searched within the time limit"
             return False
-        self.progress("solving")
+        self.progress("computing the odds")
         self.solution = solve(compiled)
         self.why_not = ""
         return True
@@ -179,13 +206,13 @@ class StoryTest:
             start = clock()
             if start > self._at(part):
                 return
-            share = RANDOM_SHARE * (start - self.start)
-            is_random = random_only or self._random_seconds <= share
+            share = RANDOM_SHARE if any(self.evidence.random.endings.values()) else ENDLESS_SHARE
+            is_random = random_only or self._random_seconds <= share * (start - self.start)
             play = self.games.play_random if is_random else self.games.search
             play(self._at(last_part))
             self._random_seconds += clock() - start if is_random else 0.0
             games = f"{self.evidence.random.games:,} random games"
-            self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
+            self.progress(f"{games}, {self.evidence.searching_games:,} that look for new pages")
 
     def _at(self, part: float) -> float:
         return self.start + part * self.seconds
@@ -271,6 +298,7 @@ def gather(
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
+        **_details(source, evidence.counts),
         **_scores(source, evidence, solution),
         **known,
     )
@@ -286,6 +314,18 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
         issues += solution.traps if solution else coverage.loops(evidence)
     rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
     return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
+
+
+def _details(source: Source, counts: GameCounts) -> dict[str, Any]:
+    """Return what only details of the report need, by the fields of the findings."""
+    uses = VariableUses(source)
+    return {
+        "uses": uses.listed(),
+        "unused_tags": uses.unused_tags(),
+        "words": spread_of(counts.words) if counts.words else None,
+        "numbers": counts.numbers_at_end(),
+        "choices": counts.choices(),
+    }
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from drrn import document as doc
 from drrn.document import Document, Note, Section, literal
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import RULE_OF_THREE
+from drrn.stories.playtest.details import detail_sections
 from drrn.stories.playtest.findings import BEHIND, PASSED, Findings, Issue
 from drrn.stories.playtest.problems import SEVERITIES, Problem
 from drrn.writing import counted, one_line, percent
@@ -113,6 +114,7 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     yield _list("Skipped: macros that are not supported", findings.left_out)
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
+    yield from detail_sections(findings)
     yield _list("Notes", findings.notes)
 
 
@@ -137,7 +139,7 @@ def certainty(findings: Findings) -> str:
         return f"{start}Exact: every way through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
-        games += f" ({findings.cut_short:,} more were stopped by the time limit)"
+        games += f" ({findings.cut_short:,} more stopped by the time limit)"
     searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
     games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:

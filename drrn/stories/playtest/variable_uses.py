@@ -7,12 +7,14 @@ from functools import cached_property
 
 from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
 from drrn.stories.hosted import patterns
-from drrn.stories.hosted.variables import has_code, variable_uses
+from drrn.stories.hosted.variables import SHARED_TAGS, has_code, variable_uses
+from drrn.stories.playtest.counts import VariableUse
 from drrn.stories.playtest.coverage import Source
 
 CHAPBOOK_SETTING = re.compile(r"^\s*([A-Za-z_$][\w$]*)[\w.$]*\s*(?:\([^\n]*\))?\s*:(.*)$", re.M)
 CHAPBOOK_CODE = re.compile(r"\{[^{}]*\}|^\[[^\[\]\n]+\]$|<script\b.*?</script>", re.M | re.S)
 CHAPBOOK_INSERT = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
+ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
 # Formats whose variables can be read from the source.
 WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
 
@@ -65,6 +67,20 @@ class VariableUses:
         """Return whether something may set a variable."""
         is_set = bool(self.by_name[name].set_in)
         return is_set or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
+
+    def listed(self) -> list[VariableUse]:
+        """List the variables, by name."""
+        items = sorted(self.by_name.items())
+        return [VariableUse(name, tuple(u.set_in), tuple(u.read_in)) for name, u in items]
+
+    def unused_tags(self) -> list[str]:
+        """List the tags of pages that no style, script, passage or rule names."""
+        if self.source.engine == INK:
+            return []
+        texts = [passage.text for passage in self.story.passages.values()]
+        tags = {tag for passage in self.story.pages.values() for tag in passage.tags}
+        named = " ".join((*texts, repr(self.source.rules)))
+        return sorted(tag for tag in tags - SHARED_TAGS - ENGINE_TAGS if tag not in named)
 
     def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
         for name in settings:
