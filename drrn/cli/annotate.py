@@ -82,10 +82,7 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
 
 
 def _endings(findings: Findings) -> Iterator[tuple[Ending, str]]:
-    """Yield the endings with their last words, but no error pages.
-
-    Last words that differ in numbers alone are one ending.
-    """
+    """Yield the endings, but no error pages, with each of their last words."""
     errors = {issue.passage for issue in findings.dead_ends if issue.kind == ERROR}
     for ending in sorted(findings.endings, key=lambda e: (e.rule or 10**9, e.name)):
         if ending.rule is not None or ending.name not in errors:

@@ -110,10 +110,7 @@ class StoryTest:
         return gather(self.game, self.evidence, self.solution, **known)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen.
-
-        It shows the problems of the findings.
-        """
+        """Return the map of all states or of the pages that were seen, with the problems there."""
         if self.solution is not None:
             drawing = story_map(self.solution.compiled)
         else:

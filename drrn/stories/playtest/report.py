@@ -302,10 +302,7 @@ def steps_of(path: ClickPath | None) -> list[str]:
 
 
 def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
-    """Return the fields of a note or cell that has ▶: the clicks, and the command to play them.
-
-    `story` names the story on the command line; "" in the web page, which plays the clicks itself.
-    """
+    """Return the fields of a note or cell with ▶: the clicks; the command, if a story is named."""
     if path is None:
         return {}
     command = ""
