@@ -283,6 +283,9 @@ def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop, m
 def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     game = ink(tiny("^Here.", "\n", *choice("Go.", "gap"), gap=["^Into nothing.", "\n", None]))
     assert play(game, "Go.").ended and "ran out of content" in game.errors[0]
+    findings = StoryTest(game, seconds=2).run()
+    assert findings.intended_endings == 0
+    assert [(one.kind, one.passage) for one in findings.problems] == [("thrown error", "gap")]
 
 
 def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):

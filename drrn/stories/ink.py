@@ -353,6 +353,7 @@ class InkPage:
     paid: frozenset[str] = field(compare=False)  # events that have paid
     entered: tuple[str, ...] = field(compare=False)  # knots and stitches since the previous page
     shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # drawn, by shuffle
+    errors: tuple[str, ...] = field(compare=False)  # of this page
     key: str = ""  # only of stories whose outcomes can be listed
 
 
@@ -381,6 +382,7 @@ class InkGame(AuthoredGame):
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "ink")
         self._current: InkPage | None = None  # the page whose state the runtime is in
+        self._page_errors: list[str] = []
         with self._checked_runtime():
             with _silent_stderr():
                 self._runtime: Any = runtime.Story(self.ink.text)
@@ -405,7 +407,8 @@ class InkGame(AuthoredGame):
 
     def position_at(self, state: InkPage) -> Position:
         cells = self._cells(json.loads(state.saved))
-        return Position(state.knot, (*state.entered, state.knot), cells)
+        errors = tuple(f"{state.knot}: {error}" for error in state.errors)
+        return Position(state.knot, (*state.entered, state.knot), cells, errors)
 
     def face_at(self, state: InkPage) -> Face:
         return state.face
@@ -463,6 +466,7 @@ class InkGame(AuthoredGame):
     def _read_page(self, before: InkPage | None) -> InkPage:
         """Read up to the next choice and apply the rules; `before` is None on the first page."""
         self._current = None
+        self._page_errors.clear()
         text, tags = self._read_lines()
         rules = self.rules
         labels = [_plain(label) or "…" for label in self._runtime.get_current_choices()]
@@ -487,7 +491,8 @@ class InkGame(AuthoredGame):
         actions = self._reworded(label for label, _ in choices)
         face = Face(text, actions, reward, knot, ending)
         paid |= page.writes.keys()
-        self._current = InkPage(face, choices, knot, saved, paid, entered, self._shuffles)
+        errors = tuple(self._page_errors)
+        self._current = InkPage(face, choices, knot, saved, paid, entered, self._shuffles, errors)
         return self._current
 
     def _entered_knots(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
@@ -537,8 +542,9 @@ class InkGame(AuthoredGame):
         return _list_words(item for item, _ in value.items)
 
     def _record_error(self, message: str, is_error: bool) -> None:
-        if is_error and message not in self.errors:
-            self.errors.append(message)
+        if is_error:
+            self._page_errors.append(message.removeprefix("RUNTIME ERROR: "))
+            self.errors += [error for error in self._page_errors[-1:] if error not in self.errors]
 
     def _refusal(self, cause: str) -> InputError:
         return InputError(f"{self.story.source}: {cause}")
