@@ -21,7 +21,8 @@ def test_every_example_that_the_documentation_names_exists():
         name for page in pages for name in re.findall(r"examples/[\w./-]+\w", page.read_text())
     }
     assert len(names) > 4
-    assert [name for name in sorted(names) if not (ROOT / name).exists()] == []
+    written = {"examples/cellar.toml"}  # by the reader of the tutorial
+    assert [name for name in sorted(names - written) if not (ROOT / name).exists()] == []
 
 
 def test_the_page_and_the_source_of_the_cellar_are_the_same_story():

@@ -388,6 +388,7 @@ def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     (error,) = report.errors
     assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
     assert [ending.name for ending in report.endings] == ["Three"]
+    assert [problem.kind for problem in report.problems] == ["broken link", "thrown error"]
     assert any("Nowhere" in broken.what for broken in report.broken_links)
 
 

@@ -43,15 +43,13 @@ class ClickPath:
 
     @property
     def numbers(self) -> str:
-        """The path for `--path`: numbers of choices from 1, and the seed; "" if that is not enough.
-
-        Without a seed, the numbers do not say which draw of several leads on.
-        """
+        """Numbers of choices from 1, and the seed, for `--path`; "" if they leave draws open."""
         by_chance = self.seed is None and any(chance < 1 for chance in self.chances)
         if by_chance or len(self.choices) != len(self.actions):
             return ""
-        seed = "" if self.seed is None else f"@{self.seed}{'c' * self.curious}"
-        return ",".join(str(choice + 1) for choice in self.choices) + seed if self.choices else ""
+        seed = f"@{self.seed}" if self.seed is not None and self.choices else ""
+        how = "c" if seed and self.curious else ""
+        return ",".join(str(choice + 1) for choice in self.choices) + seed + how
 
 
 def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:

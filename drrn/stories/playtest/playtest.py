@@ -110,10 +110,7 @@ class StoryTest:
         return gather(self.game, self.evidence, self.solution, **known)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen.
-
-        It shows the problems of the findings.
-        """
+        """Return the map of all states or of the pages that were seen, with the problems there."""
         if self.solution is not None:
             drawing = story_map(self.solution.compiled)
         else:
@@ -148,7 +145,7 @@ class StoryTest:
             self.games.play_agent(train, seconds)
 
     def _search(self, until: float) -> None:
-        why_not = self.games.search_states(until, _count("states searched", self.progress))
+        why_not = self.games.search_states(until, _count("situations visited", self.progress))
         if self.solution is None and why_not:
             self.why_not = why_not
 
@@ -177,7 +174,7 @@ class StoryTest:
         until = self._at(1 if self.evidence.complete else COMPILING)
 
         def progress(states: int) -> None:
-            self.progress(f"compiling: {states:,} states")
+            self.progress(f"following every way: {states:,} situations")
             if clock() > until:
                 raise OutOfTime
 
@@ -189,7 +186,7 @@ class StoryTest:
         except OutOfTime:
             self.why_not = "it has more states than could be searched within the time limit"
             return False
-        self.progress("solving")
+        self.progress("computing the odds")
         self.solution = solve(compiled)
         self.why_not = ""
         return True
@@ -212,7 +209,7 @@ class StoryTest:
             play(self._at(last_part))
             self._random_seconds += clock() - start if is_random else 0.0
             games = f"{self.evidence.random.games:,} random games"
-            self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
+            self.progress(f"{games}, {self.evidence.searching_games:,} that look for new pages")
 
     def _at(self, part: float) -> float:
         return self.start + part * self.seconds

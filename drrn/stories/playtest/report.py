@@ -140,7 +140,7 @@ def certainty(findings: Findings) -> str:
         return f"{start}Exact: every way through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
-        games += f" ({findings.cut_short:,} more were stopped by the time limit)"
+        games += f" ({findings.cut_short:,} more stopped by the time limit)"
     searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
     games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:
@@ -313,10 +313,7 @@ def steps_of(path: ClickPath | None) -> list[str]:
 
 
 def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
-    """Return the fields of a note or cell that has ▶: the clicks, and the command to play them.
-
-    `story` names the story on the command line; "" in the web page, which plays the clicks itself.
-    """
+    """Return the fields of a note or cell with ▶: the clicks; the command, if a story is named."""
     if path is None:
         return {}
     command = ""
