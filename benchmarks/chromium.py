@@ -84,11 +84,11 @@ class Chromium:
 
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
-        first = read_page(self.page.evaluate(f"__drrn.opened({seed})"))
+        first = read_page(self.page.evaluate(f"__drrn.openStory({seed})"))
         if first.links:
             return first
         self.page.wait_for_timeout(1000)  # it may wait until a sound fails to load
-        return read_page(self.page.evaluate(f"__drrn.opened({seed})"))
+        return read_page(self.page.evaluate(f"__drrn.openStory({seed})"))
 
     def press(self, index: int) -> HostedPage:
         assert self.page is not None
