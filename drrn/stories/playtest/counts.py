@@ -13,8 +13,10 @@ from drrn.writing import words
 
 @dataclass(frozen=True)
 class Spread:
-    """Least, middle, mean and largest of some numbers."""
+    """The words of a game or a variable at its end; `ending` is "" for all endings."""
 
+    name: str
+    ending: str
     games: int
     least: float
     median: float
@@ -23,39 +25,28 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class NumberAtEnd:
-    """A variable at the end of games; `ending` is "" for all endings."""
-
-    variable: str
-    ending: str
-    values: Spread
-
-
-@dataclass(frozen=True)
 class Choice:
-    """A choice of a passage: on how many pages, how often it was clicked, and what came next."""
+    """A choice of a passage: how often it was offered, and which passages it led to how often."""
 
     passage: str
     choice: str
     offered: int
-    clicked: int
     leads_to: dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass
 class VariableUse:
     """The passages that set and read a variable, as the source shows them."""
 
-    variable: str
-    set_in: tuple[str, ...]
-    read_in: tuple[str, ...]
+    set_in: list[str] = field(default_factory=list)
+    read_in: list[str] = field(default_factory=list)
 
 
 @dataclass
 class GameCounts:
     """Counts of finished games, while they are played."""
 
-    words: list[int] = field(default_factory=list)
+    words: list[float] = field(default_factory=list)
     offered: Counter[tuple[str, str]] = field(default_factory=Counter)
     next_passages: defaultdict[tuple[str, str], Counter[str]] = field(
         default_factory=lambda: defaultdict(Counter)
@@ -85,23 +76,22 @@ class GameCounts:
                 self.numbers[name, ""].append(value)
                 self.numbers[name, ending].append(value)
 
+    @property
     def choices(self) -> list[Choice]:
-        """List the choices of all passages."""
-        rows = []
-        for key, offered in self.offered.items():
-            after = self.next_passages[key]
-            rows.append(Choice(*key, offered, after.total(), dict(after.most_common())))
-        return rows
+        """The choices of all passages."""
+        led = self.next_passages
+        return [Choice(*key, count, dict(led[key])) for key, count in self.offered.items()]
 
-    def numbers_at_end(self) -> list[NumberAtEnd]:
-        """List the numbers at the end, of all games and of each ending."""
-        return [
-            NumberAtEnd(*key, spread_of(values)) for key, values in sorted(self.numbers.items())
-        ]
+    @property
+    def numbers_at_end(self) -> list[Spread]:
+        """The numbers at the end, of all games and of each ending."""
+        return [spread_of(values, *key) for key, values in sorted(self.numbers.items())]
 
 
-def spread_of(values: Sequence[float]) -> Spread:
-    return Spread(len(values), min(values), median(values), fmean(values), max(values))
+def spread_of(values: Sequence[float], name: str = "", ending: str = "") -> Spread:
+    """Summarise numbers of games."""
+    middle = (median(values), fmean(values))
+    return Spread(name, ending, len(values), min(values), *middle, max(values))
 
 
 @lru_cache(maxsize=4096)

@@ -91,8 +91,8 @@ def unused_variables(source: Source, evidence: Evidence, findings: Findings) -> 
     """Yield variables that are set and never read."""
     uses = VariableUses(source)
     for name, use in uses.by_name.items():
-        if use.set_in and not uses.is_used(name):
-            passage = next(iter(use.set_in))
+        if use.set_in and not use.read_in and not uses.is_named_in_code(name):
+            passage = use.set_in[0]
             line = source.story.passages[passage].line if source.engine != INK else None
             what = f"{name} is set and never used"
             yield Problem("unused variable", what, passage, line, severity="hint")
@@ -101,10 +101,12 @@ def unused_variables(source: Source, evidence: Evidence, findings: Findings) -> 
 def unset_variables(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield variables that are read and never set, or displayed before they are set."""
     uses = VariableUses(source)
-    names = {name for name in uses.by_name if uses.is_set(name)} | evidence.variables.keys()
+    uses_of = uses.by_name.items()
+    names = {name for name, use in uses_of if use.set_in or uses.is_named_in_code(name)}
+    names |= evidence.variables.keys()
     names |= {name.lstrip("$") for name in names}  # variables of Chapbook have none
     failing = {issue.passage for issue in findings.errors}
-    for name, use in uses.by_name.items():
+    for name, use in uses_of:
         variable = f"${name.lstrip('$')}"
         passages = [passage for passage in use.read_in if passage not in failing]
         what = f"{name} is read and never set.{did_you_mean(name, names)}"

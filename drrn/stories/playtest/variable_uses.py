@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
@@ -19,21 +18,13 @@ ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
 WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
 
 
-@dataclass
-class Uses:
-    """The passages that set and read one variable."""
-
-    set_in: dict[str, None] = field(default_factory=dict)
-    read_in: dict[str, None] = field(default_factory=dict)
-
-
 class VariableUses:
     """The variables of a story, by the name that the author writes, and where they are used."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.story = source.story
-        self.by_name: dict[str, Uses] = {}
+        self.by_name: dict[str, VariableUse] = {}
         format_name = self.story.format.split("-")[0].split(" ")[0]
         self.is_chapbook = format_name == "chapbook"
         self.has_dollars = source.engine not in ("", INK) and format_name in WITH_DOLLARS
@@ -47,31 +38,17 @@ class VariableUses:
         elif self.has_dollars:
             self._read_passages()
 
-    @cached_property
-    def has_computed_names(self) -> bool:
-        """Whether code may use any variable."""
-        return any(patterns.COMPUTED_NAME.search(p.text) for p in self.story.passages.values())
+    def is_named_in_code(self, name: str) -> bool:
+        """Return whether a script or a rule may set or read a variable."""
+        return name.lstrip("$") in self._words_in_code
 
     @cached_property
-    def named_elsewhere(self) -> frozenset[str]:
-        """Words of scripts and of the rules, which may be variables."""
-        texts = [passage.text for passage in self.story.passages.values() if has_code(passage)]
+    def _words_in_code(self) -> Collection[str]:
+        passages = self.story.passages.values()
+        if any(patterns.COMPUTED_NAME.search(passage.text) for passage in passages):
+            return {name.lstrip("$") for name in self.by_name}
+        texts = [passage.text for passage in passages if has_code(passage)]
         return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
-
-    def is_used(self, name: str) -> bool:
-        """Return whether something may read a variable."""
-        is_read = bool(self.by_name[name].read_in)
-        return is_read or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
-
-    def is_set(self, name: str) -> bool:
-        """Return whether something may set a variable."""
-        is_set = bool(self.by_name[name].set_in)
-        return is_set or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
-
-    def listed(self) -> list[VariableUse]:
-        """List the variables, by name."""
-        items = sorted(self.by_name.items())
-        return [VariableUse(name, tuple(u.set_in), tuple(u.read_in)) for name, u in items]
 
     def unused_tags(self) -> list[str]:
         """List the tags of pages that no style, script, passage or rule names."""
@@ -83,10 +60,10 @@ class VariableUses:
         return sorted(tag for tag in tags - SHARED_TAGS - ENGINE_TAGS if tag not in named)
 
     def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
-        for name in settings:
-            self.by_name.setdefault(name, Uses()).set_in[passage] = None
-        for name in read:
-            self.by_name.setdefault(name, Uses()).read_in[passage] = None
+        for name in sorted({*settings, *read}):
+            use = self.by_name.setdefault(name, VariableUse())
+            use.set_in += [passage] * (name in settings)
+            use.read_in += [passage] * (name in read)
 
     def _read_passages(self) -> None:
         game = self.source.game
