@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean, median
+from typing import Any
 
 from drrn.game.contract import Game, Observation
 from drrn.stories.authored import AuthoredGame, Position
@@ -77,19 +78,17 @@ class GameCounts:
                 self.numbers[name, ending].append(value)
 
     @property
-    def choices(self) -> list[Choice]:
-        """The choices of all passages."""
+    def fields(self) -> dict[str, Any]:
+        """The counts, by the fields of the findings."""
         led = self.next_passages
-        return [Choice(*key, count, dict(led[key])) for key, count in self.offered.items()]
+        return {
+            "words": _spread(self.words) if self.words else None,
+            "numbers": [_spread(values, *key) for key, values in sorted(self.numbers.items())],
+            "choices": [Choice(*key, n, dict(led[key])) for key, n in self.offered.items()],
+        }
 
-    @property
-    def numbers_at_end(self) -> list[Spread]:
-        """The numbers at the end, of all games and of each ending."""
-        return [spread_of(values, *key) for key, values in sorted(self.numbers.items())]
 
-
-def spread_of(values: Sequence[float], name: str = "", ending: str = "") -> Spread:
-    """Summarise numbers of games."""
+def _spread(values: Sequence[float], name: str = "", ending: str = "") -> Spread:
     middle = (median(values), fmean(values))
     return Spread(name, ending, len(values), min(values), *middle, max(values))
 

@@ -21,7 +21,6 @@ from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.counts import spread_of
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
@@ -254,7 +253,6 @@ def gather(
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
-    uses = VariableUses(source)
     findings = Findings(
         game.name,
         title_of(game),
@@ -279,11 +277,8 @@ def gather(
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
-        uses=dict(sorted(uses.by_name.items())),
-        unused_tags=uses.unused_tags(),
-        words=spread_of(evidence.counts.words) if evidence.counts.words else None,
-        numbers=evidence.counts.numbers_at_end,
-        choices=evidence.counts.choices,
+        **VariableUses(source).fields,
+        **evidence.counts.fields,
         **_scores(source, evidence, solution),
         **known,
     )
