@@ -317,7 +317,7 @@ INCLUDE more/ferry.ink
 === bridge
 A toll bridge. {~A gull waits.|A goat waits.}
 + {coins > 0} [Pay.]
-    ~ coins = coins - RANDOM(1, 2)
+    ~ coins = RANDOM(0, 1)
     -> over
 + [Call the ferry.] -> ferry
 = over

@@ -388,6 +388,7 @@ def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     (error,) = report.errors
     assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
     assert [ending.name for ending in report.endings] == ["Three"]
+    assert [problem.kind for problem in report.problems] == ["broken link", "thrown error"]
     assert any("Nowhere" in broken.what for broken in report.broken_links)
 
 
@@ -595,7 +596,7 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
     for story in BUILT_IN:
         words = (
             commands[0]
-            .replace("my-story.toml", str(story))
+            .replace("my-story.html", str(story))
             .replace("found", str(tmp_path / story.stem))
         )
         program, *arguments = shlex.split(words)

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, close
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.playtest.checks import require_playable
-from drrn.stories.playtest.findings import Findings
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.problems import Problem
 from drrn.stories.playtest.report import headline
@@ -33,11 +33,10 @@ class Watch:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.path = Path(options.game)
-        self.files = {self.path, self.path.with_suffix(".toml")}
+        self.files = {Path(options.game), Path(options.game).with_suffix(".toml")}
         self.stamps: Stamps = {}
-        self.quick: Problems | None = None  # of the last short test; None before the first
-        self.known: Problems = {}  # of the last test
+        self.quick: Problems = {}  # of the last short test
+        self.known: Problems = {}  # of all tests, and not fixed
         self.headline = ""  # the last one that was printed
         self.failed = False
 
@@ -57,32 +56,26 @@ class Watch:
                 while self.stamps == self._current_stamps():
                     time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            terminal.clear_status()
             return 1 if self.failed else 0
 
     def _test(self) -> None:
         game = terminal.open_game(self.options, lenient=True, shuffle=False)
         try:
             self._add_files(game)
-            self.stamps = {**self._current_stamps(), **self.stamps}
             if not self.options.lenient:
                 require_playable(game)
-            findings = self._findings(game, FIRST_SECONDS)
-            quick = _problems_of(findings)
-            before = self.known if findings.exact or self.quick is None else self.quick
-            self._print(findings, before, quick)
-            self.known = quick if findings.exact else {**self.known, **quick}
-            self.quick = quick
-            if not findings.exact and self.options.seconds > FIRST_SECONDS:
-                findings = self._findings(game, self.options.seconds)
-                self._print(findings, self.known, _problems_of(findings))
-                self.known = _problems_of(findings)
+            exact, self.quick = self._report(game, FIRST_SECONDS, self.quick)
+            if not exact and self.options.seconds > FIRST_SECONDS:
+                self._report(game, self.options.seconds, self.known)
         finally:
             terminal.clear_status()
             close(game)
 
-    def _findings(self, game: Game, seconds: float) -> Findings:
-        """Test the story; raise SavedError if one of its files is saved meanwhile."""
+    def _report(self, game: Game, seconds: float, before: Problems) -> tuple[bool, Problems]:
+        """Test the story, and print which problems are new, and which of those before are fixed.
+
+        Return whether the test is exact, and its problems. A save of a file is a SavedError.
+        """
         show = terminal.status_line("Ctrl-C ends")
 
         def check(status: str) -> None:
@@ -93,41 +86,38 @@ class Watch:
 
         test = StoryTest(game, seconds, check)
         findings = test.run()
+        terminal.clear_status()
         if test.interrupted:
             raise KeyboardInterrupt
-        terminal.clear_status()
         self.failed = findings.failed
-        return findings
-
-    def _print(self, findings: Findings, before: Problems, now: Problems) -> None:
-        """Print the headline, and the problems that the last test did or did not have."""
-        if headline(findings) != self.headline or before.keys() != now.keys():
+        now = {(p.kind, p.passage, NUMBER.sub("", p.text)): p for p in findings.problems}
+        before = self.known if findings.exact else before
+        fixed = [key for key in before if key not in now]
+        new = [key for key in now if key not in self.known]
+        self.known = {**self.known, **now}
+        if headline(findings) != self.headline or fixed or new:
             self.headline = headline(findings)
-            print(visible(f"{time.strftime('%H:%M:%S')}  {self.headline}"), flush=True)
-        for label, some, others in (("fixed", before, now), ("new", now, before)):
-            for key in [key for key in some if key not in others]:
-                print(visible(f"  {label}: {_line(some[key])}"), flush=True)
+            print(visible(f"{time.strftime('%H:%M:%S')}  {self.headline}"))
+        for key in fixed:
+            print(visible(f"  fixed: {_line(self.known.pop(key))}"))
+        for key in new:
+            print(visible(f"  new: {_line(now[key])}"))
+        sys.stdout.flush()
+        return findings.exact, now
 
     def _add_files(self, game: Game) -> None:
         """Watch the story that a TOML names, and the files of a folder or of Ink source."""
-        if not isinstance(game, AuthoredGame):
-            return
-        source = Path(game.story.source)
-        folder = source if source.is_dir() else source.parent
-        self.files.add(source)
-        if source.is_dir() or source.suffix.lower() == ".ink":
-            self.files.update(folder.rglob("*" if source.is_dir() else "*.ink"))
+        if isinstance(game, AuthoredGame):
+            source = Path(game.story.source)
+            self.files.add(source)
+            if source.is_dir() or source.suffix.lower() == ".ink":
+                folder = source if source.is_dir() else source.parent
+                self.files.update(folder.rglob("*" if source.is_dir() else "*.ink"))
+        self.stamps = {**self._current_stamps(), **self.stamps}
 
     def _current_stamps(self) -> Stamps:
         states = {file: file.stat() for file in self.files if file.is_file()}
         return {file: (state.st_mtime_ns, state.st_size) for file, state in states.items()}
-
-
-def _problems_of(findings: Findings) -> Problems:
-    problems: Problems = {}
-    for problem in findings.problems:
-        problems[problem.kind, problem.passage, NUMBER.sub("", problem.text)] = problem
-    return problems
 
 
 def _line(problem: Problem) -> str:

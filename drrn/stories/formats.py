@@ -39,7 +39,7 @@ WHERE = (
     "find format.js files in public/story-formats of github.com/klembot/twinejs, in Tweego's "
     "folder storyformats, or on the web site of the format"
 )
-HOW = f"{packages.COMMAND} FILE_OR_FOLDER ({WHERE})"
+HOW = f"{packages.HOW} ({WHERE})"
 SCRIPT = re.compile(r"<script\b", re.I)
 ELEMENT = re.compile(r"<tw-storydata\b.*?</tw-storydata\b[^>]*>", re.I | re.S)
 PLACEHOLDER = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")

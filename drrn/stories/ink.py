@@ -22,7 +22,7 @@ from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position
-from drrn.stories.hosted.browser import Isolate, IsolateError
+from drrn.stories.hosted.browser import Isolate, IsolateError, scripts
 from drrn.stories.packages import ink_compiler
 from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.rules import Rules, check_rules
@@ -33,20 +33,6 @@ from drrn.stories.twine.values import Value
 SOURCE_SUFFIXES = (".ink", ".ink2")
 EXPORT = re.compile(r"\s*(?:(?:var|let|const)\s+)?storyContent\s*=\s*")  # of Inky, for the web
 FAULT = re.compile(r"(?:ERROR|RUNTIME ERROR): (?:'([^']*)' )?line (\d+): (.*)", re.S)
-COMPILE_JS = """((source, files) => {
-    const faults = [];
-    const handler = {
-        ResolveInkFilename: (name) => name,
-        LoadInkFileContents: (name) => files[name],
-    };
-    const report = (message, kind) => kind === 2 && faults.push(message);
-    const options = new inkjs.CompilerOptions(null, [], false, report, handler);
-    try {
-        return JSON.stringify([new inkjs.Compiler(source, options).Compile().ToJson(), faults]);
-    } catch (error) {
-        return JSON.stringify(["", [...faults, String(error)]]);
-    }
-})"""
 OPENING = "(opening)"  # the name of the content before the first knot
 SEED_COMMAND = "srnd"  # SEED_RANDOM
 # Calls in place of RANDOM, LIST_RANDOM and the next index of a shuffle, by command.
@@ -96,10 +82,8 @@ class Sequence:
 def export_of_inky(path: Path) -> Path | None:
     """Return the story's file in Inky's export for the web: given it, its page or its folder."""
     is_page = path.suffix.lower() in (".html", ".htm")
-    files = sorted((path if path.is_dir() else path.parent).glob("*.js"))
-    if path.suffix.lower() == ".js":
-        files = [path]
-    for file in files if path.is_dir() or is_page or files == [path] else ():
+    folder = path.parent if is_page else path
+    for file in [path] if path.suffix.lower() == ".js" else sorted(folder.glob("*.js")):
         with file.open(encoding="utf-8-sig", errors="replace") as text:
             is_story = EXPORT.match(text.read(200)) is not None
         if is_story and (not is_page or file.name.encode() in read_bytes(path)):
@@ -147,18 +131,19 @@ def compile_ink(text: str, path: Path, files: Mapping[str, str]) -> str:
     try:
         with Isolate() as isolate:
             isolate.evaluate(compiler)
-            answer = isolate.evaluate(f"{COMPILE_JS}({arguments})")
+            isolate.evaluate(scripts(("compile_ink",)))
+            answer = isolate.evaluate(f"compileInk({arguments})")
     except IsolateError as error:
         raise InputError(f"{path}: the Ink compiler cannot read it: {error}") from error
     compiled, faults = json.loads(answer)
     if not faults:
         return str(compiled)
-    fault = FAULT.match(faults[0])
-    if fault is None:
+    matches = [match for match in map(FAULT.match, faults) if match]
+    if not matches:
         raise InputError(f"{path}: Ink: {faults[0]}")
+    fault, *others = matches
     file = path.parent / fault[1] if fault[1] else path
-    others = len([other for other in faults[1:] if FAULT.match(other)])
-    rest = f" (and {others} more)" if others else ""
+    rest = f" (and {len(others)} more)" if others else ""
     raise InputError(f"{file}, line {fault[2]}: {' '.join(fault[3].split())}{rest}")
 
 
@@ -508,8 +493,9 @@ class InkGame(AuthoredGame):
         rule, reward = rules.judge(page, text, ended=not choices, opening=before is None)
         ending = None
         if not choices:
-            words = NUMBER.sub("…", text)  # a number does not make another ending
-            ending = EndingId(rules.ending_name(rule, knot), rule, words, reward)
+            # Without knots, the words make an ending; a number in them does not.
+            words = NUMBER.sub("…", text) if knot == OPENING else ""
+            ending = EndingId(rules.ending_name(rule, knot), rule, words)
         actions = self._reworded(label for label, _ in choices)
         face = Face(text, actions, reward, knot, ending)
         paid |= page.writes.keys()

@@ -13,6 +13,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.files import read_text
 from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.search import LostError, UnlistedError
 
 MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
@@ -34,6 +35,8 @@ class ClickPath:
     seed: int | None = None  # of the episode; None: any seed that allows the actions
     chances: tuple[float, ...] = ()  # probability that each step led onward; () if unknown
     comes_to: str = ""  # text of the last page
+    # By a player who types likely words, and does not always wait for timers; needs the seed.
+    curious: bool = False
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -81,7 +84,8 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     seed = None if table.get("seed") is None else int(table["seed"])
     if choices and len(choices) != len(actions):
         raise ValueError("either every action has an index, or none")
-    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
+    curious = bool(table.get("curious"))
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious)
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
@@ -148,6 +152,9 @@ def _continue(
 
 def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
     """Play a path as far as its actions are offered; yield its pages."""
+    if isinstance(game, HostedGame):
+        game.walks = path.curious
+        game.curious = path.curious
     page = game.reset(seed)
     for number in range(len(path)):
         index = _index(page, path, number)

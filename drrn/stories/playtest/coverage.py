@@ -250,7 +250,7 @@ def errors(source: Source, evidence: Evidence) -> list[Issue]:
     for error, path in evidence.errors.items():
         name, _, what = error.partition(": ")
         passage = source.story.passages.get(name)
-        issues.append(Issue(name, what, passage.line if passage else 1, path))
+        issues.append(Issue(name, what, passage.line if passage else 0, path))
     return issues
 
 

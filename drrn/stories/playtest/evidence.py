@@ -130,6 +130,7 @@ class Evidence:
         default_factory=dict
     )  # passage, kind, text
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)  # passage, words of the action
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
@@ -170,6 +171,7 @@ class Evidence:
             self.pages[now.key] = PageRecord(passage, now.page.actions, path(), now.ending)
         self.pages[now.key].visits += 1
         if before is not None:
+            self.taken[before.position.passage, before.page.actions[index]] += 1
             self.pages[before.key].successors.setdefault(index, set()).add(now.key)
         return is_new
 

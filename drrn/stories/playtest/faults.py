@@ -14,7 +14,14 @@ from drrn.stories.playtest.source_checks import SOURCE_CHECKS
 from drrn.writing import counted, one_line
 
 EXPECTATION = "expectation"
-EXPLAINS = ("trap", "loop", "unreachable", "condition")  # why an expectation fails
+EXPLAINS = (
+    "trap",
+    "loop",
+    "unreachable",
+    "condition",
+    "thrown error",
+    "error page",
+)  # why an expectation fails
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
@@ -75,23 +82,19 @@ def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Ite
 
 def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield error pages, traps and loops, except pages that a problem above explains."""
-    thrown = {issue.passage for issue in findings.errors}
-    thrown |= {passage for passage, *_ in evidence.faults}
-    loops = [
-        issue
-        for issue in findings.dead_ends
-        if issue.kind == LOOP
-        and issue.passage not in thrown
-        and not _follows_error(issue, findings)
-    ]
+    known = {issue.passage for issue in findings.errors}
+    known |= {passage for passage, *_ in evidence.faults}
+    loops = []
     for issue in findings.dead_ends:
         line = source.pages.get(issue.passage)
+        if issue.passage in known or _is_broken_link(issue, findings):
+            continue
         if issue.kind == ERROR:
-            is_known = issue.passage in thrown or _is_broken_link(issue, findings)
-            if not is_known:
-                yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
+            yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
         elif issue.kind != LOOP:
             yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
+        elif not _follows_error(issue, findings):
+            loops.append(issue)
     if loops:
         first = loops[0]
         more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""

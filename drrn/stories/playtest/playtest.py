@@ -41,6 +41,7 @@ COMPILING = 0.45
 SEARCHING = 0.4
 PLAYING = 0.75  # random and searching games, if an agent plays after them
 RANDOM_SHARE = 0.5
+ENDLESS_SHARE = 0.25  # while no random game has reached an ending
 MIN_AGENT_SECONDS = 4.0
 MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
@@ -132,6 +133,7 @@ class StoryTest:
                 return
             self._search(self._at(SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
+                self._leave_exactness()
                 return
         rewards = {ending.reward for ending in self.evidence.endings.values()}
         train = self.train if len(rewards) > 1 else None
@@ -145,9 +147,27 @@ class StoryTest:
             self.games.play_agent(train, seconds)
 
     def _search(self, until: float) -> None:
-        why_not = self.games.search_states(until, _count("states searched", self.progress))
+        why_not = self.games.search_states(until, _count("situations visited", self.progress))
         if self.solution is None and why_not:
             self.why_not = why_not
+
+    def _leave_exactness(self) -> None:
+        """Play games that type words and do not wait for timers, if passages are left.
+
+        If these reach more, the solution is not the whole story.
+        """
+        solution = self.solution
+        assert solution is not None
+        left = set(solution.compiled.unreached)
+        until = min(self._at(1), clock() + EXTRA_SECONDS)
+        while left and clock() < until and not left & self.evidence.passages.keys():
+            self.progress("searching for passages behind timers and typed words")
+            self.games.search(until, curious=True)
+        if left & self.evidence.passages.keys():
+            self.solution = None
+            self.evidence.complete = False
+            self.why_not = "typed words, or clicks before a timer ends, lead to more passages"
+            self._play(1.0, 1.0)
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
@@ -156,7 +176,7 @@ class StoryTest:
         until = self._at(1 if self.evidence.complete else COMPILING)
 
         def progress(states: int) -> None:
-            self.progress(f"compiling: {states:,} states")
+            self.progress(f"following every way: {states:,} situations")
             if clock() > until:
                 raise OutOfTime
 
@@ -168,7 +188,7 @@ class StoryTest:
         except OutOfTime:
             self.why_not = "it has more states than could be searched within the time limit"
             return False
-        self.progress("solving")
+        self.progress("computing the odds")
         self.solution = solve(compiled)
         self.why_not = ""
         return True
@@ -185,13 +205,13 @@ class StoryTest:
             start = clock()
             if start > self._at(part):
                 return
-            share = RANDOM_SHARE * (start - self.start)
-            is_random = random_only or self._random_seconds <= share
+            share = RANDOM_SHARE if any(self.evidence.random.endings.values()) else ENDLESS_SHARE
+            is_random = random_only or self._random_seconds <= share * (start - self.start)
             play = self.games.play_random if is_random else self.games.search
             play(self._at(last_part))
             self._random_seconds += clock() - start if is_random else 0.0
             games = f"{self.evidence.random.games:,} random games"
-            self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
+            self.progress(f"{games}, {self.evidence.searching_games:,} that look for new pages")
 
     def _at(self, part: float) -> float:
         return self.start + part * self.seconds

@@ -139,7 +139,7 @@ def certainty(findings: Findings) -> str:
         return f"{start}Exact: every way through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
-        games += f" ({findings.cut_short:,} more were stopped by the time limit)"
+        games += f" ({findings.cut_short:,} more stopped by the time limit)"
     searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
     games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:
