@@ -58,12 +58,15 @@ class GameCounts:
 
     def add(
         self,
-        game: Game,
+        game: Game | None,
         pages: Sequence[tuple[Observation, Position]],
         indices: Sequence[int],
         ending: str,
     ) -> None:
-        """Add a game that reached an ending: its pages, and the indices of its actions."""
+        """Add a game that reached an ending: its pages, and the indices of its actions.
+
+        `game` tells which variables are not those of another game; None: all of them.
+        """
         self.words.append(sum(_count_words(page.text) for page, _ in pages))
         for number, index in enumerate(indices):
             page, position = pages[number]
@@ -72,7 +75,7 @@ class GameCounts:
             self.next_passages[key][pages[number + 1][1].passage] += 1
         passages = {position.passage for _, position in pages[:-1]}
         for name, value in pages[-1][1].variables.items():
-            is_tracked = isinstance(game, AuthoredGame) and game.tracks(name, passages)
+            is_tracked = not isinstance(game, AuthoredGame) or game.tracks(name, passages)
             if isinstance(value, (int, float)) and not isinstance(value, bool) and is_tracked:
                 self.numbers[name, ""].append(value)
                 self.numbers[name, ending].append(value)
