@@ -352,7 +352,9 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
             "merged_states": len(compiled),
             "trap_states": solution.trap_states,
         }
-    return scores | {"endings": endings_of(source, evidence.endings, shares, evidence.random)}
+    bounds = evidence.least_odds if solution is None else {}
+    endings = endings_of(source, evidence.endings, shares, evidence.random, bounds)
+    return scores | {"endings": endings}
 
 
 def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:
@@ -378,6 +380,7 @@ def endings_of(
     records: Mapping[EndingId, EndingRecord],
     shares: Mapping[str, Shares],
     random_games: Tally | None = None,
+    least_odds: Mapping[EndingId, float] | None = None,
 ) -> list[Ending]:
     """Return the endings with their probabilities under policies: random, best, agent."""
     endings = []
@@ -396,6 +399,10 @@ def endings_of(
             returns=mean_of(returns),
             variants=tuple(record.variants),
         )
+        if least_odds:
+            least = least_odds.get(key, 0.0)
+            most = min(1.0, 1.0 - sum(least_odds.values()) + least)
+            ending = replace(ending, least=least, most=most)
         endings.append(ending)
 
     def order(ending: Ending) -> tuple[float, float, str]:
