@@ -9,7 +9,6 @@ from drrn.cli import main
 from drrn.cli.annotate import annotation
 from drrn.stories.playtest.findings import ERROR, Issue
 from drrn.stories.playtest.playtest import inspect_game
-from drrn.stories.twine.rules_text import edited
 from tests.stories import open_story
 
 
@@ -62,15 +61,6 @@ def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
     error = Issue("Bad", "shows an error", kind=ERROR)
     text = annotation(game, replace(findings, dead_ends=[error]), "tale.twee")
     assert text.count("[[ending]]") == 1 and '"Bad"' not in text
-
-
-def test_a_toml_is_edited_without_losing_what_it_says():
-    text = 'story = "a.twee"\n[[ending]]\npassage = "A"\nreward = 1  # good\n# more\n'
-    text += '[[ending]]\nreward=-2\npassage = "B"\n[training]\nrounds = 3\n'
-    new = edited(text, [(2, "B", 5), (1, "A", 0.5), (None, "C", 7)], [{"never": "$x < 0"}])
-    assert "reward = 0.5  # good\n# more\n" in new and "reward=5\n" in new
-    assert new.endswith('\n[[ending]]\npassage = "C"\nreward = 7\n\n[[expect]]\nnever = "$x < 0"\n')
-    assert "[training]\nrounds = 3" in new
 
 
 @pytest.mark.slow

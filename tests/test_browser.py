@@ -180,7 +180,9 @@ def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(
     assert page.locator(".map-view svg").get_attribute("viewBox") != before
 
 
-def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(open_page, game):
+def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(
+    open_page, server, game
+):
     page = open_page(f"#/game/{game}/test")
     page.locator(".map-view svg").wait_for()
     page.get_by_label("Find a passage").fill("Grey")
@@ -197,6 +199,9 @@ def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(o
     page.get_by_text("Saved as sea.toml.").wait_for()
     page.get_by_text('ending "Home" can be reached').first.wait_for()
     page.locator("#endings", has_text="30").wait_for()
+    toml = next((server.folder / "home" / "serve" / "games").glob("*/sea.toml")).read_text()
+    assert toml.count("[[ending]]") == 2 and "reward = 30" in toml and "reward = -10" in toml
+    assert toml.endswith('[[expect]]\nending = "Home"\n') and "odds" in toml  # all else stays
 
 
 def test_embeddings_of_each_round_are_drawn(open_page, trained_game):

@@ -1,9 +1,11 @@
 """Games that stay in one engine: the same pages as cached games, typed words, timers, menus."""
 
+from pathlib import Path
+
 import pytest
 
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.playtest.clicks import replay
+from drrn.stories.playtest.clicks import ClickPath, read_path, replay
 from drrn.stories.playtest.playtest import StoryTest
 from tests.stories import open_hosted
 from tests.test_hosted_states import needs_formats, open_twee
@@ -54,7 +56,7 @@ def test_a_story_whose_script_remembers_is_loaded_again_for_each_walk(tmp_path, 
 def report_of(pages, tmp_path, **options):
     (tmp_path / "tale.html").write_text(tiny_story(pages, **options), encoding="utf-8")
     game = open_hosted(tmp_path / "tale.html", shuffle=False)
-    findings = StoryTest(game, 1.5).run()
+    findings = StoryTest(game, 4.0).run()
     return game, findings
 
 
@@ -93,3 +95,23 @@ def test_menus_of_the_engine_are_no_choices(tmp_path):
     assert game.reset(0).actions == ("Go",)
     assert game.step(0).actions == ()
     game.close()
+
+
+@pytest.mark.slow
+def test_a_search_that_is_not_complete_bounds_the_odds_of_endings(tmp_path, home, monkeypatch):
+    monkeypatch.setattr("drrn.stories.playtest.play.MAX_STATES", 4)
+    deeper = {f"Room {n}": f"Room {n}. [[Down->Room {n + 1}]] [[Out->End]]" for n in range(9)}
+    pages = {"Start": "[[In->Room 0]]", **deeper, "Room 9": "The bottom.", "End": "Outside."}
+    game, findings = report_of(pages, tmp_path)
+    game.close()
+    bounds = {ending.name: (ending.least, ending.most) for ending in findings.endings}
+    least, most = bounds["End"]
+    assert least is not None and 0.5 <= least < 1 - 0.5**9 and most == 1
+    if "Room 9" in bounds:
+        assert bounds["Room 9"] == (0.0, pytest.approx(1 - least))
+
+
+def test_a_path_by_numbers_says_how_it_was_played():
+    path = ClickPath(("On", "Off"), (0, 1), 7, curious=True)
+    assert path.numbers == "1,2@7c"
+    assert read_path(Path("1,2@7c")).curious and not read_path(Path("1,2@7")).curious

@@ -193,6 +193,12 @@ def test_a_shuffle_shows_each_of_its_texts_before_it_repeats_one(ink):
         assert second.ended or {"pigeon" in text for text in texts} == {True, False}
 
 
+def test_a_draw_with_too_many_outcomes_is_not_listed(ink, monkeypatch):
+    monkeypatch.setattr("drrn.stories.ink.MAX_OUTCOMES", 5)
+    with pytest.raises(InputError, match="more than 5 random outcomes"):
+        drrn.compile_game(ink(TOWER), cache=False)
+
+
 def test_a_story_that_seeds_its_own_random_numbers_cannot_be_compiled(ink):
     seeded = tiny(
         "ev", 7, "srnd", "pop", "/ev", "^Hi", "\n", *choice("Go.", "on"), on=["end", None]
@@ -277,6 +283,9 @@ def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop, m
 def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     game = ink(tiny("^Here.", "\n", *choice("Go.", "gap"), gap=["^Into nothing.", "\n", None]))
     assert play(game, "Go.").ended and "ran out of content" in game.errors[0]
+    findings = StoryTest(game, seconds=2).run()
+    assert findings.intended_endings == 0
+    assert [(one.kind, one.passage) for one in findings.problems] == [("thrown error", "gap")]
 
 
 def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):

@@ -298,24 +298,19 @@ def test_a_variable_is_given_another_value(client):
         assert answer.status_code in (400, 409)
 
 
-def test_the_worth_of_endings_and_expectations_are_written_to_the_toml(client):
+def test_the_toml_of_a_story_is_written_unless_it_is_wrong(client):
     game = upload(client, "purse.twee", PURSE).json()["game"]["id"]
     address = f"/api/games/{game}/rules"
-    endings = [{"rule": None, "name": "Town", "worth": 8}]
-    body = {"endings": endings, "expect": [{"reachable": "Home", "other": "x"}]}
-    assert client.post(address, json=body).json() == {"file": "purse.toml"}
-    toml = next(uploads_folder().glob("*/purse.toml"))
-    text = toml.read_text()
-    assert 'passage = "Town"\nreward = 8\n' in text and "other" not in text
-    wrong = {"endings": [], "expect": [{"reachable": "Nowhere"}]}
-    answer = client.post(address, json=wrong)
-    assert answer.status_code == 400 and "Nowhere" in answer.json()["error"]
-    assert client.post(address, json={"endings": 3, "expect": []}).status_code == 400
-    assert toml.read_text() == text  # as before
+    assert client.get(address).json() == {"file": "purse.toml", "text": None, "story": "purse.twee"}
+    text = 'story = "purse.twee"\n[[ending]]\npassage = "Home"\nreward = 8\n'
+    assert client.post(address, json={"text": text}).status_code == 200
     page = take(client, start_game(client, game), "Go on.")
-    page = take(client, page, "Turn back.")
-    assert page["reward"] == 0
-    assert client.post("/api/games/long-watch/rules", json=body).status_code == 409
+    assert take(client, page, "Turn back.")["reward"] == 8
+    wrong = f'{text}[[expect]]\nreachable = "Nowhere"\n'
+    answer = client.post(address, json={"text": wrong})
+    assert answer.status_code == 400 and "Nowhere" in answer.json()["error"]
+    assert client.get(address).json()["text"] == text  # as before
+    assert client.post("/api/games/long-watch/rules", json={"text": text}).status_code == 409
 
 
 def test_a_test_of_a_changed_file_is_stale(tmp_path):

@@ -1,6 +1,7 @@
 """`drrn annotate STORY`: write a TOML to start from, with every ending listed."""
 
 import argparse
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -13,9 +14,8 @@ from drrn.stories.authored import Explorable, explorable
 from drrn.stories.playtest.findings import ERROR, Ending, Findings
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.twine.layout import RestartLinks
-from drrn.stories.twine.rules_text import quoted
 from drrn.stories.twine.script import DEFAULT_ANSWER
-from drrn.writing import counted, one_line
+from drrn.writing import counted, one_line, visible_json
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 RANDOM_SECONDS = 10  # of random games, if not every state was visited
@@ -54,8 +54,8 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
     """Return the TOML: the story's rules, and a rule to fill in for each other ending."""
     lines = [
         "# The reward of an ending is what it is worth, for example from -20 (worst) to 20 (best).",
-        f"title = {quoted(title_of(game))}",
-        f"story = {quoted(story)}",
+        f"title = {_quoted(title_of(game))}",
+        f"story = {_quoted(story)}",
         "step_reward = -0.1  # for each step that does not end the story",
         "max_steps = 500",
     ]
@@ -70,7 +70,7 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
     names = sorted(game.asked)
     if names:
         lines += ["", "[inputs]  # answers to what the story asks"]
-        lines += [f"{quoted(name)} = {quoted(DEFAULT_ANSWER)}" for name in names]
+        lines += [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
     for ending, words in _endings(findings):
         lines += ["", "[[ending]]", f"# … {_printable(one_line(words))}"]
         if findings.is_dead_end(ending):
@@ -82,10 +82,7 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
 
 
 def _endings(findings: Findings) -> Iterator[tuple[Ending, str]]:
-    """Yield the endings with their last words, but no error pages.
-
-    Last words that differ in numbers alone are one ending.
-    """
+    """Yield the endings, but no error pages, with each of their last words."""
     errors = {issue.passage for issue in findings.dead_ends if issue.kind == ERROR}
     for ending in sorted(findings.endings, key=lambda e: (e.rule or 10**9, e.name)):
         if ending.rule is not None or ending.name not in errors:
@@ -105,20 +102,20 @@ def _restart_links(game: Explorable, findings: Findings) -> str:
     """Return the links on endings that are no actions, because they restart the story."""
     restarts = RestartLinks(game.story)
     labels = {label for ending in findings.endings for label in restarts.links_in(ending.name)}
-    return ", ".join(quoted(one_line(_printable(label))) for label in sorted(labels))
+    return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(labels))
 
 
 def _conditions(game: Explorable, ending: Ending, words: str) -> list[str]:
     """Return the conditions of an ending: its rule's, else its passage and, if needed, words."""
     if ending.rule is not None:
         parts = game.rules.endings[ending.rule - 1].condition.parts
-        return [f"{key} = {quoted(value)}" for key, value in parts.items()]
-    conditions = [f"passage = {quoted(ending.name)}"]
+        return [f"{key} = {_quoted(value)}" for key, value in parts.items()]
+    conditions = [f"passage = {_quoted(ending.name)}"]
     if len(_distinct(ending)) > 1:
         texts = [re.escape(text).replace("\\ ", " ") for text in NUMBER.split(words)]
         has_numbers = len(texts) > 1
         value = NUMBER.pattern.join(texts) if has_numbers else words
-        conditions.append(f"{'regex' if has_numbers else 'contains'} = {quoted(value)}")
+        conditions.append(f"{'regex' if has_numbers else 'contains'} = {_quoted(value)}")
     return conditions
 
 
@@ -129,3 +126,7 @@ def _printable(text: str) -> str:
 def _relative(story: Path, toml: Path) -> str:
     is_same = story.resolve().parent == toml.resolve().parent
     return story.name if is_same else story.resolve().as_posix()
+
+
+def _quoted(text: str) -> str:
+    return visible_json(json.dumps(text, ensure_ascii=False))  # a JSON string is a TOML string

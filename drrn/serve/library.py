@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -25,13 +25,11 @@ from drrn.registry import registered
 from drrn.serve.async_service import AsyncService
 from drrn.serve.http import content_type
 from drrn.stories import added
-from drrn.stories.twine.rules_text import edited, quoted
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES_TYPE = ".toml"
 TYPES = (*STORY_TYPES, RULES_TYPE)
-EXPECT = ("ending", "reachable", "never")  # keys of an expectation that the page writes
 OPENING_SECONDS = 60
 MAX_FILES = 4  # of an upload
 MAX_UPLOADS = 200
@@ -125,33 +123,20 @@ class Library:
         self.entries[id_] = await _save(id_, story, files, opener)
         return self.entries[id_], True
 
-    async def write_rules(
-        self, entry: GameEntry, body: Mapping[str, Any], opener: AsyncService
-    ) -> str:
-        """Write what endings are worth, and expectations, to a story's TOML; return its name.
+    def rules_of(self, entry: GameEntry) -> tuple[Path, str | None]:
+        """Return the file of a story's TOML, and its text; None if it does not exist."""
+        toml = Path(entry.spec.source).with_suffix(RULES_TYPE)
+        return toml, read_text(toml) if toml.exists() else None
 
-        A TOML with which the story cannot be opened is not kept.
-        """
-        source = Path(entry.spec.source)
-        toml = source.with_suffix(RULES_TYPE)
-        before = read_text(toml) if toml.exists() else None
-        try:
-            worths = [
-                (one["rule"], str(one["name"]), float(one["worth"])) for one in body["endings"]
-            ]
-            expect = [
-                {key: str(one[key]) for key in EXPECT if key in one} for one in body["expect"]
-            ]
-            text = edited(before or f"story = {quoted(source.name)}\n", worths, expect)
-        except (KeyError, TypeError, ValueError) as error:
-            raise HTTPException(400, "These are no endings and expectations.") from error
+    async def write_rules(self, entry: GameEntry, text: str, opener: AsyncService) -> None:
+        """Write a story's TOML; if the story cannot be opened with it, the old one stays."""
+        toml, before = self.rules_of(entry)
         write(toml, text)
         try:
             await opener.ask("open", entry.spec, timeout=OPENING_SECONDS)
         except Exception:
             toml.unlink() if before is None else write(toml, before)
             raise
-        return toml.name
 
 
 def _id_part(text: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.compiled.search import EndingId, Face
+from drrn.compiled.search import EndingId, Face, refusal
 from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
@@ -41,6 +42,7 @@ TURN_COMMANDS = frozenset(("turn", "turns", "readc"))
 COUNT_VISITS = 1  # the bit of "#f" that makes the runtime count a container's visits
 MAX_LINE_MILLISECONDS = 2_000.0
 MAX_PAGE_LINES = 5_000
+MAX_OUTCOMES = 2_000  # of one choice, to be listed
 SEEDS = 10**6
 HEADING = re.compile(r"^[ \t]*(=+)[ \t]*(?:function\s+)?(\w+)|^[ \t]*INCLUDE[ \t]+(.+?)\s*$", re.M)
 NUMBER = re.compile(r"-?\d+")
@@ -58,25 +60,11 @@ class InkFile:
     story: Story  # each knot and stitch as a passage
     variables: tuple[str, ...]
     uncounted: frozenset[str]  # knots whose visits the story itself never reads
-    sequences: Mapping[str, Sequence]  # by the path of their container
+    sequences: Mapping[str, tuple[int, str]]  # size and command of alternatives, by path
     has_seed: bool  # whether the story seeds Ink's random generator
     reads_turns: bool  # whether the story reads the number of turns
     links: Mapping[str, frozenset[str]]  # knots and stitches that each one diverts to
     uses: Mapping[str, tuple[set[str], set[str]]]  # variables that each one reads, and sets
-
-
-@dataclass(frozen=True)
-class Sequence:
-    """An alternative such as {a|b|c}; `kind` is the command that limits its count of visits."""
-
-    size: int
-    kind: str
-
-    def position(self, visits: int) -> int:
-        """Return what the story depends on: a shuffle does not depend on the number of visits."""
-        if self.kind == "seq":
-            return 0
-        return (visits - 1) % self.size if self.kind == "%" else min(visits - 1, self.size)
 
 
 def export_of_inky(path: Path) -> Path | None:
@@ -283,10 +271,10 @@ def _parts(node: list[Any]) -> Iterator[Any]:
         yield from container
 
 
-def _sequences(container: list[Any], path: str = "") -> Iterator[tuple[str, Sequence]]:
-    """Yield the alternatives in a container, with the paths by which visits are counted."""
+def _sequences(container: list[Any], path: str = "") -> Iterator[tuple[str, tuple[int, str]]]:
+    """Yield alternatives such as {a|b|c}, by the paths under which their visits are counted."""
     if container[:2] == ["ev", "visit"] and container[3] in ("MIN", "%", "seq"):
-        yield path, Sequence(container[2], container[3])
+        yield path, (container[2], container[3])
     parts = [(str(i), part) for i, part in enumerate(container) if isinstance(part, list)]
     for name, part in (*parts, *_named(container).items()):
         details = part[-1] if isinstance(part[-1], dict) else {}
@@ -364,7 +352,8 @@ class InkPage:
     saved: str = field(compare=False, repr=False)  # state of the runtime
     paid: frozenset[str] = field(compare=False)  # events that have paid
     entered: tuple[str, ...] = field(compare=False)  # knots and stitches since the previous page
-    shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # drawn, by shuffle
+    shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # picks, by shuffle
+    errors: tuple[str, ...] = field(compare=False)  # of this page
     key: str = ""  # only of stories whose outcomes can be listed
 
 
@@ -393,6 +382,7 @@ class InkGame(AuthoredGame):
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "ink")
         self._current: InkPage | None = None  # the page whose state the runtime is in
+        self._page_errors: list[str] = []
         with self._checked_runtime():
             with _silent_stderr():
                 self._runtime: Any = runtime.Story(self.ink.text)
@@ -417,7 +407,8 @@ class InkGame(AuthoredGame):
 
     def position_at(self, state: InkPage) -> Position:
         cells = self._cells(json.loads(state.saved))
-        return Position(state.knot, (*state.entered, state.knot), cells)
+        errors = tuple(f"{state.knot}: {error}" for error in state.errors)
+        return Position(state.knot, (*state.entered, state.knot), cells, errors)
 
     def face_at(self, state: InkPage) -> Face:
         return state.face
@@ -443,10 +434,10 @@ class InkGame(AuthoredGame):
             return self._runtime.list_from_item(names[self._draw(len(names))]) if names else items
 
         def shuffle(_: str, __: int, size: int, site: int) -> int:
-            drawn = self._shuffles.get(site, ())
-            rest = [index for index in range(size) if index not in drawn]
+            picks = self._shuffles.get(site, ())
+            rest = [index for index in range(size) if index not in picks]
             index = rest.pop(self._draw(len(rest)))
-            self._shuffles = {**self._shuffles, site: (*sorted((*drawn, index)),) if rest else ()}
+            self._shuffles = {**self._shuffles, site: (*sorted((*picks, index)),) if rest else ()}
             return index
 
         return between, item, shuffle
@@ -475,6 +466,7 @@ class InkGame(AuthoredGame):
     def _read_page(self, before: InkPage | None) -> InkPage:
         """Read up to the next choice and apply the rules; `before` is None on the first page."""
         self._current = None
+        self._page_errors.clear()
         text, tags = self._read_lines()
         rules = self.rules
         labels = [_plain(label) or "…" for label in self._runtime.get_current_choices()]
@@ -499,7 +491,8 @@ class InkGame(AuthoredGame):
         actions = self._reworded(label for label, _ in choices)
         face = Face(text, actions, reward, knot, ending)
         paid |= page.writes.keys()
-        self._current = InkPage(face, choices, knot, saved, paid, entered, self._shuffles)
+        errors = tuple(self._page_errors)
+        self._current = InkPage(face, choices, knot, saved, paid, entered, self._shuffles, errors)
         return self._current
 
     def _entered_knots(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
@@ -549,8 +542,9 @@ class InkGame(AuthoredGame):
         return _list_words(item for item, _ in value.items)
 
     def _record_error(self, message: str, is_error: bool) -> None:
-        if is_error and message not in self.errors:
-            self.errors.append(message)
+        if is_error:
+            self._page_errors.append(message.removeprefix("RUNTIME ERROR: "))
+            self.errors += [error for error in self._page_errors[-1:] if error not in self.errors]
 
     def _refusal(self, cause: str) -> InputError:
         return InputError(f"{self.story.source}: {cause}")
@@ -576,7 +570,11 @@ class EnumerableInkGame(InkGame):
     def _every(self, play: Callable[[], InkPage]) -> Iterator[tuple[float, InkPage]]:
         """Yield the page of each sequence of random draws, with its probability."""
         draws = EveryDraw()
-        while draws.advance():
+        for count in itertools.count():
+            if not draws.advance():
+                return
+            if count >= MAX_OUTCOMES:
+                raise refusal(self, f"a click has more than {count:,} random outcomes")
             self._draw = draws.draw
             page = play()
             yield draws.probability, self._with_key(page)
@@ -599,7 +597,10 @@ class EnumerableInkGame(InkGame):
         visits = saved["visitCounts"].items()
         counts = {path: n for path, n in visits if path not in self.ink.uncounted}
         for path in counts.keys() & self.ink.sequences.keys():
-            counts[path] = self.ink.sequences[path].position(counts[path])
+            size, command = self.ink.sequences[path]
+            index = counts[path] - 1
+            # What comes next in a shuffle does not depend on the number of visits.
+            counts[path] = {"%": index % size, "MIN": min(index, size), "seq": 0}[command]
         values["visitCounts"] = counts
         return json.dumps(_renumbered(values, {}), sort_keys=True)
 

@@ -1,8 +1,11 @@
 // What endings are worth, and expectations: saved as the story's TOML.
 
-import { part, post } from "./api.js";
+import { get, part, post } from "./api.js";
 import { h, show, toast } from "./dom.js";
 
+// An [[ending]] up to the next table, and its reward.
+const ENDING = /^[ \t]*\[\[[ \t]*ending[ \t]*\]\][^]*?(?=\n[ \t]*\[|$(?![^]))/gm;
+const REWARD = /^([ \t]*reward[ \t]*=[ \t]*)[^\s#]+/m;
 const WORDS = {
   ending: (name) => `the ending “${name}” can be reached`,
   reachable: (name) => `the passage “${name}” can be reached`,
@@ -115,8 +118,10 @@ export class RulesForm {
         worth: Number(worth.value),
       }));
     try {
-      const body = { endings, expect: this.expect };
-      const { file } = await post(`/api/games/${part(this.game.id)}/rules`, body);
+      const address = `/api/games/${part(this.game.id)}/rules`;
+      const { file, text, story } = await get(address);
+      const rules = text ?? `story = ${JSON.stringify(story)}\n`;
+      await post(address, { text: edited(rules, endings, this.expect) });
       toast(`Saved as ${file}.`);
       this.onSave();
     } catch (error) {
@@ -124,4 +129,22 @@ export class RulesForm {
       this.saving.disabled = false;
     }
   }
+}
+
+/** The text of a TOML with other worths of endings, and more expectations; all else stays. */
+function edited(text, endings, expect) {
+  const tables = [...text.matchAll(ENDING)];
+  const lines = [];
+  for (const { rule, name, worth } of [...endings].sort((a, b) => (b.rule ?? 0) - (a.rule ?? 0))) {
+    const table = tables[rule - 1]; // the last one first, since the text before it stays
+    if (table) {
+      const words = table[0].replace(REWARD, `$1${worth}`);
+      text = text.slice(0, table.index) + words + text.slice(table.index + table[0].length);
+    } else lines.push("", "[[ending]]", `passage = ${JSON.stringify(name)}`, `reward = ${worth}`);
+  }
+  for (const expectation of expect) {
+    const [[key, value]] = Object.entries(expectation);
+    lines.push("", "[[expect]]", `${key} = ${JSON.stringify(value)}`);
+  }
+  return `${[text.trimEnd(), ...lines].join("\n")}\n`;
 }

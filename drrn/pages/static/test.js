@@ -4,6 +4,7 @@ import { get, isAborted, part, post, text } from "./api.js";
 import { announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, toggle, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
+import { drawByAuthor, hasLayout } from "./map_by_author.js";
 import { noPage, showPage } from "./map_page.js";
 import { playFrom } from "./play_from.js";
 import { RulesForm } from "./rules.js";
@@ -222,7 +223,7 @@ class TestView {
             "div",
             { class: "map-head" },
             h("h2", {}, "Map"),
-            data.has_author_layout ? this.layouts() : null,
+            hasLayout(data) ? this.layouts() : null,
             this.agents(runs.filter((run) => run.ready)),
           ),
           h("div", { class: "map-and-page" }, this.view.element, this.panel),
@@ -241,14 +242,9 @@ class TestView {
 
   /** The switch to the layout that the author drew in Twine. */
   layouts() {
-    const change = async (byAuthor) => {
-      try {
-        const query = byAuthor ? "?layout=author" : "";
-        this.view.insert(await text(`${this.address}/map.svg${query}`, this.signal));
-      } catch (error) {
-        if (!isAborted(error)) toast(error.message, "bad");
-      }
-    };
+    const { drawing } = this.view;
+    const byAuthor = drawByAuthor(drawing, this.data);
+    const change = (isOn) => this.view.insert(isOn ? byAuthor : drawing);
     const control = toggle("Your layout in Twine", "author-layout", change);
     if (control.box.checked) change(true);
     return control.element;

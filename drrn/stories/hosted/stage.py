@@ -270,7 +270,7 @@ class Stage:
         for index, (_, current) in enumerate(self._sessions):
             if current is moment:
                 return self._sessions.pop(index)[0]
-        if len(self._sessions) < MAX_SESSIONS:
+        if len(self._sessions) < min(MAX_SESSIONS, self.users + 1):  # to open one takes long
             session = self.open_session()
         else:
             session = self._sessions.pop(0)[0]

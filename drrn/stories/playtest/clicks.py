@@ -20,7 +20,7 @@ MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
 SEED_SECONDS = 10.0  # to find a seed for any other path
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck
 
-NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+))?")  # a path as `ClickPath.numbers` writes it
+NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)(c?))?")  # a path as `ClickPath.numbers` writes it
 
 # A page and the index of the action taken there; None on the last page.
 Click = tuple[Observation, int | None]
@@ -43,15 +43,13 @@ class ClickPath:
 
     @property
     def numbers(self) -> str:
-        """The path for `--path`: numbers of choices from 1, and the seed; "" if that is not enough.
-
-        Without a seed, the numbers do not say which draw of several leads on.
-        """
+        """Numbers of choices from 1, and the seed, for `--path`; "" if they leave draws open."""
         by_chance = self.seed is None and any(chance < 1 for chance in self.chances)
         if by_chance or len(self.choices) != len(self.actions):
             return ""
-        seed = "" if self.seed is None else f"@{self.seed}"
-        return ",".join(str(choice + 1) for choice in self.choices) + seed if self.choices else ""
+        seed = f"@{self.seed}" if self.seed is not None and self.choices else ""
+        how = "c" if seed and self.curious else ""
+        return ",".join(str(choice + 1) for choice in self.choices) + seed + how
 
 
 def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:
@@ -64,7 +62,8 @@ def read_path(file: Path) -> ClickPath:
     """Read a path from numbers, from JSON, or from a text file with one action per line."""
     if not file.exists() and (match := NUMBERS.fullmatch(str(file))):
         choices = tuple(int(number) - 1 for number in match[1].split(","))
-        return ClickPath(("",) * len(choices), choices, int(match[2]) if match[2] else None)
+        seed = int(match[2]) if match[2] else None
+        return ClickPath(("",) * len(choices), choices, seed, curious=bool(match[3]))
     text = read_text(file)
     if not text.lstrip().startswith("{"):
         return ClickPath(tuple(line.strip() for line in text.splitlines() if line.strip()))

@@ -138,6 +138,9 @@ class Evidence:
     agent: Tally = field(default_factory=Tally)
     agent_lessons: int = 0  # games that the agent was trained on
     searching_games: int = 0
+    least_odds: dict[EndingId, float] = field(default_factory=dict)  # by a search of states
+    visits: int = 0  # of pages
+    last_news: int = 0  # visits when a passage was first reached
     value_count: int = 0  # over all variables
     states: int = 0
     complete: bool = False
@@ -150,10 +153,14 @@ class Evidence:
 
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
         """Record a page reached by an action on the page before; return whether it is new."""
+        self.visits += 1
         passages = _passages(before, now)
         for name in passages:
             if name not in self.passages:
+                self.last_news = self.visits
                 self.passages[name] = path()
+            elif self.passages[name].curious and not (usual := path()).curious:
+                self.passages[name] = usual
         origins = before.position.shown if before else ()
         self.links.update((one, other) for one in (*origins, *passages) for other in passages)
         self._record_values(now, path)

@@ -80,6 +80,9 @@ class Ending:
     agent: Estimate | None = None  # in the games of an agent
     returns: Estimate | None = None  # mean return of the random games that end here
     variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
+    # Bounds of its probability in random play, by the ways that were followed; None if unknown.
+    least: float | None = None
+    most: float | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from drrn.compiled.search import EndingId
 from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
@@ -22,7 +23,11 @@ from drrn.stories.search import StateSearch, clock
 
 RANDOM_GAMES = 200  # at most, of `Games.play_many`
 RANDOM_SECONDS = 30.0
-PATIENCE = 60  # steps without a new page after which a searching game is given up
+# Steps without a new page after which a searching game is given up: one that plans its path, and
+# one that draws seldom taken actions.
+PATIENCE = 60
+LONG_PATIENCE = 300
+CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
 MAX_PLAN = 400  # pages between here and an action that was never taken
 PERSEVERANCE = 4  # times that an action on the path there is taken in vain
 FORGETTING = 0.8  # of the speed of earlier games, for each game
@@ -33,6 +38,8 @@ LEARNING = 0.7  # part of the agent's time that is spent on training
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
 EARLY = 0.3
+NEGLIGIBLE = 1e-7  # share of random games
+MAX_WORK = 2_000_000  # outcomes followed to compute the odds of endings
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
@@ -166,6 +173,7 @@ class Games:
         try:
             search.run(progress)
             evidence.complete = search.complete
+            evidence.least_odds = search.least_odds()
         except InputError as error:  # the opening could not be shown a second time
             evidence.complete = False
             return str(error)
@@ -188,24 +196,27 @@ class Games:
     def search(self, until: float, *, curious: bool = False) -> None:
         """Play one game that searches for new pages: links that were never taken come first.
 
-        Every second one, or each with `curious`, types likely words and does not always wait.
+        Half of them, or all with `curious`, type likely words and do not always wait. Half of them
+        draw their actions, seldom taken ones more often; the others plan a path.
         """
         self.evidence.searching_games += 1
         number = self.evidence.searching_games
         draw = random.Random(-number)
         trace = Trace(self.game, self.evidence, 10**6 + number)
-        trace.is_curious = isinstance(self.game, HostedGame) and (curious or number % 2 == 0)
-        last_step = PATIENCE
+        trace.is_curious = isinstance(self.game, HostedGame) and (curious or number % 4 in (1, 2))
+        patience = PATIENCE if number % 2 else LONG_PATIENCE
+        last_step = patience
 
         def explore(page: Observation) -> int:
-            index = self._toward_news(trace.arrivals[-1], draw)
-            self._trials[trace.arrivals[-1].key, index] += 1
+            now = trace.arrivals[-1]
+            index = self._toward_news(now, draw) if number % 2 else self._seldom_taken(now, draw)
+            self._trials[now.key, index] += 1
             return index
 
         def is_patient(is_new: bool) -> bool:
             nonlocal last_step
             if is_new:
-                last_step = len(trace.indices) + PATIENCE
+                last_step = len(trace.indices) + patience
             return len(trace.indices) <= last_step
 
         with self._pace(trace):
@@ -243,6 +254,13 @@ class Games:
         least = min(self._trials[now.key, index] for index in indices)
         return draw.choice([index for index in indices if self._trials[now.key, index] == least])
 
+    def _seldom_taken(self, now: Arrival, draw: random.Random) -> int:
+        """Draw an action; the more often it was taken from this passage, the less likely it is."""
+        taken = self.evidence.taken
+        passage = now.position.passage
+        weights = [1 / (1 + taken[passage, action]) for action in now.page.actions]
+        return draw.choices(range(len(weights)), weights)[0]
+
     def _never_taken(self, page: PageRecord) -> list[int]:
         """Return the actions of a page that were never taken from its passage."""
         if not page.passage:
@@ -261,8 +279,9 @@ class Games:
             yield
             return
         self._paced_games += 1
-        slower = max(self._paces, key=lambda walks: self._paces[walks].seconds_per_page)
-        game.walks = trace.is_curious or (slower if self._paced_games % 8 == 0 else not slower)
+        walking = self._paces[True].seconds_per_page
+        is_faster = CACHE_BONUS * walking < self._paces[False].seconds_per_page
+        game.walks = trace.is_curious or is_faster != (self._paced_games % 8 == 0)
         game.curious = trace.is_curious
         trace.walks = game.walks
         start = clock()
@@ -363,8 +382,8 @@ class _Search(StateSearch):
         self.evidence = evidence
         self.origins: dict[Hashable, Origin | None] = {}  # how each state was reached
         self.arrivals: dict[Hashable, Arrival] = {}
-        # Successors with their probabilities, of actions with several outcomes.
-        self.outcomes: dict[Trial, dict[Hashable, float]] = {}
+        # Successors with their probabilities, of each action of each state (None: the opening).
+        self.rows: dict[Hashable, dict[int, dict[Hashable, float]]] = {}
         self.last_news = 0  # number of states when something new was last seen
 
     def is_over(self) -> bool:
@@ -392,11 +411,34 @@ class _Search(StateSearch):
         size = self.evidence.size
         now = self.arrivals[state]
         is_new_page = self.evidence.arrive(origin, index, now, lambda: self._path(state))
-        if before is not None and chance < 1:
-            self.outcomes.setdefault((before, index), {})[state] = chance
+        if (before, index) not in self.unlisted:
+            row = self.rows.setdefault(before, {}).setdefault(index, {})
+            row[state] = row.get(state, 0.0) + chance
         if size != self.evidence.size:
             self.last_news = len(self.origins)
         return is_new_page
+
+    def least_odds(self) -> dict[EndingId, float]:
+        """Return what share of random games reaches each ending within the states visited."""
+        odds: Counter[EndingId] = Counter()
+        mass = self.rows.get(None, {}).get(0, {})
+        work = 0
+        for _ in range(step_limit_of(self.game) + 1):
+            after: dict[Hashable, float] = {}
+            for state, share in mass.items():
+                arrival = self.arrivals[state]
+                if arrival.ending:
+                    odds[arrival.ending] += share  # type: ignore[assignment]
+                    continue
+                for row in self.rows.get(state, {}).values():
+                    work += len(row)
+                    for successor, chance in row.items():
+                        part = share * chance / len(arrival.page.actions)
+                        after[successor] = after.get(successor, 0.0) + part
+            mass = {state: share for state, share in after.items() if share > NEGLIGIBLE}
+            if not mass or work > MAX_WORK:
+                break
+        return dict(odds)
 
     def _path(self, state: Hashable) -> ClickPath:
         """Return the clicks by which a state was first reached."""
@@ -416,8 +458,8 @@ class _Search(StateSearch):
     def _chance(self, origin: Origin, action: str | None, last: Arrival) -> float:
         """Return how likely a step leads to where the next action, or the last page, follows."""
         state, index, chance = origin
-        successors = self.outcomes.get((state, index))
-        if successors is None:
+        successors = self.rows.get(state, {}).get(index, {})
+        if len(successors) < 2:
             return chance
         favourable = 0.0
         for successor, probability in successors.items():

@@ -109,10 +109,7 @@ class StoryTest:
         return gather(self.game, self.evidence, self.solution, **known)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen.
-
-        It shows the problems of the findings.
-        """
+        """Return the map of all states or of the pages that were seen, with the problems there."""
         if self.solution is not None:
             drawing = story_map(self.solution.compiled)
         else:
@@ -343,7 +340,9 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
             "merged_states": len(compiled),
             "trap_states": solution.trap_states,
         }
-    return scores | {"endings": endings_of(source, evidence.endings, shares, evidence.random)}
+    bounds = evidence.least_odds if solution is None else {}
+    endings = endings_of(source, evidence.endings, shares, evidence.random, bounds)
+    return scores | {"endings": endings}
 
 
 def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:
@@ -369,6 +368,7 @@ def endings_of(
     records: Mapping[EndingId, EndingRecord],
     shares: Mapping[str, Shares],
     random_games: Tally | None = None,
+    least_odds: Mapping[EndingId, float] | None = None,
 ) -> list[Ending]:
     """Return the endings with their probabilities under policies: random, best, agent."""
     endings = []
@@ -387,6 +387,10 @@ def endings_of(
             returns=mean_of(returns),
             variants=tuple(record.variants),
         )
+        if least_odds:
+            least = least_odds.get(key, 0.0)
+            most = min(1.0, 1.0 - sum(least_odds.values()) + least)
+            ending = replace(ending, least=least, most=most)
         endings.append(ending)
 
     def order(ending: Ending) -> tuple[float, float, str]:
