@@ -264,7 +264,7 @@ def github_annotations(document: Document) -> Iterator[str]:
             file = _escape_command(block.file).replace(":", "%3A").replace(",", "%2C")
             message = one_line(_plain(_titled(block)))
             if block.steps:
-                message += f" {block.steps_title}: {_arrows(block.steps)}"
+                message = f"{message.rstrip('.')}. {block.steps_title}: {_arrows(block.steps)}"
             place = f"file={file},line={max(1, block.line)}"
             yield f"::{levels[block.severity]} {place}::{_escape_command(message)}"
 

@@ -1,4 +1,4 @@
-"""A minimal story format, and the paths of published ones."""
+"""A minimal story format, and the paths of published ones and of the Ink compiler."""
 
 import json
 import os
@@ -8,6 +8,10 @@ PAGE = "<html><head><title>{{STORY_NAME}}</title></head><body>{{STORY_DATA}}</bo
 SHARED_FORMATS = Path(
     os.environ.get("DRRN_STORY_FORMATS")
     or Path(__file__).resolve().parents[2] / "shared" / "formats"
+)
+# The file that `drrn formats add ink` adds.
+INK_COMPILER = Path(
+    os.environ.get("DRRN_INK_COMPILER") or Path.home() / ".drrn" / "formats" / "inkjs-2.4.0.js"
 )
 REAL_FORMATS = sorted(SHARED_FORMATS.glob("*/*/format.js"))
 

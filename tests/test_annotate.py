@@ -1,9 +1,14 @@
 """`drrn annotate`: the TOML lists every ending of a story, and the game can be played with it."""
 
+from dataclasses import replace
+
 import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.cli.annotate import annotation
+from drrn.stories.playtest.findings import ERROR, Issue
+from drrn.stories.playtest.playtest import inspect_game
 from tests.stories import open_story
 
 
@@ -33,6 +38,29 @@ def test_a_rule_for_an_ending_of_several_lines_has_all_of_them(tmp_path):
     game = drrn.make(toml)
     game.reset(0)
     assert game.step(0).reward == 7
+
+
+def test_numbers_in_a_text_do_not_split_an_ending(tmp_path):
+    path = tmp_path / "tale.twee"
+    links = "".join(f"[[{n}|Home][$gold = {n}]]\n" for n in (1, 20, 300))
+    home = "<<if $gold gt 50>>You are rich: $gold.<<else>>You have <<print $gold>> gold.<<endif>>"
+    story = f":: Start\nGo.\n\n{links}[[0|Poor]]\n\n:: Home\n{home}\n\n:: Poor\nYou beg.\n"
+    path.write_text(story, encoding="utf-8")
+    assert main(["annotate", str(path)]) == 0
+    toml = path.with_suffix(".toml")
+    assert toml.read_text(encoding="utf-8").count("[[ending]]") == 3  # rich, not rich, poor
+    game = open_story(toml)
+    assert all(drrn.compile_game(game, cache=False).endings[n].rule is not None for n in range(3))
+
+
+def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
+    path = tmp_path / "tale.twee"
+    path.write_text(":: Start\n[[a|End]]\n[[b|Bad]]\n\n:: End\nHome.\n\n:: Bad\nOops.\n")
+    game = open_story(path)
+    findings = inspect_game(game, None)
+    error = Issue("Bad", "shows an error", kind=ERROR)
+    text = annotation(game, replace(findings, dead_ends=[error]), "tale.twee")
+    assert text.count("[[ending]]") == 1 and '"Bad"' not in text
 
 
 @pytest.mark.slow

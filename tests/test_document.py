@@ -201,7 +201,7 @@ def test_problems_and_warnings_with_a_file_become_annotations():
     ]
     assert list(github_annotations(Document("T", notes[:1], [Section("S", notes[1:])]))) == [
         "::error file=a%3Ab%2Cc.twee,line=7::50 %25, now",
-        "::warning file=x.twee,line=1::Pit: no way out Actions: Jump → Fall",
+        "::warning file=x.twee,line=1::Pit: no way out. Actions: Jump → Fall",
     ]
 
 

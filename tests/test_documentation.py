@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import shutil
 import subprocess
 import sys
 
@@ -24,6 +25,7 @@ def reader(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("COLUMNS", "100")
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
     yield Reader(capsys)
     for path in tmp_path.glob("*.py"):
         sys.modules.pop(path.stem, None)  # another page may write a different one

@@ -16,6 +16,7 @@ from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes
 from tests.ink_stories import STALL, TOWER
+from tests.story_formats import INK_COMPILER
 
 BUY = "Buy the brass key."
 TOSS = "Toss a coin into the well."
@@ -170,8 +171,40 @@ def test_states_with_equal_continuations_are_merged_even_if_visits_differ(ink):
     assert len(drrn.compile_game(ink(table), cache=False)) < 20
 
 
-def test_a_story_with_random_draws_cannot_be_compiled(ink):
-    assert can_be_compiled(ink(STALL)) and not can_be_compiled(ink(TOWER))
+def test_random_draws_and_shuffles_are_listed_with_their_probabilities(ink):
+    game = ink(TOWER)
+    opening = list(game.opening())
+    assert [chance for chance, _ in opening] == [0.5, 0.5]  # the pigeon or the wind
+    after = list(game.outcomes(opening[0][1], 0))
+    assert sum(chance for chance, _ in after) == pytest.approx(1)
+    heard = sum(chance for chance, page in after if page.face.ending)
+    assert heard == pytest.approx(1 / 6)
+    check_outcomes(game, episodes=10)
+    findings = StoryTest(game, seconds=5).run()
+    assert findings.exact and {ending.name for ending in findings.endings} == {"square", "yard"}
+
+
+def test_a_shuffle_shows_each_of_its_texts_before_it_repeats_one(ink):
+    game = ink(TOWER)
+    for seed in range(20):
+        first = game.reset(seed)
+        second = game.step(first.actions.index("Ring the bell."))
+        texts = [page.text for page in (first, second)]
+        assert second.ended or {"pigeon" in text for text in texts} == {True, False}
+
+
+def test_a_draw_with_too_many_outcomes_is_not_listed(ink, monkeypatch):
+    monkeypatch.setattr("drrn.stories.ink.MAX_OUTCOMES", 5)
+    with pytest.raises(InputError, match="more than 5 random outcomes"):
+        drrn.compile_game(ink(TOWER), cache=False)
+
+
+def test_a_story_that_seeds_its_own_random_numbers_cannot_be_compiled(ink):
+    seeded = tiny(
+        "ev", 7, "srnd", "pop", "/ev", "^Hi", "\n", *choice("Go.", "on"), on=["end", None]
+    )
+    assert can_be_compiled(ink(TOWER)) and not can_be_compiled(ink(seeded))
+    assert ink(seeded).reset(0).text == "Hi"
 
 
 def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
@@ -183,10 +216,10 @@ def test_the_fingerprint_depends_on_the_story_and_its_rewards(ink):
 # Errors
 
 
-def test_the_error_for_ink_source_names_the_compiler(tmp_path):
+def test_the_error_for_ink_source_names_the_command_that_adds_the_compiler(tmp_path, home):
     path = tmp_path / "tale.ink"
     path.write_text("Hello. -> END")
-    with pytest.raises(InputError, match=r"inklecate -o 'tale\.json' 'tale\.ink'"):
+    with pytest.raises(InputError, match=r"tale\.ink: .*drrn formats add ink$"):
         read_ink(path)
 
 
@@ -250,6 +283,9 @@ def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop, m
 def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     game = ink(tiny("^Here.", "\n", *choice("Go.", "gap"), gap=["^Into nothing.", "\n", None]))
     assert play(game, "Go.").ended and "ran out of content" in game.errors[0]
+    findings = StoryTest(game, seconds=2).run()
+    assert findings.intended_endings == 0
+    assert [(one.kind, one.passage) for one in findings.problems] == [("thrown error", "gap")]
 
 
 def test_the_error_without_the_runtime_names_the_installation(ink, monkeypatch):
@@ -264,3 +300,92 @@ def test_a_panic_of_the_runtime_is_one_sentence(tmp_path, capfd):
     assert main(["play", str(path), "--policy", "random", "--episodes", "1"]) == 2
     error = capfd.readouterr().err
     assert "the Ink runtime cannot play it" in error and error.count("\n") == 1
+
+
+# Inky's export for the web
+
+
+@pytest.mark.parametrize("given", ["tale.js", "index.html", "."])
+def test_the_export_of_inky_is_opened_by_its_script_its_page_or_its_folder(tmp_path, given):
+    pytest.importorskip("bink", reason="needs the extra ink")
+    (tmp_path / "tale.js").write_text(f"var storyContent = {json.dumps(STALL)};", "utf-8-sig")
+    (tmp_path / "ink.js").write_text("!function(){}")
+    (tmp_path / "index.html").write_text('<script src="ink.js"></script><script src="tale.js">')
+    game = drrn.make(tmp_path / given, shuffle=False)
+    assert game.name == "tale" and game.reset(0).actions == (BUY, TOSS, WALK)
+
+
+# Ink source
+
+
+SOURCE = """\
+# title: The Bridge
+VAR coins = 1
+INCLUDE more/ferry.ink
+-> bridge
+=== bridge
+A toll bridge. {~A gull waits.|A goat waits.}
++ {coins > 0} [Pay.]
+    ~ coins = RANDOM(0, 1)
+    -> over
++ [Call the ferry.] -> ferry
+= over
+You are over, with {coins} coins. -> END
+=== tower
+Nobody comes here. -> END
+"""
+FERRY = "=== ferry\nIt takes all day.\n-> END\n"
+with_compiler = pytest.mark.skipif(
+    not INK_COMPILER.exists(), reason="needs drrn formats add ink, in DRRN_INK_COMPILER"
+)
+
+
+@pytest.fixture
+def bridge(tmp_path, home):
+    """The path of a story in Ink source with an included file; the compiler is installed."""
+    target = home / "formats" / INK_COMPILER.name
+    target.parent.mkdir(parents=True)
+    target.write_bytes(INK_COMPILER.read_bytes())
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "ferry.ink").write_text(FERRY)
+    path = tmp_path / "bridge.ink"
+    path.write_text(SOURCE)
+    return path
+
+
+@with_compiler
+def test_ink_source_is_compiled_and_solved(bridge):
+    pytest.importorskip("bink", reason="needs the extra ink")
+    pytest.importorskip("py_mini_racer", reason="needs the extra twine")
+    game = open_ink(bridge, shuffle=False)
+    assert title_of(game) == "The Bridge"
+    lines = {name: passage.line for name, passage in game.story.passages.items()}
+    assert (lines["bridge"], lines["bridge.over"], lines["ferry"]) == (5, 11, 3)
+    findings = StoryTest(game, seconds=5).run()
+    odds = {one.name: one.probability.mean for one in findings.endings if one.probability}
+    assert findings.exact and odds == {"bridge.over": 0.5, "ferry": 0.5}
+    assert [(one.passage, one.line) for one in findings.problems] == [("tower", 13)]
+
+
+@with_compiler
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ("-> ferry", "-> fery", r"bridge\.ink, line 10: Divert target not found: '-> fery'"),
+        ("more/ferry.ink", "more/fery.ink", r"bridge\.ink: INCLUDE more/fery\.ink"),
+        ("more/ferry.ink", "../ferry.ink", r"the story's folder has no such file"),
+        ("VAR coins = 1", "VAR coins =", r"bridge\.ink, line 2: "),
+    ],
+)
+def test_an_error_in_ink_source_has_its_file_and_line(bridge, before, after, sentence):
+    bridge.write_text(SOURCE.replace(before, after))
+    with pytest.raises(InputError, match=sentence) as error:
+        read_ink(bridge)
+    assert "\n" not in str(error.value)
+
+
+@with_compiler
+def test_an_error_in_an_included_file_names_that_file(bridge):
+    (bridge.parent / "more" / "ferry.ink").write_text(FERRY.replace("END", "nowhere"))
+    with pytest.raises(InputError, match=r"more/ferry\.ink, line 3: "):
+        read_ink(bridge)

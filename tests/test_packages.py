@@ -67,7 +67,7 @@ def test_a_package_that_cannot_be_fetched_is_one_sentence(
     install_npm(tmp_path, monkeypatch, script)
     assert main(["formats", "add", "harlowe"]) == 2
     error = capsys.readouterr().err
-    assert "harlowe 3.3.9 from package@1.0.0: it cannot be fetched" in error
+    assert "harlowe 3.3.9 from package@1.0.0 cannot be fetched" in error
     assert error.count("\n") == 1
 
 
@@ -100,7 +100,7 @@ def test_a_file_of_a_repository_is_fetched_and_an_older_one_if_that_fails(
     assert main(["formats", "add", "harlowe"]) == 0
     output = capsys.readouterr()
     assert output.out == "Harlowe 3.1.0: added\n"
-    assert "trying version 3.1.0 instead" in output.err
+    assert "an older version is tried" in output.err
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{origin}.insteadOf")
     assert main(["formats", "add", "harlowe"]) == 0
     assert capsys.readouterr().out == "Harlowe 3.3.9: added\n"

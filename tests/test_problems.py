@@ -64,7 +64,7 @@ CELL = """\
 [[To the cell.|Cell]]
 [[Home.|Home]]
 :: Cell
-A cell. <<if $key is 1>>[[Out.|Start]]<<endif>>
+A cell. <<if 1 is 2>>[[Out.|Start]]<<endif>>
 :: Home
 At home.
 """
@@ -74,18 +74,18 @@ ALWAYS = "[[expect]]\nalways_ends = true\n"
 
 def test_a_page_that_ends_and_is_not_listed_is_a_trap(story):
     assert problems_of(story(CELL, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
-    plain = CELL.replace("<<if $key is 1>>[[Out.|Start]]<<endif>>", "")
+    plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
     assert problems_of(story(plain, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
 
 
 def test_a_page_without_links_is_an_ending_if_none_are_listed(story):
-    plain = CELL.replace("<<if $key is 1>>[[Out.|Start]]<<endif>>", "")
+    plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
     assert problems_of(story(plain)) == []
 
 
 def test_a_link_to_the_start_does_not_excuse_a_dead_end(story):
     assert [problem[:2] for problem in problems_of(story(CELL))] == [("trap", "Cell")]
-    again = CELL.replace("<<if $key is 1>>[[Out.|Start]]<<endif>>", "THE END [[Play again.|Start]]")
+    again = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "THE END [[Play again.|Start]]")
     assert problems_of(story(again)) == []
 
 

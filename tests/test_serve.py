@@ -1,5 +1,7 @@
 """The server of the page: access, rejected requests, uploaded stories and play."""
 
+import os
+
 import pytest
 
 from drrn.serve import http, library, services
@@ -294,6 +296,31 @@ def test_a_variable_is_given_another_value(client):
     for values in ({"$silver": 1}, {"$gold": [1]}, 3):
         answer = client.post(f"{address}/variables", json={"values": values})
         assert answer.status_code in (400, 409)
+
+
+def test_the_toml_of_a_story_is_written_unless_it_is_wrong(client):
+    game = upload(client, "purse.twee", PURSE).json()["game"]["id"]
+    address = f"/api/games/{game}/rules"
+    assert client.get(address).json() == {"file": "purse.toml", "text": None, "story": "purse.twee"}
+    text = 'story = "purse.twee"\n[[ending]]\npassage = "Home"\nreward = 8\n'
+    assert client.post(address, json={"text": text}).status_code == 200
+    page = take(client, start_game(client, game), "Go on.")
+    assert take(client, page, "Turn back.")["reward"] == 8
+    wrong = f'{text}[[expect]]\nreachable = "Nowhere"\n'
+    answer = client.post(address, json={"text": wrong})
+    assert answer.status_code == 400 and "Nowhere" in answer.json()["error"]
+    assert client.get(address).json()["text"] == text  # as before
+    assert client.post("/api/games/long-watch/rules", json={"text": text}).status_code == 409
+
+
+def test_a_test_of_a_changed_file_is_stale(tmp_path):
+    story = tmp_path / "purse.twee"
+    story.write_text(PURSE)
+    (entry,) = library.given_entries([str(story)])
+    test = services.PlayTest(entry)
+    assert not test.stale
+    os.utime(story, (test.when + 5, test.when + 5))
+    assert test.stale
 
 
 def test_a_choice_made_on_an_earlier_page_is_rejected(client, fork_id):

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import drrn
 from drrn.cli import main
 from drrn.pages import static_text
-from drrn.stories.map.author_layout import AuthorLayout
 from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, shorten
 from drrn.stories.map.layout import Layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
@@ -240,17 +239,10 @@ def test_links_are_in_the_authors_order(story):
     assert [row.text for row in page.rows] == ["Walk.", "Row.", "Rest.", "Sea"]
 
 
-def test_the_authors_own_layout_places_passages_as_twine_does(story):
+def test_the_map_has_the_authors_positions(story):
     graph = flawed_map(story)
-    assert graph.has_positions
-    layout = AuthorLayout(graph)
-    corners = {
-        graph.labels[box.nodes[0]]: corner
-        for box, corner in zip(layout.boxes, layout.corners, strict=True)
-    }
-    assert corners["Cell"][0] < corners["Start"][0] < corners["Home"][0] < corners["Cave"][0]
-    assert corners["Cell"][1] == corners["Home"][1] > corners["Start"][1]
-    assert 'data-page="Sea"' in story_map_svg(graph, by_author=True)
+    assert graph.positions[graph.labels.index("Cell")] == (200, 300)
+    assert graph.labels.index("Sea") not in graph.positions
 
 
 def test_the_sampled_map_agrees_with_the_exact_one():

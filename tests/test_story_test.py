@@ -100,7 +100,7 @@ def forward(name):
 
 for name in "name title rules story engine links left_out problems asked errors".split():
     setattr(Uncompiled, name, forward(name))
-for name in "state position_at face_at ending max_steps".split():
+for name in "state position_at face_at ending max_steps tracks variable_uses".split():
     setattr(Uncompiled, name, forward(name))
 AuthoredGame.register(Uncompiled)
 
@@ -388,6 +388,7 @@ def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     (error,) = report.errors
     assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
     assert [ending.name for ending in report.endings] == ["Three"]
+    assert [problem.kind for problem in report.problems] == ["broken link", "thrown error"]
     assert any("Nowhere" in broken.what for broken in report.broken_links)
 
 
@@ -595,7 +596,7 @@ def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeyp
     for story in BUILT_IN:
         words = (
             commands[0]
-            .replace("my-story.toml", str(story))
+            .replace("my-story.html", str(story))
             .replace("found", str(tmp_path / story.stem))
         )
         program, *arguments = shlex.split(words)
@@ -650,11 +651,6 @@ def test_the_command_tests_a_game_in_python(capsys):
 def test_the_command_tests_a_game_of_a_suite(capsys, stand_ins):
     assert main(["test", "twx:coin", "--seconds", "1"]) == 0
     assert "Estimated in" in capsys.readouterr().out
-
-
-def test_a_passage_that_occurs_twice_is_noted(story):
-    text = text_of(report_of(story(TALE + "\n:: Attic\nAgain.\n", RULES)))
-    assert "Notes (1)" in text and 'passage "Attic" occurs twice' in text
 
 
 def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):

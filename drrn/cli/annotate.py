@@ -3,18 +3,21 @@
 import argparse
 import json
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from drrn.cli.terminal import clear_status, open_game, status_line
 from drrn.errors import InputError
 from drrn.game.contract import title_of
 from drrn.stories.authored import Explorable, explorable
-from drrn.stories.playtest.findings import Ending, Findings
+from drrn.stories.playtest.findings import ERROR, Ending, Findings
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import counted, one_line, visible_json
 
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 RANDOM_SECONDS = 10  # of random games, if not every state was visited
 
 
@@ -40,8 +43,8 @@ def run(options: argparse.Namespace) -> None:
     # A TOML whose story is in another folder needs --outside.
     is_inside = path.resolve().parent in story.resolve().parents
     command = f"drrn play {path}{'' if is_inside else ' --outside'}"
-    count = counted(sum(len(ending.variants or "1") for ending in findings.endings), "ending")
-    print(f"{path}: {count}; fill in their rewards, then run: {command}")
+    count = counted(sum(1 for _ in _endings(findings)), "ending")
+    print(f"{path}: {count}; fill in what each is worth (its reward), then run: {command}")
     if not findings.complete:
         missing = "Not every page was visited, so endings may be missing"
         print(f"{missing}; drrn test {path} looks for them")
@@ -50,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
 def annotation(game: Explorable, findings: Findings, story: str) -> str:
     """Return the TOML: the story's rules, and a rule to fill in for each other ending."""
     lines = [
-        "# Fill in the reward of each ending, for example from -20 (worst) to 20 (best).",
+        "# The reward of an ending is what it is worth, for example from -20 (worst) to 20 (best).",
         f"title = {_quoted(title_of(game))}",
         f"story = {_quoted(story)}",
         "step_reward = -0.1  # for each step that does not end the story",
@@ -68,11 +71,31 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
     if names:
         lines += ["", "[inputs]  # answers to what the story asks"]
         lines += [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
-    for ending in sorted(findings.endings, key=lambda e: (e.rule or 10**9, e.name)):
-        for words in ending.variants or (ending.last_words,):
-            lines += ["", "[[ending]]", f"# … {_printable(one_line(words))}"]
-            lines += [*_conditions(game, ending, words), f"reward = {ending.reward:g}"]
+    for ending, words in _endings(findings):
+        lines += ["", "[[ending]]", f"# … {_printable(one_line(words))}"]
+        if findings.is_dead_end(ending):
+            lines.append(
+                "# Does it end here? If not, delete this table; drrn test then reports it."
+            )
+        lines += [*_conditions(game, ending, words), f"reward = {ending.reward:g}"]
     return "\n".join(lines) + "\n"
+
+
+def _endings(findings: Findings) -> Iterator[tuple[Ending, str]]:
+    """Yield the endings, but no error pages, with each of their last words."""
+    errors = {issue.passage for issue in findings.dead_ends if issue.kind == ERROR}
+    for ending in sorted(findings.endings, key=lambda e: (e.rule or 10**9, e.name)):
+        if ending.rule is not None or ending.name not in errors:
+            for words in _distinct(ending) or (ending.last_words,):
+                yield ending, words
+
+
+def _distinct(ending: Ending) -> list[str]:
+    """Return the last words of its pages; of those that differ in numbers alone, the first."""
+    firsts: dict[str, str] = {}
+    for words in ending.variants:
+        firsts.setdefault(NUMBER.sub("0", words), words)
+    return list(firsts.values())
 
 
 def _restart_links(game: Explorable, findings: Findings) -> str:
@@ -88,8 +111,11 @@ def _conditions(game: Explorable, ending: Ending, words: str) -> list[str]:
         parts = game.rules.endings[ending.rule - 1].condition.parts
         return [f"{key} = {_quoted(value)}" for key, value in parts.items()]
     conditions = [f"passage = {_quoted(ending.name)}"]
-    if len(ending.variants) > 1:
-        conditions.append(f"contains = {_quoted(words)}")
+    if len(_distinct(ending)) > 1:
+        texts = [re.escape(text).replace("\\ ", " ") for text in NUMBER.split(words)]
+        has_numbers = len(texts) > 1
+        value = NUMBER.pattern.join(texts) if has_numbers else words
+        conditions.append(f"{'regex' if has_numbers else 'contains'} = {_quoted(value)}")
     return conditions
 
 

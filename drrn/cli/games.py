@@ -98,24 +98,23 @@ def run_add_formats(options: argparse.Namespace) -> None:
         if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
             _add_files(path, options.replace)
             continue
-        _fetch(packages.downloads_of(name), options.replace)
+        downloads = packages.downloads_of(name)
+        for download in downloads:
+            try:
+                print(_fetch(download, options.replace))
+                break
+            except InputError as error:
+                if download is downloads[-1]:
+                    raise
+                warn(f"{error}; an older version is tried")
 
 
-def _fetch(downloads: list[packages.Download], replace: bool) -> None:
-    """Add the first format that can be fetched."""
-    for download, older in zip(downloads, [*downloads[1:], None], strict=True):
-        if sys.stderr.isatty():
-            warn(f"fetching {download} …")
-        try:
-            if download.name == packages.INK:
-                print(packages.add_ink(download))
-            else:
-                print(*formats.fetch_format(download, replace=replace), sep=": ")
-            return
-        except InputError as error:
-            if older is None:
-                raise
-            warn(f"{error}; trying version {older.version} instead")
+def _fetch(download: packages.Download, replace: bool) -> str:
+    if sys.stderr.isatty():
+        warn(f"fetching {download} …")
+    if download.name == packages.INK:
+        return packages.add_ink(download)
+    return ": ".join(map(str, formats.fetch_format(download, replace=replace)))
 
 
 def _add_files(path: Path, replace: bool) -> None:

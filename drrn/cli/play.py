@@ -91,17 +91,15 @@ def _replay_path(options: argparse.Namespace) -> None:
     _refuse(options, NOT_REPLAYED, "not used with --path, which replays a file; leave it out")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
-    if not sys.stdin.isatty():
-        for page, index in replay(game, path):
+    is_terminal = sys.stdin.isatty()
+    seed, clicks = replay_episode(game, path) if is_terminal else (0, replay(game, path))
+    for page, index in clicks:
+        if index is not None or not is_terminal:
             _print_page(page, index)
-        close(game)
-        return
-    require("rich", "cli")
-    seed, clicks = replay_episode(game, path)
-    for page, index in clicks[:-1]:
-        _print_page(page, index)
-    choices = [index for _, index in clicks if index is not None]
-    Session(game, seed, "", None, start=choices).play()
+    if is_terminal:
+        require("rich", "cli")
+        Session(game, seed, "", None, start=[i for _, i in clicks if i is not None]).play()
+    close(game)
 
 
 def _load_player(options: argparse.Namespace, game: Game, policy: str, seed: int) -> Player:
@@ -257,11 +255,7 @@ def escaped(text: str) -> str:
 
 
 class Session:
-    """A person plays game after game, each with its own seed.
-
-    `path` is the file of the scores; without it, they are not saved. The first game starts after
-    the choices of `start`.
-    """
+    """A person plays game after game; the first one starts after the choices of `start`."""
 
     def __init__(
         self,
@@ -275,7 +269,7 @@ class Session:
         self.game = game
         self.seed = seed
         self.player = player
-        self.path = path
+        self.path = path  # of the scores, which are not saved without it
         self.agent = agent
         self.view = PageView()
         self.start = list(start)

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from drrn.cli import terminal
+from drrn.cli.retest import Watch
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
 from drrn.files import slug, write
 from drrn.game.contract import close, title_of
 from drrn.runs.quick_player import quick_player
-from drrn.stories.map.svg import check_map_file, story_map_svg
+from drrn.stories.map.svg import check_map_file, legend_html, story_map_svg
 from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
@@ -27,6 +28,10 @@ ALL_LISTED = "all of them with --format json"
 
 def run(options: argparse.Namespace) -> int:
     """Run the play-test; return 1 if a problem is an error."""
+    if options.watch:
+        if options.format != "text" or options.map or options.paths or options.agent:
+            raise InputError("--watch prints problems only; leave out the other options")
+        return Watch(options).run()
     if options.format in ("html", "markdown", "github"):
         require("jinja2", "cli")  # before the test takes its time
     if options.map:
@@ -80,13 +85,17 @@ def _page(document: Document, test: StoryTest, findings: Findings) -> str:
     from drrn.pages import rendered, safe_markup
 
     map_svg = ""
+    legend = ""
     try:
-        map_svg = story_map_svg(test.story_map(findings))
+        drawing = test.story_map(findings)
+        map_svg = story_map_svg(drawing, legend=False)
+        legend = legend_html(drawing)
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
-    parts = {"body": safe_markup(body), "map": safe_markup(map_svg)}
-    return rendered("story_page.html", title=title_of(test.game), **parts)
+    parts = {"body": body, "map": map_svg, "legend": legend}
+    markup = {name: safe_markup(text) for name, text in parts.items()}
+    return rendered("story_page.html", title=title_of(test.game), **markup)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:

@@ -13,7 +13,7 @@ from drrn.game.contract import Game, looks_like_a_game
 from drrn.game.gymnasium_game import GymnasiumGame, is_environment
 
 ENGINES = ("native", "hosted")  # what plays a Twine story
-STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".toml")
+STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".js", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
 
 

@@ -105,13 +105,15 @@ async def body_of(request: Request) -> dict[str, Any]:
     return body
 
 
-def text_in(body: dict[str, Any], name: str, default: str | None = None) -> str:
-    """Return a short text of a request; it is required if there is no default."""
+def text_in(
+    body: dict[str, Any], name: str, default: str | None = None, most: int = MAX_NAME
+) -> str:
+    """Return a text of a request; it is required if there is no default."""
     value = body.get(name)
     if value is None and default is not None:
         return default
-    if not isinstance(value, str) or len(value) > MAX_NAME or "\0" in value:
-        raise HTTPException(400, f'"{name}" must be a string of at most {MAX_NAME} characters.')
+    if not isinstance(value, str) or len(value) > most or "\0" in value:
+        raise HTTPException(400, f'"{name}" must be a string of at most {most} characters.')
     return value
 
 

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from drrn.errors import InputError
-from drrn.files import home, slug
+from drrn.files import home, read_text, slug, write
 from drrn.game.contract import close, title_of
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.registry import registered
@@ -48,6 +48,14 @@ class GameEntry:
     file: str | None = None  # name of its file, without the folder
     folder: Path | None = None  # of an uploaded story
     notes: tuple[str, ...] = ()  # what is left out to play it
+
+    @property
+    def modified(self) -> float:
+        """When its file, or another story file next to it, was last written; 0 if it has none."""
+        if self.kind != "given" or self.file is None:
+            return 0.0
+        files = Path(self.spec.source).parent.glob("*")
+        return max((f.stat().st_mtime for f in files if f.suffix.lower() in TYPES), default=0.0)
 
     def as_json(self, runs: int = 0) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in ("id", "title", "kind", "file", "notes")}
@@ -114,6 +122,21 @@ class Library:
             raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
         self.entries[id_] = await _save(id_, story, files, opener)
         return self.entries[id_], True
+
+    def rules_of(self, entry: GameEntry) -> tuple[Path, str | None]:
+        """Return the file of a story's TOML, and its text; None if it does not exist."""
+        toml = Path(entry.spec.source).with_suffix(RULES_TYPE)
+        return toml, read_text(toml) if toml.exists() else None
+
+    async def write_rules(self, entry: GameEntry, text: str, opener: AsyncService) -> None:
+        """Write a story's TOML; if the story cannot be opened with it, the old one stays."""
+        toml, before = self.rules_of(entry)
+        write(toml, text)
+        try:
+            await opener.ask("open", entry.spec, timeout=OPENING_SECONDS)
+        except Exception:
+            toml.unlink() if before is None else write(toml, before)
+            raise
 
 
 def _id_part(text: str) -> str:

@@ -60,8 +60,7 @@ class PlayTestWorker:
 
         Returns:
             The findings as JSON ("report") and HTML, the map as JSON and SVG ("" if it is too
-            large to draw), the same in the author's layout ("" if there is none), and the path to
-            each page of a map that was not solved.
+            large to draw), and the path to each page of a map that was not solved.
         """
         require_playable(self.game)
         test = StoryTest(self.game, seconds, self._progress)
@@ -73,19 +72,14 @@ class PlayTestWorker:
         if test.solution is not None:
             self.compiled = test.solution.compiled
         drawing = test.story_map(findings)
-        options = {"with_style": False, "legend": False}
         svg = ""
-        author_svg = ""
         with contextlib.suppress(InputError):
-            svg = story_map_svg(drawing, **options)
-            if drawing.has_positions:
-                author_svg = story_map_svg(drawing, **options, by_author=True)
+            svg = story_map_svg(drawing, with_style=False, legend=False)
         return {
             "report": _json_of(findings),
             "html": report_fragment(findings),
             "map": as_json(map_data(drawing)),
             "svg": svg,
-            "author_svg": author_svg,
             "paths": as_json(drawing.paths),
         }
 
@@ -198,13 +192,14 @@ def map_data(drawing: StoryMap) -> dict[str, Any]:
         flaw, words = drawing.flaws.get(number, ("", ""))
         page = {"page": number, "label": label, "text": text, "ending": is_ending}
         is_reached = flaw not in (UNREACHED, UNWRITTEN)
-        pages.append({**page, "flaw": words, "reached": is_reached})
+        position = drawing.positions.get(number)
+        pages.append({**page, "flaw": words, "reached": is_reached, "position": position})
     links = []
     for edge, amounts in sorted(drawing.actions.items(), key=lambda item: _order(drawing, item)):
         actions = [action for action, _ in Counter(amounts).most_common(MAX_ACTIONS)]
         links.append({"from": edge[0], "to": edge[1], "actions": actions})
-    details = {"legend": legend_html(drawing), "has_author_layout": drawing.has_positions}
-    return {"noun": drawing.noun, "pages": pages, "links": links, **details}
+    names = {"noun": drawing.noun, "legend": legend_html(drawing)}
+    return {**names, "pages": pages, "links": links}
 
 
 def _order(drawing: StoryMap, item: tuple[Edge, Mapping[str, float]]) -> tuple[int, int]:

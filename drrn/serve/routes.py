@@ -28,7 +28,6 @@ MAP_SECONDS = 60
 TEST_SECONDS = 30
 MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
-MAX_VALUE = 1_000  # characters of a variable's new value
 RECIPES = ("strong", "paper")
 PLAYERS = ("person", "agent")
 
@@ -83,6 +82,23 @@ async def upload(services: Services, request: Request) -> Response:
     async with services.uploading:  # one at a time, because each may be large
         entry, is_new = await services.library.upload(request, services.opener)
     return http.answer({"game": entry.as_json()}, 201 if is_new else 200)
+
+
+@route("GET", "/api/games/{game}/rules")
+async def show_rules(services: Services, _: Request, game: GameEntry) -> Any:
+    toml, text = services.library.rules_of(game)
+    return {"file": toml.name, "text": text, "story": game.file}
+
+
+@route("POST", "/api/games/{game}/rules")
+async def write_rules(services: Services, request: Request, game: GameEntry) -> Any:
+    if game.file is None or (services.shared and game.kind == "given"):
+        raise HTTPException(409, "The rules of this story cannot be changed here.")
+    text = http.text_in(await http.body_of(request), "text", most=http.MAX_JSON)
+    async with services.uploading:
+        await services.library.write_rules(game, text, services.opener)
+    services.forget(game)
+    return {}
 
 
 @route("DELETE", "/api/games/{game}")
@@ -148,7 +164,8 @@ async def undo(services: Services, _: Request, session: Session) -> Any:
 async def set_variables(services: Services, request: Request, session: Session) -> Any:
     """Show the page again with other values of some variables."""
     values = (await http.body_of(request)).get("values")
-    if not isinstance(values, dict) or not all(map(_is_plain, values.values())):
+    plain = (str, bool, int, float)
+    if not isinstance(values, dict) or not all(isinstance(v, plain) for v in values.values()):
         raise HTTPException(400, '"values" must be an object of texts, numbers, true and false.')
     async with session.lock:
         if not session.page.settable or not values.keys() <= session.page.variables.keys():
@@ -160,12 +177,6 @@ async def set_variables(services: Services, request: Request, session: Session) 
         session.changes[here] = values
         session.assisted = True
         return session.with_history()
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, (bool, int, float)) or (
-        isinstance(value, str) and len(value) < MAX_VALUE
-    )
 
 
 @route("POST", "/api/sessions/{session}/restart")
@@ -250,6 +261,9 @@ def _record_score(session: Session, player: str) -> None:
 async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
     body = await http.body_of(request)
     seconds = http.integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    test = services.playtests.by_game.get(game.id)
+    if test is not None and test.stale and test.status != "running":
+        services.forget(game)  # its processes have the story as it was
     return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
 
 
@@ -275,12 +289,10 @@ async def map_data(_: Services, __: Request, test: PlayTest) -> Any:
 
 
 @route("GET", "/api/tests/{test}/map.svg")
-async def map_svg(_: Services, request: Request, test: PlayTest) -> Response:
-    by_author = request.query_params.get("layout") == "author"
-    svg = test.part("author_svg" if by_author else "svg")
-    if not svg:
+async def map_svg(_: Services, __: Request, test: PlayTest) -> Response:
+    if not test.part("svg"):
         raise HTTPException(404, "The story is too large to draw a map.")
-    return Response(svg, media_type="image/svg+xml")
+    return Response(test.part("svg"), media_type="image/svg+xml")
 
 
 @route("GET", "/api/tests/{test}/pages/{page:int}")

@@ -170,6 +170,7 @@ class PlayTest:
     error: str | None = None
     result: dict[str, Any] | None = None  # see `PlayTestWorker.test`
     start: float = field(default_factory=time.monotonic)
+    when: float = field(default_factory=time.time)
     stopping: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -183,8 +184,14 @@ class PlayTest:
             "elapsed": round(time.monotonic() - self.start, 2),
             "progress": self.progress,
             "error": self.error,
+            "stale": self.stale,
             "report": self.result["report"] if self.result else None,
         }
+
+    @property
+    def stale(self) -> bool:
+        """Whether the story's file has changed since."""
+        return self.entry.modified > self.when
 
     def part(self, name: str) -> Any:
         """Return a part of the result."""
@@ -210,7 +217,7 @@ class PlayTest:
             self.service.interrupt()
 
     def _save(self) -> None:
-        data = {"source": self.entry.spec.source, "result": self.result}
+        data = {"source": self.entry.spec.source, "when": self.when, "result": self.result}
         try:
             write(result_file(self.entry), json.dumps(data, ensure_ascii=False))
         except (OSError, InputError) as error:
@@ -271,10 +278,10 @@ def _saved_test(entry: GameEntry) -> PlayTest | None:
     """Return the saved test of a game; None if there is none, or it belongs to another story."""
     data = json_or_none(result_file(entry))
     try:
-        is_current = data is not None and "author_svg" in data["result"]  # not of an older version
-        if not is_current or data["source"] != entry.spec.source:
+        if data is None or data["source"] != entry.spec.source:
             return None
-        return PlayTest(entry, status="done", result=dict(data["result"]))
+        when = float(data["when"])  # older versions have none, and no maps like ours
+        return PlayTest(entry, status="done", result=dict(data["result"]), when=when)
     except (KeyError, TypeError):
         return None
 

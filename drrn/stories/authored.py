@@ -40,6 +40,7 @@ class Position:
     # `$name` is a variable of the story, any other name belongs to the engine
     cells: Mapping[str, Value] = field(default_factory=dict)
     errors: tuple[str, ...] = ()  # "passage: message" of script errors on the last step
+    faults: tuple[tuple[str, str], ...] = ()  # kind and text: errors and broken links on the page
     history: tuple[str, ...] = ()  # passages entered so far, if the engine records them
 
     @property
@@ -70,6 +71,8 @@ class AuthoredGame(SeededGame):
         self.training = rules.training
         # Passages that each passage leads to; empty if only the engine can tell.
         self.links: Mapping[str, Collection[str]] = {}
+        # Variables that each passage reads, and those that it sets, if the engine's file has them.
+        self.variable_uses: Mapping[str, tuple[Collection[str], Collection[str]]] = {}
         # Links that are not actions, by passage and target, with the reason.
         self.left_out: Mapping[tuple[str, str], str] = {}
         self.asked: Collection[str] = ()  # variables that the player is asked to type in
@@ -82,6 +85,10 @@ class AuthoredGame(SeededGame):
     @abstractmethod
     def face_at(self, state: Any) -> Face:
         """Return what a state shows and pays."""
+
+    def tracks(self, variable: str, passages: Collection[str]) -> bool:
+        """Return whether a variable keeps its value of this game on all pages of some passages."""
+        return True
 
     def look(self, state: Any) -> Observation:
         face = self.face_at(state)

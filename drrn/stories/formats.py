@@ -35,11 +35,7 @@ MAX_FOLDERS = 20_000  # to search for formats
 LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 TITLES = {title.lower(): title for title in TWINE_2}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
-WHERE = (
-    "find format.js files in public/story-formats of github.com/klembot/twinejs, in Tweego's "
-    "folder storyformats, or on the web site of the format"
-)
-HOW = f"{packages.COMMAND} FILE_OR_FOLDER ({WHERE})"
+HOW = f"{packages.HOW} (find its format.js on the web site of the format)"
 SCRIPT = re.compile(r"<script\b", re.I)
 ELEMENT = re.compile(r"<tw-storydata\b.*?</tw-storydata\b[^>]*>", re.I | re.S)
 PLACEHOLDER = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")

@@ -1,41 +1,51 @@
-"""Compiled Ink (the JSON that inklecate and Inky write) as a game, played by PyPI's `bink`.
+"""Ink as a game, played by PyPI's `bink`: source, compiled JSON, and Inky's export for the web.
 
-Ink has its own random generator, whose seed is part of the state; each episode gets a seed from the
-game's generator. A story without chance can be compiled, because saved states can be loaded again.
+Source is compiled by inkjs in V8. RANDOM, LIST_RANDOM and shuffles are rewritten as calls of this
+module, so that their outcomes can be listed. A story with SEED_RANDOM keeps Ink's own random
+generator, whose seed is part of the state; each episode gets one from the game's generator.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.compiled.search import EndingId, Face
+from drrn.compiled.search import EndingId, Face, refusal
 from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position
+from drrn.stories.hosted.browser import Isolate, IsolateError, scripts
+from drrn.stories.packages import ink_compiler
 from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.rules import Rules, check_rules
-from drrn.stories.twine.script import Facts, Page, Script
+from drrn.stories.twine.script import EveryDraw, Facts, Page, Script
 from drrn.stories.twine.story import Passage, Story, unescape_html
 from drrn.stories.twine.values import Value
 
 SOURCE_SUFFIXES = (".ink", ".ink2")
+EXPORT = re.compile(r"\s*(?:(?:var|let|const)\s+)?storyContent\s*=\s*")  # of Inky, for the web
+FAULT = re.compile(r"(?:ERROR|RUNTIME ERROR): (?:'([^']*)' )?line (\d+): (.*)", re.S)
 OPENING = "(opening)"  # the name of the content before the first knot
-RANDOM_COMMANDS = frozenset(("rnd", "lrnd", "seq"))  # RANDOM, LIST_RANDOM, shuffles
+SEED_COMMAND = "srnd"  # SEED_RANDOM
+# Calls in place of RANDOM, LIST_RANDOM and the next index of a shuffle, by command.
+DRAWS = {"rnd": "drrn random", "lrnd": "drrn item", "seq": "drrn shuffle"}
 TURN_COMMANDS = frozenset(("turn", "turns", "readc"))
 COUNT_VISITS = 1  # the bit of "#f" that makes the runtime count a container's visits
-COMPILE = "compile it first: inklecate -o '{out}' '{source}', or in Inky: File, Export to JSON"
 MAX_LINE_MILLISECONDS = 2_000.0
 MAX_PAGE_LINES = 5_000
+MAX_OUTCOMES = 2_000  # of one choice, to be listed
 SEEDS = 10**6
+HEADING = re.compile(r"^[ \t]*(=+)[ \t]*(?:function\s+)?(\w+)|^[ \t]*INCLUDE[ \t]+(.+?)\s*$", re.M)
+NUMBER = re.compile(r"-?\d+")
 HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
@@ -50,17 +60,36 @@ class InkFile:
     story: Story  # each knot and stitch as a passage
     variables: tuple[str, ...]
     uncounted: frozenset[str]  # knots whose visits the story itself never reads
-    has_chance: bool
+    sequences: Mapping[str, tuple[int, str]]  # size and command of alternatives, by path
+    has_seed: bool  # whether the story seeds Ink's random generator
     reads_turns: bool  # whether the story reads the number of turns
     links: Mapping[str, frozenset[str]]  # knots and stitches that each one diverts to
+    uses: Mapping[str, tuple[set[str], set[str]]]  # variables that each one reads, and sets
+
+
+def export_of_inky(path: Path) -> Path | None:
+    """Return the story's file in Inky's export for the web: given it, its page or its folder."""
+    is_page = path.suffix.lower() in (".html", ".htm")
+    folder = path.parent if is_page else path
+    for file in [path] if path.suffix.lower() == ".js" else sorted(folder.glob("*.js")):
+        with file.open(encoding="utf-8-sig", errors="replace") as text:
+            is_story = EXPORT.match(text.read(200)) is not None
+        if is_story and (not is_page or file.name.encode() in read_bytes(path)):
+            return file
+    return None
 
 
 def read_ink(path: Path, encoding: str | None = None) -> InkFile:
-    """Read a compiled story; refuse Ink source and damaged files."""
-    if path.suffix.lower() in SOURCE_SUFFIXES:
-        cure = COMPILE.format(out=path.with_suffix(".json").name, source=path.name)
-        raise InputError(f"{path}: this is Ink source; {cure}")
+    """Read a story: Ink source, compiled Ink, or Inky's export for the web."""
     text = decode(read_bytes(path), str(path), encoding)
+    lines: dict[str, int] = {}
+    if path.suffix.lower() in SOURCE_SUFFIXES:
+        files: dict[str, str] = {}
+        lines = _read_source(text, path, encoding, files)
+        text = compile_ink(text, path, files)
+    export = EXPORT.match(text)
+    if export:
+        text = text[export.end() :].strip().rstrip(";")
     try:
         table = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -73,13 +102,65 @@ def read_ink(path: Path, encoding: str | None = None) -> InkFile:
     if not is_ink:
         raise InputError(f'{path}: not compiled Ink: it has no "inkVersion" with a "root"')
     try:
-        return _ink_file(table, str(path))
+        return _ink_file(table, str(path), lines)
     except RecursionError as error:
         cause = "damaged Ink: its containers are nested without end"
         raise InputError(f"{path}: {cause}; compile it again") from error
 
 
-def _ink_file(table: dict[str, Any], source: str) -> InkFile:
+def compile_ink(text: str, path: Path, files: Mapping[str, str]) -> str:
+    """Compile Ink source with the files that it includes; return the JSON.
+
+    Raises:
+        InputError: The source has an error; the message has its file and line.
+    """
+    compiler = ink_compiler(str(path))
+    arguments = f"{json.dumps(text)}, {json.dumps(files)}"
+    try:
+        with Isolate() as isolate:
+            isolate.evaluate(compiler)
+            isolate.evaluate(scripts(("compile_ink",)))
+            answer = isolate.evaluate(f"compileInk({arguments})")
+    except IsolateError as error:
+        raise InputError(f"{path}: the Ink compiler cannot read it: {error}") from error
+    compiled, faults = json.loads(answer)
+    if not faults:
+        return str(compiled)
+    matches = [match for match in map(FAULT.match, faults) if match]
+    if not matches:
+        raise InputError(f"{path}: Ink: {faults[0]}")
+    fault, *others = matches
+    file = path.parent / fault[1] if fault[1] else path
+    rest = f" (and {len(others)} more)" if others else ""
+    raise InputError(f"{file}, line {fault[2]}: {' '.join(fault[3].split())}{rest}")
+
+
+def _read_source(
+    text: str, path: Path, encoding: str | None, files: dict[str, str]
+) -> dict[str, int]:
+    """Read the included files into `files`; return the lines of the knots and stitches.
+
+    Included files are in the folder of the first; what they contain has the line of its INCLUDE.
+    """
+    lines: dict[str, int] = {}
+    knot = ""
+    for heading in HEADING.finditer(text):
+        marks, name, include = heading.groups()
+        line = text.count("\n", 0, heading.end()) + 1
+        if marks:
+            knot = knot if marks == "=" else name
+            lines[f"{knot}.{name}" if marks == "=" else name] = line
+        elif include not in files:
+            file = path.parent / include
+            if not file.resolve().is_relative_to(path.parent.resolve()) or not file.is_file():
+                raise InputError(f"{path}: INCLUDE {include}: the story's folder has no such file")
+            files[include] = decode(read_bytes(file), str(file), encoding)
+            names = _read_source(files[include], path, encoding, files)
+            lines |= dict.fromkeys(names, line)
+    return lines
+
+
+def _ink_file(table: dict[str, Any], source: str, lines: Mapping[str, int]) -> InkFile:
     root = table["root"]
     for container in _containers(root):
         if not container or not isinstance(container[-1], (dict, type(None))):
@@ -94,7 +175,8 @@ def _ink_file(table: dict[str, Any], source: str) -> InkFile:
         knots |= {f"{name}.{inner}": stitch for inner, stitch in _named(knot).items()}
     sections = {OPENING: root[:-1], **knots}
     passages = {
-        name: Passage(name, _texts_in(part), _tags(part)) for name, part in sections.items()
+        name: Passage(name, _texts_in(part), _tags(part), lines.get(name, 1))
+        for name, part in sections.items()
     }
     titles = [tag[6:].strip() for tag in passages[OPENING].tags if tag.lower().startswith("title:")]
     commands = {part for part in _parts(root) if isinstance(part, str)}
@@ -104,31 +186,55 @@ def _ink_file(table: dict[str, Any], source: str) -> InkFile:
     variables = tuple(part["VAR="] for part in declarations if "VAR=" in part)
     uncounted = frozenset(name for name, knot in knots.items() if _count_visits(knot))
     _modernise_tags(root)
+    sequences = dict(_sequences(root))
+    has_seed = SEED_COMMAND in commands
+    if not has_seed:
+        _rewrite_draws(root)
     return InkFile(
         text=json.dumps(table),
         story=Story(source, passages, title=titles[0] if titles else "", start=OPENING),
         variables=variables,
         uncounted=uncounted,
-        has_chance=not RANDOM_COMMANDS.isdisjoint(commands),
+        sequences=sequences,
+        has_seed=has_seed,
         reads_turns=not TURN_COMMANDS.isdisjoint(commands),
         links=_links(sections),
+        uses=_variable_uses(
+            sections_of_root | sections, {*variables} - table.get("listDefs", {}).keys()
+        ),
     )
+
+
+def _own_parts(container: list[Any], ids: Collection[int]) -> Iterator[Any]:
+    """Yield the parts of a knot or stitch without those of its stitches."""
+    for part in (*container, *(_named(container).values() if container else ())):
+        if not isinstance(part, list):
+            yield part
+        elif id(part) not in ids:
+            yield from _own_parts(part, ids)
+
+
+def _variable_uses(
+    sections: Mapping[str, list[Any]], variables: set[str]
+) -> dict[str, tuple[set[str], set[str]]]:
+    """Return the variables that each knot, stitch and function reads, and those that it sets."""
+    ids = {id(part) for part in sections.values()}
+    uses: dict[str, tuple[set[str], set[str]]] = {}
+    for name, container in sections.items():
+        parts = [part for part in _own_parts(container, ids) if isinstance(part, dict)]
+        read = {str(part.get("VAR?") or part.get("^var")) for part in parts}
+        settings = {str(part.get("VAR=")) for part in parts}
+        uses[name] = (read & variables, settings & variables)
+    uses[OPENING][1].update(uses.pop("global decl", ((), ()))[1])
+    return uses
 
 
 def _links(sections: Mapping[str, list[Any]]) -> dict[str, frozenset[str]]:
     """Return what each knot and stitch diverts to; the links of a stitch are not its knot's."""
     ids = {id(part) for part in sections.values()}
-
-    def own_parts(container: list[Any]) -> Iterator[Any]:
-        for part in (*container, *(_named(container).values() if container else ())):
-            if not isinstance(part, list):
-                yield part
-            elif id(part) not in ids:
-                yield from own_parts(part)
-
     links = {}
     for name, container in sections.items():
-        parts = (part for part in own_parts(container) if isinstance(part, dict))
+        parts = (part for part in _own_parts(container, ids) if isinstance(part, dict))
         targets = {_section_of(path, sections) for part in parts for path in _paths(part)}
         links[name] = frozenset(target for target in targets if target and target != name)
     return links
@@ -165,6 +271,16 @@ def _parts(node: list[Any]) -> Iterator[Any]:
         yield from container
 
 
+def _sequences(container: list[Any], path: str = "") -> Iterator[tuple[str, tuple[int, str]]]:
+    """Yield alternatives such as {a|b|c}, by the paths under which their visits are counted."""
+    if container[:2] == ["ev", "visit"] and container[3] in ("MIN", "%", "seq"):
+        yield path, (container[2], container[3])
+    parts = [(str(i), part) for i, part in enumerate(container) if isinstance(part, list)]
+    for name, part in (*parts, *_named(container).items()):
+        details = part[-1] if isinstance(part[-1], dict) else {}
+        yield from _sequences(part, f"{path}.{details.get('#n', name)}".lstrip("."))
+
+
 def _texts_in(node: list[Any]) -> str:
     strings = (part for part in _parts(node) if isinstance(part, str))
     return "\n".join(part[1:] for part in strings if part.startswith("^"))
@@ -196,6 +312,16 @@ def _modernise_tags(root: list[Any]) -> None:
                 container[index] = ["#", f"^{part['#']}", "/#", None]
 
 
+def _rewrite_draws(root: list[Any]) -> None:
+    """Replace random commands by calls; one part stays one part. A shuffle also has a number."""
+    for site, container in enumerate(list(_containers(root))):
+        for index, part in enumerate(container):
+            if part == "seq":
+                container[index] = [site, {"x()": DRAWS[part], "exArgs": 3}, None]
+            elif isinstance(part, str) and part in DRAWS:
+                container[index] = {"x()": DRAWS[part], "exArgs": 1 if part == "lrnd" else 2}
+
+
 # --- the game
 
 
@@ -206,13 +332,13 @@ def open_ink(
     encoding: str | None = None,
     **options: Any,
 ) -> InkGame:
-    """Open a compiled story under the rules of its TOML file; `options` are those of the game."""
+    """Open an Ink story under the rules of its TOML file; `options` are those of the game."""
     ink = read_ink(path, encoding)
     rules = rules or Rules()
     if toml is not None:
         facts = Facts(written=set(ink.variables))
         check_rules(rules, Script(ink.story, {}, facts=facts), toml)
-    game_class = InkGame if ink.has_chance else EnumerableInkGame
+    game_class = InkGame if ink.has_seed else EnumerableInkGame
     return game_class(path.stem.removesuffix(".ink"), ink, rules, **options)
 
 
@@ -226,7 +352,9 @@ class InkPage:
     saved: str = field(compare=False, repr=False)  # state of the runtime
     paid: frozenset[str] = field(compare=False)  # events that have paid
     entered: tuple[str, ...] = field(compare=False)  # knots and stitches since the previous page
-    key: str = ""  # only of stories without chance
+    shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # picks, by shuffle
+    errors: tuple[str, ...] = field(compare=False)  # of this page
+    key: str = ""  # only of stories whose outcomes can be listed
 
 
 class InkGame(AuthoredGame):
@@ -240,6 +368,9 @@ class InkGame(AuthoredGame):
         super().__init__(name, ink.story, rules, **options)
         self.ink = ink
         self.links = ink.links
+        self.variable_uses = ink.uses
+        self._draw: Callable[[int], int] = self._random.randrange
+        self._shuffles: Mapping[int, tuple[int, ...]] = {}
         self._start_runtime()
 
     def another(self) -> InkGame:
@@ -250,9 +381,14 @@ class InkGame(AuthoredGame):
 
     def _start_runtime(self) -> None:
         runtime = require("bink.story", "ink")
+        self._current: InkPage | None = None  # the page whose state the runtime is in
+        self._page_errors: list[str] = []
         with self._checked_runtime():
             with _silent_stderr():
                 self._runtime: Any = runtime.Story(self.ink.text)
+            if not self.ink.has_seed:
+                for name, function in zip(DRAWS.values(), self._draws(), strict=True):
+                    self._runtime.bind_external_function(name, function)
             self._runtime.set_allow_external_function_fallbacks(True)
             self._runtime.set_error_handler(self._record_error)
             self._first_state: dict[str, Any] = json.loads(self._runtime.save_state())
@@ -271,20 +407,45 @@ class InkGame(AuthoredGame):
 
     def position_at(self, state: InkPage) -> Position:
         cells = self._cells(json.loads(state.saved))
-        return Position(state.knot, (*state.entered, state.knot), cells)
+        errors = tuple(f"{state.knot}: {error}" for error in state.errors)
+        return Position(state.knot, (*state.entered, state.knot), cells, errors)
 
     def face_at(self, state: InkPage) -> Face:
         return state.face
 
     def _open(self) -> Observation:
+        self._draw = self._random.randrange
         return self._show(self._first_page(self._random.randrange(SEEDS)))
 
     def _take(self, option: int) -> Observation:
+        self._draw = self._random.randrange
         return self._show(self._next_page(self._state, option))
+
+    def _draws(self) -> tuple[Callable[..., Any], ...]:
+        """Return what the runtime calls for RANDOM, LIST_RANDOM and shuffles."""
+
+        def between(_: str, low: float, high: float) -> int:
+            if high < low:
+                self._record_error(f"RANDOM({low:g}, {high:g}): no number is between them", True)
+            return int(low) + self._draw(max(1, int(high) - int(low) + 1))
+
+        def item(_: str, items: Any) -> Any:
+            names = sorted(name for name, _ in items.items)
+            return self._runtime.list_from_item(names[self._draw(len(names))]) if names else items
+
+        def shuffle(_: str, __: int, size: int, site: int) -> int:
+            picks = self._shuffles.get(site, ())
+            rest = [index for index in range(size) if index not in picks]
+            index = rest.pop(self._draw(len(rest)))
+            self._shuffles = {**self._shuffles, site: (*sorted((*picks, index)),) if rest else ()}
+            return index
+
+        return between, item, shuffle
 
     def _first_page(self, seed: int) -> InkPage:
         """Return the first page of an episode that has the given random seed."""
         state = {**self._first_state, "storySeed": seed, "previousRandom": 0}
+        self._shuffles = {}
         with self._checked_runtime():
             self._runtime.load_state(json.dumps(state))
             page = self._read_page(None)
@@ -294,13 +455,18 @@ class InkGame(AuthoredGame):
         return page
 
     def _next_page(self, page: InkPage, choice: int) -> InkPage:
-        """Return the page after a choice; the runtime must be in the state of `page`."""
+        """Return the page after a choice."""
         with self._checked_runtime():
+            if self._current is not page:
+                self._runtime.load_state(page.saved)
+                self._shuffles = page.shuffles
             self._runtime.choose_choice_index(page.choices[choice][1])
             return self._read_page(page)
 
     def _read_page(self, before: InkPage | None) -> InkPage:
         """Read up to the next choice and apply the rules; `before` is None on the first page."""
+        self._current = None
+        self._page_errors.clear()
         text, tags = self._read_lines()
         rules = self.rules
         labels = [_plain(label) or "…" for label in self._runtime.get_current_choices()]
@@ -310,7 +476,7 @@ class InkGame(AuthoredGame):
         shown = self._entered_knots(before, state["visitCounts"])
         entered = tuple(shown) if before else tuple(dict.fromkeys((OPENING, *shown)))
         paid = before.paid if before else frozenset()
-        knot = shown[-1]
+        knot = self._last_knot(shown, state)
         cells = self._cells(state) | dict.fromkeys(paid, True)
         page = Page(knot, {}, dict.fromkeys(shown, tags), cells, lambda _: 0)
         page.passages.extend(shown)
@@ -319,10 +485,15 @@ class InkGame(AuthoredGame):
         rule, reward = rules.judge(page, text, ended=not choices, opening=before is None)
         ending = None
         if not choices:
-            ending = EndingId(rules.ending_name(rule, knot), rule, text, reward)
+            # Without knots, the words make an ending; a number in them does not.
+            words = NUMBER.sub("…", text) if knot == OPENING else ""
+            ending = EndingId(rules.ending_name(rule, knot), rule, words)
         actions = self._reworded(label for label, _ in choices)
-        face = Face(text, actions, reward, ending=ending)
-        return InkPage(face, choices, knot, saved, paid | page.writes.keys(), entered)
+        face = Face(text, actions, reward, knot, ending)
+        paid |= page.writes.keys()
+        errors = tuple(self._page_errors)
+        self._current = InkPage(face, choices, knot, saved, paid, entered, self._shuffles, errors)
+        return self._current
 
     def _entered_knots(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
         """Return the knots and stitches entered since the last page, or the current one."""
@@ -330,6 +501,15 @@ class InkGame(AuthoredGame):
         names = self.story.passages
         entered = [name for name in names if counts.get(name, 0) > visits.get(name, 0)]
         return entered or [before.knot if before else OPENING]
+
+    def _last_knot(self, entered: list[str], state: Mapping[str, Any]) -> str:
+        """Return the knot of the last choice; at an end, an entered one that leads to no other."""
+        flow = state["flows"][state["currentFlowName"]]
+        for choice in reversed(flow["currentChoices"]):
+            if knot := _section_of(choice["originalChoicePath"], self.story.passages):
+                return knot
+        last = [name for name in entered if self.ink.links[name].isdisjoint(entered)]
+        return (last or entered)[-1]
 
     def _read_lines(self) -> tuple[str, tuple[str, ...]]:
         """Return the text and tags up to the next choice."""
@@ -362,8 +542,9 @@ class InkGame(AuthoredGame):
         return _list_words(item for item, _ in value.items)
 
     def _record_error(self, message: str, is_error: bool) -> None:
-        if is_error and message not in self.errors:
-            self.errors.append(message)
+        if is_error:
+            self._page_errors.append(message.removeprefix("RUNTIME ERROR: "))
+            self.errors += [error for error in self._page_errors[-1:] if error not in self.errors]
 
     def _refusal(self, cause: str) -> InputError:
         return InputError(f"{self.story.source}: {cause}")
@@ -378,14 +559,25 @@ class InkGame(AuthoredGame):
 
 
 class EnumerableInkGame(InkGame):
-    """A story without chance, which can be compiled."""
+    """A story whose outcomes can be listed."""
 
     def opening(self) -> Iterator[tuple[float, InkPage]]:
-        yield 1.0, self._with_key(self._first_page(0))
+        return self._every(lambda: self._first_page(0))
 
     def outcomes(self, state: InkPage, index: int) -> Iterator[tuple[float, InkPage]]:
-        self._runtime.load_state(state.saved)
-        yield 1.0, self._with_key(self._next_page(state, index))
+        return self._every(lambda: self._next_page(state, index))
+
+    def _every(self, play: Callable[[], InkPage]) -> Iterator[tuple[float, InkPage]]:
+        """Yield the page of each sequence of random draws, with its probability."""
+        draws = EveryDraw()
+        for count in itertools.count():
+            if not draws.advance():
+                return
+            if count >= MAX_OUTCOMES:
+                raise refusal(self, f"a click has more than {count:,} random outcomes")
+            self._draw = draws.draw
+            page = play()
+            yield draws.probability, self._with_key(page)
 
     def _with_key(self, page: InkPage) -> InkPage:
         """Identify a page by what it shows and, before the end, by the saved state."""
@@ -393,7 +585,8 @@ class EnumerableInkGame(InkGame):
         name = face.ending.passage if face.ending else page.knot
         hidden = self._identity(json.loads(page.saved)) if page.choices else ""
         visible = (face.text, page.choices, face.reward, name)
-        return replace(page, key=repr((*visible, sorted(page.paid), hidden)))
+        shuffles = sorted(page.shuffles.items()) if page.choices else ()
+        return replace(page, key=repr((*visible, sorted(page.paid), hidden, shuffles)))
 
     def _identity(self, saved: dict[str, Any]) -> str:
         """Return the saved state without what is never read: seeds, old text, thread numbers."""
@@ -402,7 +595,13 @@ class EnumerableInkGame(InkGame):
             unread |= {"turnIdx", "turnIndices"}
         values = {key: value for key, value in saved.items() if key not in unread}
         visits = saved["visitCounts"].items()
-        values["visitCounts"] = {k: n for k, n in visits if k not in self.ink.uncounted}
+        counts = {path: n for path, n in visits if path not in self.ink.uncounted}
+        for path in counts.keys() & self.ink.sequences.keys():
+            size, command = self.ink.sequences[path]
+            index = counts[path] - 1
+            # What comes next in a shuffle does not depend on the number of visits.
+            counts[path] = {"%": index % size, "MIN": min(index, size), "seq": 0}[command]
+        values["visitCounts"] = counts
         return json.dumps(_renumbered(values, {}), sort_keys=True)
 
 

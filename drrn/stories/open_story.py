@@ -18,7 +18,7 @@ from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
-from drrn.stories.ink import open_ink
+from drrn.stories.ink import export_of_inky, open_ink
 from drrn.stories.twine import native
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
 from drrn.stories.twine.retelling import retell
@@ -43,8 +43,9 @@ def open_story_of(spec: GameSpec) -> Game:
     if retelling and file.suffix.lower() in (*INK, *HTML):
         raise InputError(f"{retelling}: {file.name} is not Twee; paraphrase its actions in a TSV")
     options = {"shuffle": spec.shuffle, "paraphrases": None if retelling else words}
-    if file.suffix.lower() in INK:
-        return open_ink(file, rules, toml, spec.encoding, **options)
+    ink = file if file.suffix.lower() in INK else export_of_inky(file)
+    if ink:
+        return open_ink(ink, rules, toml, spec.encoding, **options)
     return _Opening(path, toml, rules, file, options, spec, retelling).game()
 
 

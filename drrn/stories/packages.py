@@ -5,6 +5,7 @@ others, so they are not part of this package.
 """
 
 import hashlib
+import re
 import shutil
 import subprocess
 import tarfile
@@ -18,11 +19,10 @@ from drrn.files import home, read_bytes, read_toml, write
 
 INK = "ink"
 COMMAND = "drrn formats add"
+HOW = f"{COMMAND} FILE_OR_FOLDER"
 MAX_SECONDS = 180  # for one call of npm or git
 MAX_BYTES = 32 * 2**20
 INSTALL = {"npm": "Node.js, which has npm", "git": "git"}
-
-Version = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,13 @@ class Download:
         return f"{self.name} {self.version} from {self.package or self.repository}"
 
     @property
-    def order(self) -> Version:
-        return tuple(map(int, self.version.split(".")))
+    def order(self) -> list[int]:
+        return _numbers(self.version)
+
+    @property
+    def compiler(self) -> Path:
+        """Where the Ink compiler is stored."""
+        return home() / "formats" / f"inkjs-{self.version}.js"
 
     def fetch(self) -> bytes:
         """Return the file, or raise an InputError."""
@@ -50,8 +55,7 @@ class Download:
             with tempfile.TemporaryDirectory() as folder:
                 data = self._from_npm(folder) if self.package else self._from_git(folder)
         except (subprocess.SubprocessError, OSError, tarfile.TarError, LookupError) as error:
-            cause = "it cannot be fetched; check the connection and try again"
-            raise InputError(f"{self}: {cause}") from error
+            raise InputError(f"{self} cannot be fetched; check the connection") from error
         if hashlib.sha256(data).hexdigest() != self.sha256:
             raise InputError(f"{self}: its checksum is wrong, so it was not added")
         return data
@@ -77,12 +81,7 @@ class Download:
             cause = f"{program} is not installed; install {INSTALL[program]}"
             raise InputError(f"{self}: {cause}, and run this command again")
         return subprocess.run(
-            [command, *arguments],
-            cwd=folder,
-            check=True,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=MAX_SECONDS,
+            [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=MAX_SECONDS
         ).stdout
 
 
@@ -91,16 +90,14 @@ def _downloads() -> dict[str, list[Download]]:
     """Return the files by name, the newest first."""
     files: dict[str, list[Download]] = {}
     for source in read_toml(Path(__file__).with_name("packages.toml"))["source"]:
-        place = {key: value for key, value in source.items() if isinstance(value, str)}
-        tables = {name: table for name, table in source.items() if name not in place}
-        for name, table in tables.items():
+        for name, table in source.pop("files").items():
             for version, sha256 in table.items():
                 path = source["path"].format(name=name, version=version)
-                file = Download(name, version, sha256, **{**place, "path": path})
+                file = Download(name, version, sha256, **{**source, "path": path})
                 files.setdefault(name, []).append(file)
-    return {
-        name: sorted(each, key=lambda one: one.order, reverse=True) for name, each in files.items()
-    }
+    for versions in files.values():
+        versions.sort(key=lambda one: one.order, reverse=True)
+    return files
 
 
 def downloads_of(request: str) -> list[Download]:
@@ -110,15 +107,14 @@ def downloads_of(request: str) -> list[Download]:
     """
     name, _, version = request.lower().partition("@")
     files = _downloads().get(name, [])
-    near = [one for one in files if f"{one.version}.".startswith(f"{version}." if version else "")]
+    prefix = _numbers(version)
+    near = [one for one in files if one.order[: len(prefix)] == prefix]
     if near:
         return [one for one in near if one.order[0] == near[0].order[0]]
     if files:
-        known = ", ".join(one.version for one in files)
-        cure = f"add its file instead: {COMMAND} FILE"
-        raise InputError(f"{request}: only {name} {known} can be fetched; {cure}")
-    known = ", ".join(_downloads())
-    cause = f"not a file, not a folder, and not the name of a format ({known})"
+        versions = ", ".join(one.version for one in files)
+        raise InputError(f"{request}: only {name} {versions} can be fetched; add its file: {HOW}")
+    cause = f"not a file, and not the name of a format ({', '.join(_downloads())})"
     raise InputError(f"{request}: {cause}.{did_you_mean(name, _downloads())}")
 
 
@@ -131,40 +127,28 @@ def command_for(name: str, version: str = "") -> str | None:
     return f"{COMMAND} {name}" if near[0] is files[0] else f"{COMMAND} {name}@{near[0].version}"
 
 
-def plays(version: str, wanted: str) -> bool:
-    """Whether a version of a format plays stories written for another: the same major, not older.
-
-    The third number, and what follows it, does not matter.
-    """
-    numbers, needs = (one.partition("-")[0].split(".")[:2] for one in (version, wanted))
-    if not wanted:
-        return True
-    return numbers[0] == needs[0] and (
-        len(needs) == 1 or _number(numbers[1:]) >= _number(needs[1:])
-    )
+def plays(version: str, story_version: str) -> bool:
+    """Whether a version of a format plays stories of another: its first two numbers suffice."""
+    has, needs = (_numbers(one)[:2] for one in (version, story_version))
+    return not needs or (has[:1] == needs[:1] and has >= needs)
 
 
-def _number(parts: list[str]) -> int:
-    return int(parts[0]) if parts and parts[0].isdecimal() else 0
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def add_ink(download: Download) -> str:
     """Fetch the Ink compiler; return what was done."""
-    before = _ink_file(download).exists()
-    write(_ink_file(download), download.fetch())
-    return f"Ink compiler (inkjs {download.version}): {'replaced' if before else 'added'}"
+    write(download.compiler, download.fetch())
+    return f"Ink compiler (inkjs {download.version}): added"
 
 
 def ink_compiler(source: str) -> str:
     """Return the text of the compiler that was added; `source` is the file that needs it."""
     download = _downloads()[INK][0]
-    path = _ink_file(download)
+    path = download.compiler
     data = read_bytes(path, MAX_BYTES) if path.exists() else b""
     if hashlib.sha256(data).hexdigest() != download.sha256:
         cause = "Ink source needs the Ink compiler, which is not installed"
         raise InputError(f"{source}: {cause}; add it with {COMMAND} {INK}")
     return data.decode()
-
-
-def _ink_file(download: Download) -> Path:
-    return home() / "formats" / f"inkjs-{download.version}.js"

@@ -49,6 +49,7 @@ class StateSearch(ABC):
         self.why_not = ""  # the first reason why not every state was visited
         self.stochastic = False
         self.visited: set[Hashable] = set()
+        self.unlisted: set[tuple[Any, int]] = set()  # actions whose outcomes are a sample
         self._new_pages: deque[Any] = deque()  # states to leave
         self._old_pages: deque[Any] = deque()
 
@@ -124,6 +125,7 @@ class StateSearch(ABC):
         except UnlistedError as error:
             self._leave_out(str(error))
             self.stochastic = True
+            self.unlisted.add((before, index))
             state = game.start if before is None else before
             for key in range(SAMPLES):
                 yield 1.0, game.after(state, index, key)

@@ -13,7 +13,7 @@ const KINDS = {
 
 export async function gamesView(body, signal) {
   const list = h("ul", { class: "cards", "aria-label": "Games" });
-  const zone = dropZone((answer) => onUpload(answer, () => fill(list, signal)), signal);
+  const zone = dropZone(onUpload, signal);
   const opening = h(
     "p",
     { class: "lead" },
@@ -167,7 +167,6 @@ async function sendFiles(files, state, done) {
   show(state, waiting(`Opening ${files.map((file) => file.name).join(", ")} …`));
   try {
     const answer = await upload("/api/games", form);
-    show(state, uploadMessage(answer));
     announce(`${answer.game.title} was added.`);
     done(answer);
   } catch (error) {
@@ -175,32 +174,8 @@ async function sendFiles(files, state, done) {
   }
 }
 
-function uploadMessage(answer) {
-  const notes = answer.game.notes.length
-    ? h(
-        "ul",
-        { class: "small" },
-        answer.game.notes.map((note) => h("li", {}, note)),
-      )
-    : null;
-  return h(
-    "div",
-    { class: "state right" },
-    h(
-      "p",
-      {},
-      h("b", {}, answer.game.title),
-      " was added. ",
-      h("a", { href: `#/game/${part(answer.game.id)}/play` }, "Play it"),
-      " or ",
-      h("a", { href: `#/game/${part(answer.game.id)}/test` }, "test it"),
-      ".",
-    ),
-    notes,
-  );
-}
-
-function onUpload(answer, refresh) {
-  refresh();
+/** Go straight to the test of a new story. */
+function onUpload(answer) {
+  location.hash = `#/game/${part(answer.game.id)}/test`;
   toast(`${answer.game.title} was added.`);
 }

@@ -19,7 +19,9 @@ export class StoryMapView {
       role: "application",
       "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows the whole map. To choose a ${noun}, use the search above.`,
     });
-    this.insert(svgText);
+    const svgDocument = new DOMParser().parseFromString(svgText, "image/svg+xml");
+    this.drawing = document.importNode(svgDocument.documentElement, true);
+    this.insert(this.drawing);
     this.element = h("div", { class: "map" }, this.tools(), this.box);
     this.listen();
     this.watch = new ResizeObserver(() => {
@@ -30,13 +32,11 @@ export class StoryMapView {
   }
 
   /** Show a drawing. */
-  insert(svgText) {
-    const svgDocument = new DOMParser().parseFromString(svgText, "image/svg+xml");
-    this.svg = document.importNode(svgDocument.documentElement, true);
-    const [x, y, width, height] = this.svg
-      .getAttribute("viewBox")
-      .split(/[\s,]+/)
-      .map(Number);
+  insert(svg) {
+    this.svg = svg;
+    this.boxes ??= new Map(); // of drawings, before they are zoomed
+    if (!this.boxes.has(svg)) this.boxes.set(svg, svg.getAttribute("viewBox").split(" ").map(Number));
+    const [x, y, width, height] = this.boxes.get(svg);
     this.whole = { x, y, width, height };
     this.view = { ...this.whole };
     for (const name of ["width", "height"]) this.svg.removeAttribute(name);

@@ -4,8 +4,10 @@ import { get, isAborted, part, post, text } from "./api.js";
 import { announce, failure, field, h, nothing, pause, recall, remember, select, show, toast, toggle, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
+import { drawByAuthor, hasLayout } from "./map_by_author.js";
 import { noPage, showPage } from "./map_page.js";
 import { playFrom } from "./play_from.js";
+import { RulesForm } from "./rules.js";
 
 const SECONDS = [
   ["10", "10 seconds"],
@@ -14,6 +16,8 @@ const SECONDS = [
   ["600", "10 minutes"],
 ];
 const POLL = 500; // milliseconds between two looks at a running test
+const WATCH = 2000; // milliseconds between two looks at the story's file
+const OWN = ["given", "uploaded"]; // kinds of games that are tested at once, and have a TOML here
 
 export async function testView(body, game, signal) {
   const view = new TestView(body, game, signal);
@@ -43,6 +47,7 @@ class TestView {
     this.state = h("div", { class: "test-state" });
     this.above = h("div", {});
     this.map = h("div", {});
+    this.rules = h("div", {});
     this.report = h("div", { class: "report" });
   }
 
@@ -62,13 +67,15 @@ class TestView {
       this.state,
       this.above,
       this.map,
+      this.rules,
       this.report,
     );
     show(this.state, waiting("Looking for an earlier play-test …"));
     try {
       await this.watch(await get(this.address, this.signal));
     } catch (error) {
-      if (error.status === 404)
+      if (error.status === 404 && OWN.includes(this.game.kind)) await this.launch();
+      else if (error.status === 404)
         show(
           this.state,
           nothing(
@@ -84,8 +91,9 @@ class TestView {
   }
 
   async launch() {
+    this.watching = (this.watching || 0) + 1; // ends the watch of the file
     this.start.disabled = true;
-    for (const part of [this.above, this.map, this.report]) show(part);
+    for (const part of [this.above, this.map, this.rules, this.report]) show(part);
     show(this.state, waiting("Starting …"));
     try {
       await this.watch(await post(this.address, { seconds: Number(this.seconds.value) }));
@@ -140,6 +148,7 @@ class TestView {
     show(this.start, "Test again");
     if (test.status === "failed") {
       this.showFailure(new Error(test.error));
+      if (this.game.kind === "given") this.watchFile();
       return;
     }
     this.start.disabled = false;
@@ -150,13 +159,38 @@ class TestView {
       this.insert(report);
       show(this.state);
       announce("The report is ready.");
+      if (OWN.includes(this.game.kind)) {
+        this.form = new RulesForm(this.game, test.report, () => this.launch());
+        show(this.rules, this.form.element);
+      }
       await this.drawMap();
+      if (this.game.kind === "given") this.watchFile();
     } catch (error) {
       if (!isAborted(error))
         show(
           this.state,
           failure(error, () => this.showReport(test)),
         );
+    }
+  }
+
+  /** Test again when the story's file has changed. */
+  async watchFile() {
+    const number = this.watching || 0;
+    while (!this.signal.aborted) {
+      await pause(WATCH, this.signal);
+      if (this.signal.aborted || (this.watching || 0) !== number) return;
+      if (this.form?.saving.disabled) continue;
+      try {
+        const test = await get(this.address, this.signal);
+        if (test.stale && test.status !== "running") {
+          toast("The story's file has changed, so it is tested again.");
+          this.launch();
+          return;
+        }
+      } catch {
+        return; // the server has stopped, or the view was left
+      }
     }
   }
 
@@ -189,7 +223,7 @@ class TestView {
             "div",
             { class: "map-head" },
             h("h2", {}, "Map"),
-            data.has_author_layout ? this.layouts() : null,
+            hasLayout(data) ? this.layouts() : null,
             this.agents(runs.filter((run) => run.ready)),
           ),
           h("div", { class: "map-and-page" }, this.view.element, this.panel),
@@ -208,14 +242,9 @@ class TestView {
 
   /** The switch to the layout that the author drew in Twine. */
   layouts() {
-    const change = async (byAuthor) => {
-      try {
-        const query = byAuthor ? "?layout=author" : "";
-        this.view.insert(await text(`${this.address}/map.svg${query}`, this.signal));
-      } catch (error) {
-        if (!isAborted(error)) toast(error.message, "bad");
-      }
-    };
+    const { drawing } = this.view;
+    const byAuthor = drawByAuthor(drawing, this.data);
+    const change = (isOn) => this.view.insert(isOn ? byAuthor : drawing);
     const control = toggle("Your layout in Twine", "author-layout", change);
     if (control.box.checked) change(true);
     return control.element;
@@ -246,7 +275,12 @@ class TestView {
       this.view.go(other);
       this.look(other);
     };
-    const play = (path) => this.playButton(path, "▶ Play from here");
+    const { label } = this.data.pages[number];
+    const play = (path) => [
+      this.playButton(path, "▶ Play from here"),
+      " ",
+      this.form?.button({ reachable: label }),
+    ];
     const { signal } = this.reading;
     showPage(this.panel, this.address, this.data, number, this.run, go, play, signal);
     if (matchMedia("(max-width: 60rem)").matches) {
@@ -267,7 +301,7 @@ class TestView {
   /** Link the names of passages in the report to the map. */
   link(pages) {
     const numbers = new Map(pages.map((page) => [page.label, page.page]));
-    for (const name of this.report.querySelectorAll("[data-passage]")) {
+    for (const name of this.body.querySelectorAll("[data-passage]")) {
       const number = numbers.get(name.dataset.passage);
       if (number === undefined) continue;
       const button = h(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from drrn.compiled.search import BreadthFirst, Face, States, refusal
 from drrn.game.contract import Observation
 from drrn.stories.authored import HOSTED, Explorable, Position, Progress
-from drrn.stories.hosted.identity import RepeatedLinks
+from drrn.stories.hosted import patterns
+from drrn.stories.hosted.displayed import DisplayedPassages
+from drrn.stories.hosted.identity import RepeatedLinks, likely_answers
 from drrn.stories.hosted.stage import Moment, OutOfTimeError, Stage
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.search import LostError, UnlistedError, clock
 from drrn.stories.twine.layout import judge_page
 from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.script import Page, Problem, Script
+from drrn.stories.twine.script import Link, Page, Problem, Script
 from drrn.stories.twine.values import Value
 
 # Depth of the depth-first search; engines that cannot save replay the whole path to a state.
@@ -56,9 +58,15 @@ class HostedGame(Explorable):
         self.stage = stage
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._repeated = RepeatedLinks(script.story)
+        self._displayed = DisplayedPassages(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
+        self.walks = False  # whether episodes stay in one engine, and cache nothing
+        self.curious = False  # whether they also type likely words, and do not wait for timers
+        texts = (passage.text for passage in script.story.passages.values())
+        self._has_menus = any(map(patterns.MENU_CODE.search, texts))
         self.start = HostedState(stage.start)  # before the first page; its only action opens it
         stage.users += 1
+        stage.words = likely_answers(script.story, page)
 
     @property
     def fingerprint(self) -> str:
@@ -95,15 +103,25 @@ class HostedGame(Explorable):
 
     def _open(self) -> Observation:
         self.stopped = False
-        return self._show(self.after(self.start, 0, self._random.getrandbits(32)))
+        return self._show(self._after(self.start, 0))
 
     def _take(self, option: int) -> Observation:
         try:
-            return self._show(self.after(self._state, option, self._random.getrandbits(32)))
+            return self._show(self._after(self._state, option))
         except LostError:  # the page stays as it is, and the episode is truncated
             self.stopped = True
             face = self.face_at(self._state)
             return Observation(face.text, tuple(face.actions[i] for i in self._options))
+
+    def _after(self, state: HostedState, index: int) -> HostedState:
+        """Return the state after an action of the episode."""
+        key = self._random.getrandbits(32)
+        if not self.walks:
+            return self.after(state, index, key)
+        scene = self._scene(state)
+        link = scene.links[index]
+        moment = self.stage.walk(state.moment, link, key, curious=self.curious)
+        return HostedState(moment, scene.paid, opening=state is self.start)
 
     def opening(self) -> Iterator[tuple[float, HostedState]]:
         return self.outcomes(self.start, 0)
@@ -126,7 +144,13 @@ class HostedGame(Explorable):
     def position_at(self, state: HostedState) -> Position:
         page = state.moment.page
         cells = _cells(page.variables)
-        return Position(page.passage, (page.passage,), cells, page.errors, page.history)
+        face = self.face_at(state)
+        shown = self._displayed.on_page(page.passage, face.text)
+        return Position(page.passage, shown, cells, page.errors, page.faults, page.history)
+
+    def tracks(self, variable: str, passages: Collection[str]) -> bool:
+        name = variable.lstrip("$")
+        return all(self.stage.identity.distinguishes(passage, name) for passage in passages)
 
     def _scene(self, state: HostedState) -> Scene:
         key = (state.paid, state.opening)
@@ -142,7 +166,7 @@ class HostedGame(Explorable):
         passage = hosted.passage
         cells = _cells(hosted.variables) | dict.fromkeys(state.paid, True)
         page = Page(passage, {}, self.script.tags, cells, lambda chances: 0)
-        page.pieces = list(hosted.pieces)
+        page.pieces = list(map(self._without_menu, hosted.pieces))
         page.passages = [passage] if passage in self.script.tags else []
         face, all_links = judge_page(self.rules, self.restarts, page, opening=state.opening)
         links = self._repeated.unique(all_links)
@@ -150,6 +174,12 @@ class HostedGame(Explorable):
         indices = {id(link): index for index, link in enumerate(hosted.links)}
         numbers = tuple(indices[id(link)] for _, link in links)
         return Scene(face, numbers, state.paid.union(page.writes))
+
+    def _without_menu(self, piece: str | Link) -> str | Link:
+        """Return a link to a menu of the engine as text: it is not a choice of the story."""
+        if isinstance(piece, str) or piece.target or not self._has_menus:
+            return piece
+        return piece.label if patterns.MENU.fullmatch(piece.label) else piece
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
         """Return all states.
@@ -172,7 +202,9 @@ class HostedGame(Explorable):
             raise refusal(self, f"the search is not finished after {count}; {cure}") from error
         finally:
             self.stage.until = None
-        passages = {face.passage for face in states.faces}
+        passages: set[str] = set()
+        for face in states.faces:
+            passages.update(self._displayed.on_page(face.passage, face.text))
         states.unreached = tuple(
             name
             for name, passage in self.story.pages.items()

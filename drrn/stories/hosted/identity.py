@@ -20,6 +20,8 @@ from drrn.stories.twine.story import Passage, Story, letters_of, split_link
 
 # Formats whose variables start with a dollar sign wherever they are named.
 DOLLAR_FORMATS = ("harlowe", "sugarcube")
+MAX_ANSWERS = 1_000  # words that a player may have to type in
+MAX_ANSWER = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,8 @@ class Identity:
 
     def of(self, page: HostedPage, clicks: Sequence[Click]) -> Hashable:
         """Return the key of a state; `clicks` entered the passage and were made in it."""
-        if not page.links:  # an ending; rules may still read variables
-            names = self.ahead.always_read
-            variables = {name: v for name, v in page.variables.items() if name in names}
-            return page.passage, page.parts, _json(variables), "", (), ()
+        if not page.links:  # an ending
+            return page.passage, page.parts, _json(page.variables), "", (), ()
         return (
             page.passage,
             page.parts,
@@ -76,6 +76,11 @@ class Identity:
             self._past(page.passage, page.history),
             self._hidden_clicks(page.passage, clicks),
         )
+
+    def distinguishes(self, passage: str, variable: str) -> bool:
+        """Return whether states of a passage are equal only if a variable is."""
+        is_live = self.ahead.may_be_read(passage, variable) and variable not in self._counters
+        return is_live or not self.reads_names
 
     def _live_variables(self, page: HostedPage) -> Mapping[str, Any]:
         """Return the variables that may still be read; counters only up to their limit."""
@@ -209,6 +214,24 @@ def _compared_unnamed(text: str) -> set[str]:
     tails = [re.split(r"\[|>>|\n", text[start:], maxsplit=1)[0] for start in starts]
     unnamed = filter(patterns.UNNAMED.search, (*tails, *conditions))
     return set(patterns.VARIABLE.findall("\n".join(unnamed)))
+
+
+def likely_answers(story: Story, page: str = "") -> tuple[str, ...]:
+    """Return the words that a story compares with others: what a player may have to type in.
+
+    `page` is the text of its published file, which has the author's scripts.
+    """
+    passages = story.passages.values()
+    scripts = [passage.text for passage in passages if "script" in passage.tags]
+    scripts += patterns.USER_SCRIPT.findall(page)
+    answers: dict[str, None] = {}
+    for text in (*(passage.text for passage in passages), *scripts):
+        for match in patterns.COMPARED.finditer(text):
+            answers.update(dict.fromkeys(patterns.QUOTED_NAME.findall(match[0])))
+    for text in scripts:
+        answers.update(dict.fromkeys(f"'{key}'" for key in patterns.KEY.findall(text)))
+    words = (answer[1:-1].strip() for answer in answers)
+    return tuple(word for word in words if 0 < len(word) <= MAX_ANSWER)[:MAX_ANSWERS]
 
 
 class RepeatedLinks:

@@ -15,6 +15,7 @@ from drrn.stories.twine.layout import lay_out
 from drrn.stories.twine.script import Link
 
 PAGE_SECONDS = 10.0  # time limit for one page
+HASTE = (1, 9)  # tenths of the pages whose timers a curious player does not wait for, by game
 # Half of a character, left by scripts that cut texts; no file can store it.
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -31,6 +32,7 @@ class HostedPage:
     pieces: tuple[str | Link, ...]
     variables: Mapping[str, Any]
     errors: tuple[str, ...] = ()  # "passage: message" of script errors since the last page
+    faults: tuple[tuple[str, str], ...] = ()  # kind and text: errors and broken links it displays
     beyond: str = ""  # state outside the variables: globals of scripts, settings
     history: tuple[str, ...] = ()  # passages entered so far, this one last
     entered: bool = True  # False: the last click stayed within the passage
@@ -71,6 +73,7 @@ def read_page(answer: Any) -> HostedPage:
             pieces=tuple(map(_piece, table["pieces"])),
             variables=dict(table["variables"].items()),
             errors=tuple(map(_text, table["errors"])),
+            faults=tuple((_text(kind), _text(what)) for kind, what in table["faults"]),
             beyond=_text(table["beyond"]),
             history=tuple(map(_text, table["history"])),
             entered=bool(table["entered"]),
@@ -112,14 +115,30 @@ class Session:
         self.missing = browser.outside_scripts(html)  # scripts that are not run
         self.about = ("", "")  # name and version of the story format, once opened
         self.isolate: Isolate | None = None
+        self.rewinds = 0  # since the page was loaded
+        # Words that a curious player types in; None: the answers, once all timers have run.
+        self.words: Sequence[str] | None = None
         self._page: HostedPage | None = None
 
-    def open(self, key: int, draws: Sequence[int] = (), *, listing: bool = False) -> HostedPage:
-        """Start an episode and return its first page."""
+    def open(
+        self, key: int, draws: Sequence[int] = (), *, listing: bool = False, rewind: bool = False
+    ) -> HostedPage:
+        """Start an episode and return its first page.
+
+        With `rewind`, an engine whose scripts may store more than its state is rewound, too, if
+        that shows the same first page.
+        """
         chance = _arguments(key, draws, listing)
+        haste = HASTE[key % len(HASTE)]
+        words = f"__drrn.haste = {haste}, __drrn.curious = {json.dumps(self.words)}"
         if self.isolate is not None:  # without loading the page again, if the engine allows it
             with contextlib.suppress(IsolateError):
-                return self._page_after(f"__drrn.again({chance})")
+                self._evaluate("__drrn.curious = null")
+                page = self._page_after(f"__drrn.again({json.dumps(rewind)}, {chance})")
+                self._evaluate(words)
+                self.rewinds += 1
+                return page
+        self.rewinds = 0
         self.close()
         self.isolate = Isolate()
         with self._refused_on_error():
@@ -129,6 +148,7 @@ class Session:
             page = self._page_after(f"__drrn.openStory({chance})")
             about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
             self.about = (str(about["name"]), str(about["version"]))
+            self._evaluate(words)
             if page.restarted:
                 self._page = None
                 cause = "the page reloads itself at once, so the story never starts"
@@ -160,6 +180,7 @@ class Session:
         if self.isolate is None:
             self.open(0)
         with self._refused_on_error():
+            self._evaluate("__drrn.curious = null")
             return self._page_after(f"__drrn.restore({json.dumps(saved)})")
 
     def close(self) -> None:

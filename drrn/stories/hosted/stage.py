@@ -23,6 +23,9 @@ MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 
 MAX_OUTCOMES = 2_000  # of one step, to be listed
 # Draws that a link may make before its passage is entered; a page of noise draws thousands.
 MAX_DRAWS_BEFORE = 8
+MAX_REWINDS = 20  # games in an engine whose scripts may store more than its state
+CHECKED_REWINDS = 2  # of these, those that are compared with a game in a new engine
+MAX_CHECKED = 60  # clicks of such a comparison
 MAX_SAVED = 256 * 2**20  # characters of saved states; further steps are not cached
 GOLDEN = 0x9E3779B9  # 2³² divided by the golden ratio: its multiples are evenly spread
 WORD = 0xFFFFFFFF
@@ -119,6 +122,10 @@ class Stage:
         self.caches_steps = True
         self.until: float | None = None  # time, by `clock`, at which a search must end
         self.start = Moment(HostedPage("", (), {}))  # its link 0 leads to the first page
+        self._rewinds = True  # whether games by `walk` may rewind such an engine
+        self._checks = 0  # rewound games that were compared so far
+        self.words: tuple[str, ...] = ()  # that a curious player types in
+        self._walker: Session | None = None  # the engine of the last walk
         # Engines with their moments, least recently used first.
         self._sessions: list[tuple[Session, Moment]] = []
         self._saved_characters = 0
@@ -128,6 +135,51 @@ class Stage:
         branch = moment.next.get(link) if self.caches_steps else None
         after, draws = _walk(branch, draws_of(key))
         return after or self._play(moment, link, key, draws)[0]
+
+    def walk(self, moment: Moment, link: int, key: int, *, curious: bool = False) -> Moment:
+        """Return the moment after a link in an engine that stays with the game.
+
+        Nothing is cached or saved, so a step costs no more than the click. A curious player types
+        words that the story compares with, and does not always wait for timers.
+        """
+        session = self._walker_at_start() if moment is self.start else self._session_at(moment)
+        session.words = self.words if curious else None
+        with self._closed_on_error(session):
+            page = self._take(session, Arrival(moment, link, key, ()), walks=True)
+            if moment is self.start:
+                _check_opening(page, session.missing)
+        self.errors.update(dict.fromkeys(page.errors))
+        draws = tuple(outcome for _, outcome in page.draws)
+        after = Moment(page, None, Arrival(moment, link, key, draws))
+        self._sessions.append((session, after))
+        self._walker = session
+        return after
+
+    def _walker_at_start(self) -> Session:
+        """Take the engine of the last walk out of the list; compare what a rewound one showed."""
+        for index, (session, moment) in enumerate(self._sessions):
+            if session is self._walker:
+                self._sessions.pop(index)
+                is_checked = session.words is not None or self._checks >= CHECKED_REWINDS
+                if session.rewinds and self._rewinds and not is_checked:
+                    self._checks += 1
+                    self._rewinds = self._is_repeated(moment)
+                return session
+        return self._session_at(self.start)
+
+    def _is_repeated(self, moment: Moment) -> bool:
+        """Return whether a new engine shows the same pages for the clicks that led to a moment."""
+        moments: list[Moment] = []
+        while moment is not self.start and moment.arrival is not None:
+            moments.append(moment)
+            moment = moment.arrival.before
+        session = self.open_session()
+        try:
+            return all(self._replay(session, one) for one in moments[: -MAX_CHECKED - 1 : -1])
+        except InputError:
+            return False
+        finally:
+            session.close()
 
     def outcomes(self, moment: Moment, link: int) -> Iterator[tuple[float, Moment]]:
         """Yield every possible moment after a link with its probability.
@@ -177,7 +229,8 @@ class Stage:
             links = moment.page.links
             label = links[link].label if link < len(links) else ""
             clicks = (*moment.clicks, Click(link, label, outcomes))
-        identity = self.identity.of(page, clicks)
+        # An error may leave the page as it was; the clicks that lead to it are to be reported.
+        identity = (self.identity.of(page, clicks), page.errors)
         after = self.moments.get(identity)
         if after is None:
             after = Moment(page, session.save(), Arrival(moment, link, key, outcomes), clicks)
@@ -201,7 +254,7 @@ class Stage:
             session.close()
             raise
 
-    def _take(self, session: Session, arrival: Arrival) -> HostedPage:
+    def _take(self, session: Session, arrival: Arrival, *, walks: bool = False) -> HostedPage:
         """Take a step and return its page; without a key, draws that are not given are listed."""
         key = arrival.key or 0
         listing = arrival.key is None
@@ -209,14 +262,15 @@ class Stage:
             page = session.press(arrival.link, key, arrival.draws, listing=listing)
             if not page.restarted:
                 return page
-        return session.open(key, arrival.draws, listing=listing)
+        rewind = walks and self._rewinds and session.rewinds < MAX_REWINDS
+        return session.open(key, arrival.draws, listing=listing, rewind=rewind)
 
     def _session_at(self, moment: Moment) -> Session:
         """Take an engine out of the list and bring it to a moment."""
         for index, (_, current) in enumerate(self._sessions):
             if current is moment:
                 return self._sessions.pop(index)[0]
-        if len(self._sessions) < MAX_SESSIONS:
+        if len(self._sessions) < min(MAX_SESSIONS, self.users + 1):  # to open one takes long
             session = self.open_session()
         else:
             session = self._sessions.pop(0)[0]

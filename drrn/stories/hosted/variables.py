@@ -209,7 +209,7 @@ class Lookahead:
 
     @cached_property
     def _words_in_code(self) -> frozenset[str]:
-        texts = (passage.text for passage in self.story.passages.values() if _has_code(passage))
+        texts = (passage.text for passage in self.story.passages.values() if has_code(passage))
         return frozenset(word for text in texts for word in patterns.WORD.findall(text))
 
     @cached_property
@@ -316,14 +316,15 @@ def _uses_of(passage: Passage) -> VariableUses:
     uses = variable_uses(text)
     conditions = patterns.STORYLET.findall(text)
     stored = uses.stored.union(*(patterns.VARIABLE.findall(condition) for condition in conditions))
-    if not _has_code(passage):
+    if not has_code(passage):
         return replace(uses, stored=stored)
     read = uses.read.union(patterns.WORD.findall(text), patterns.VARIABLE.findall(text))
     stored |= named_in_values(patterns.VARIABLE_CALL.sub("", text), hooks=False)
     return VariableUses(read, (), frozenset(), True, stored)
 
 
-def _has_code(passage: Passage) -> bool:
+def has_code(passage: Passage) -> bool:
+    """Return whether a passage has code, which may name variables without a dollar sign."""
     return "script" in passage.tags or patterns.CODE.search(passage.text) is not None
 
 

@@ -36,14 +36,14 @@ class _Flaws:
         self.reached = len(drawing.labels)
         self.labels = list(drawing.labels)
         self.numbers = {label: n for n, label in reversed(list(enumerate(self.labels)))}
-        self.actions = {edge: dict(actions) for edge, actions in drawing.actions.items()}
+        self.actions = dict(drawing.actions)
         self.flaws: dict[int, tuple[str, str]] = {}
 
     def mark(self, label: str, flaw: str, words: str) -> None:
-        number = self.numbers.setdefault(label, len(self.labels))
-        if number == len(self.labels):
+        if label not in self.numbers:
+            self.numbers[label] = len(self.labels)
             self.labels.append(label)
-        self.flaws.setdefault(number, (flaw, words))
+        self.flaws.setdefault(self.numbers[label], (flaw, words))
 
     def is_new(self, label: str) -> bool:
         return self.numbers.get(label, -1) >= self.reached
@@ -55,10 +55,8 @@ class _Flaws:
             self.actions.setdefault(edge, {target: 0.0})
 
     def added_to(self, drawing: StoryMap, story: Story) -> StoryMap:
-        new = self.labels[self.reached :]
         passages = [story.passages.get(label) for label in self.labels]
-        texts = [passage.text if passage else "" for passage in passages[self.reached :]]
-        points = {n: passage.position for n, passage in enumerate(passages) if passage}
+        new = passages[self.reached :]
         far = max(drawing.distance, default=0) + 1
         return replace(
             drawing,
@@ -67,8 +65,8 @@ class _Flaws:
             trap=[*drawing.trap, *[False] * len(new)],
             visits=[*drawing.visits, *[0.0] * len(new)],
             distance=[*drawing.distance, *[far] * len(new)],
-            texts=[*drawing.texts, *texts] if drawing.texts else [],
+            texts=[*drawing.texts, *[passage.text if passage else "" for passage in new]],
             actions=self.actions,
             flaws=self.flaws,
-            positions={number: point for number, point in points.items() if point is not None},
+            positions={n: p.position for n, p in enumerate(passages) if p and p.position},
         )

@@ -277,7 +277,7 @@ class Layout:
             turns = [(right, y), (right, level), (left, level), (left, entry[1])]
             points = [(x, y)]
             for start, end in itertools.pairwise([(x, y), *turns, entry]):
-                points += straight(start, end)
+                points += _straight(start, end)
             segments = [s for s in band.segments[0] if s.left[1] == box]
             sources = tuple(dict.fromkeys(node for s in segments for node in s.sources))
             frequency = sum(s.frequency for s in segments)
@@ -382,9 +382,9 @@ def _band_lines(band: _Band, xs: list[float], top: Mapping[Vertex, float]) -> li
             # The part across a column is drawn once, though several lines may meet there.
             if s.left[0] != BOX and index > 0 and not s.back:
                 edge = (start[0] - WIDTH, start[1])
-                points = [edge, *straight(edge, start), *points[1:]]
+                points = [edge, *_straight(edge, start), *points[1:]]
             if s.right[0] != BOX and index + 1 < last and s.back:
-                points += straight(end, (end[0] + WIDTH, end[1]))
+                points += _straight(end, (end[0] + WIDTH, end[1]))
             if s.back:
                 points.reverse()
             arrow = (s.left if s.back else s.right)[0] == BOX
@@ -399,7 +399,7 @@ def _curve(start: Point, end: Point) -> list[Point]:
     return [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
 
 
-def straight(start: Point, end: Point) -> list[Point]:
+def _straight(start: Point, end: Point) -> list[Point]:
     """Return the three points that continue a line straight from a start."""
     x, y = start
     to_x, to_y = end

@@ -55,12 +55,6 @@ class StoryMap:
     # of a compiled game: the node of each state
     node_of_state: Ints | None = field(default=None, compare=False)
 
-    @property
-    def has_positions(self) -> bool:
-        """Whether the author placed most passages on a map in Twine."""
-        is_spread = len(set(self.positions.values())) > 1
-        return is_spread and 2 * len(self.positions) > len(self.labels)
-
     @cached_property
     def edges(self) -> dict[Edge, float]:
         """The edges, with their frequencies."""

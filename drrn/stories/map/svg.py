@@ -7,7 +7,6 @@ from pathlib import Path
 
 from drrn.errors import InputError, require
 from drrn.pages import rendered
-from drrn.stories.map.author_layout import AuthorLayout
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
 from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap
@@ -18,21 +17,8 @@ NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 EXCERPT = 300  # characters of a page's text in its tooltip
 MAX_LINKS = 12  # in the tooltip of a line
 NOT_TRIED = "not tried"
+LEGEND_HEIGHT = 206
 MIN_CHIP = 14  # letters of the name of a target
-FLAWS = (UNREACHED, UNWRITTEN, WRONG)
-LEGEND = [
-    ("plain", "a passage with its links"),
-    ("start", "the start of the story"),
-    ("ending", "an ending: what it pays, share of random games"),
-    ("trap", "no ending can be reached, or not always"),
-    (WRONG, "an error, or nobody gets out"),
-    (UNREACHED, "never reached"),
-    (UNWRITTEN, "not written: a link leads there"),
-    ("wide", "wider: taken more often in random games"),
-    ("back", "leads back"),
-    ("named", "leads to the passage named"),
-    ("same", "leads to the same passage"),
-]
 
 
 def check_map_file(file: Path) -> None:
@@ -46,30 +32,20 @@ def check_map_file(file: Path) -> None:
         raise InputError(f"{file}: no folder {file.parent}; create it first")
 
 
-def story_map_svg(
-    story: StoryMap, *, with_style: bool = True, legend: bool = True, by_author: bool = False
-) -> str:
+def story_map_svg(story: StoryMap, *, with_style: bool = True, legend: bool = True) -> str:
     """Draw a map as one `<svg class="story-map">`, for a file or for a page of HTML.
 
     Each node is `<g class="page" id="page-N" data-number="N" data-page="label">`, where N is its
     index in the lists of `story`; each line is `<path class="edge" data-from="N …" data-to="N">`.
-    Without its style, the page must load `map.css`, as if inline styles are forbidden. `by_author`
-    places passages as the author did in Twine.
+    Without its style, the page must load `map.css`, as if inline styles are forbidden.
     """
-    drawing = Drawing(_cleaned(story), legend=legend, by_author=by_author)
+    drawing = Drawing(_cleaned(story), legend)
     return rendered("story_map.svg", drawing=drawing, with_style=with_style).lstrip()
 
 
 def legend_html(story: StoryMap) -> str:
     """Write the legend of a map as a list in HTML, for a page that shows it outside the map."""
-    return rendered("map_legend.html", legend=legend_of(story)).lstrip()
-
-
-def legend_of(story: StoryMap) -> list[tuple[str, str]]:
-    """Return the kinds of boxes and lines with their meanings; flaws only if there are any."""
-    flaws = {flaw for flaw, _ in story.flaws.values()}
-    kinds = [item for item in LEGEND if item[0] in flaws or item[0] not in FLAWS]
-    return [(kind, words.replace("passage", story.noun)) for kind, words in kinds]
+    return rendered("map_legend.html", story=story).lstrip()
 
 
 def _cleaned(story: StoryMap) -> StoryMap:
@@ -102,11 +78,10 @@ class Drawing:
 
     box_width = round(WIDTH)
 
-    def __init__(self, story: StoryMap, *, legend: bool = True, by_author: bool = False) -> None:
+    def __init__(self, story: StoryMap, legend: bool) -> None:
         self.story = story
-        self.layout: Layout | AuthorLayout = AuthorLayout(story) if by_author else Layout(story)
-        self.legend = legend_of(story) if legend else []
-        self.top = 74 + 11 * (len(self.legend) + len(self.legend) % 2) if legend else 0
+        self.layout = Layout(story)
+        self.top = LEGEND_HEIGHT if legend else 0
         self.boxes = list(zip(self.layout.boxes, self.layout.corners, strict=True))
         self.width = max(self.layout.width, MIN_WIDTH if legend else 0.0)
         self.title = shorten(story.name, int((self.width - 48) / 10))
@@ -144,9 +119,8 @@ class Drawing:
     def line_class(self, line: Line) -> str:
         """Return the classes of a line."""
         missing = {n for n, (flaw, _) in self.story.flaws.items() if flaw != WRONG}
-        kind = "back" if line.back else "on"
         is_untaken = line.target in missing or missing.issuperset(line.sources)
-        return f"{kind} untaken" if is_untaken else kind
+        return ("back" if line.back else "on") + " untaken" * is_untaken
 
     def page_class(self, node: int) -> str:
         """Return the classes of a node; r0 is the worst reward, r4 is 0, r8 the best."""

@@ -13,13 +13,14 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.files import read_text
 from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopped
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.search import LostError, UnlistedError
 
 MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
 SEED_SECONDS = 10.0  # to find a seed for any other path
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck
 
-NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+))?")  # a path as `ClickPath.numbers` writes it
+NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)(c?))?")  # a path as `ClickPath.numbers` writes it
 
 # A page and the index of the action taken there; None on the last page.
 Click = tuple[Observation, int | None]
@@ -34,21 +35,21 @@ class ClickPath:
     seed: int | None = None  # of the episode; None: any seed that allows the actions
     chances: tuple[float, ...] = ()  # probability that each step led onward; () if unknown
     comes_to: str = ""  # text of the last page
+    # By a player who types likely words, and does not always wait for timers; needs the seed.
+    curious: bool = False
 
     def __len__(self) -> int:
         return len(self.actions)
 
     @property
     def numbers(self) -> str:
-        """The path for `--path`: numbers of choices from 1, and the seed; "" if that is not enough.
-
-        Without a seed, the numbers do not say which draw of several leads on.
-        """
+        """Numbers of choices from 1, and the seed, for `--path`; "" if they leave draws open."""
         by_chance = self.seed is None and any(chance < 1 for chance in self.chances)
         if by_chance or len(self.choices) != len(self.actions):
             return ""
-        seed = "" if self.seed is None else f"@{self.seed}"
-        return ",".join(str(choice + 1) for choice in self.choices) + seed if self.choices else ""
+        seed = f"@{self.seed}" if self.seed is not None and self.choices else ""
+        how = "c" if seed and self.curious else ""
+        return ",".join(str(choice + 1) for choice in self.choices) + seed + how
 
 
 def write_path(path: ClickPath, file: Path, story: str, why: str) -> None:
@@ -61,7 +62,8 @@ def read_path(file: Path) -> ClickPath:
     """Read a path from numbers, from JSON, or from a text file with one action per line."""
     if not file.exists() and (match := NUMBERS.fullmatch(str(file))):
         choices = tuple(int(number) - 1 for number in match[1].split(","))
-        return ClickPath(("",) * len(choices), choices, int(match[2]) if match[2] else None)
+        seed = int(match[2]) if match[2] else None
+        return ClickPath(("",) * len(choices), choices, seed, curious=bool(match[3]))
     text = read_text(file)
     if not text.lstrip().startswith("{"):
         return ClickPath(tuple(line.strip() for line in text.splitlines() if line.strip()))
@@ -81,7 +83,8 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     seed = None if table.get("seed") is None else int(table["seed"])
     if choices and len(choices) != len(actions):
         raise ValueError("either every action has an index, or none")
-    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]))
+    curious = bool(table.get("curious"))
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious)
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
@@ -148,6 +151,9 @@ def _continue(
 
 def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
     """Play a path as far as its actions are offered; yield its pages."""
+    if isinstance(game, HostedGame):
+        game.walks = path.curious
+        game.curious = path.curious
     page = game.reset(seed)
     for number in range(len(path)):
         index = _index(page, path, number)

@@ -6,7 +6,7 @@ from functools import cached_property
 from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
-from drrn.stories.authored import INK, NATIVE, AuthoredGame
+from drrn.stories.authored import HOSTED, INK, NATIVE, AuthoredGame
 from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest import findings
@@ -17,11 +17,12 @@ from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
-from drrn.writing import one_line, percent
+from drrn.writing import counted, one_line, percent
 
 NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
 RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
+LATE = 0.6  # part of the pages seen, after which a new passage means that more are to be expected
 MIN_VISITS = 20  # of each page of a loop before it is reported
 MAX_LISTED_VALUES = 8
 MAX_VALUE_LENGTH = 30
@@ -39,7 +40,7 @@ class Source:
         self.problems: Sequence[Problem] = ()
         # Links that are not actions (they restart the story, or it ends there), and why.
         self.no_actions: Mapping[Pair, str] = {}
-        self._game = game
+        self.game = game
         if isinstance(game, AuthoredGame):
             self.story = game.story
             self.rules = game.rules
@@ -50,9 +51,9 @@ class Source:
     @cached_property
     def links(self) -> dict[str, set[str]]:
         """The passages that each passage links to or displays; unparsed, those that it names."""
-        if not isinstance(self._game, AuthoredGame):
+        if not isinstance(self.game, AuthoredGame):
             return {}
-        parsed = {name: set(targets) for name, targets in self._game.links.items()}
+        parsed = {name: set(targets) for name, targets in self.game.links.items()}
         if self.engine == INK:
             return parsed
         links = {}
@@ -231,6 +232,8 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     if not source.engine or (not has_list and (source.rules.ends or is_named)):
         return ""
     why = "it is not in the TOML's list of endings" if has_list else ""
+    if source.engine == INK:  # which ends by -> END alone; other ends are errors
+        return why
     links = source.links.get(key.passage, set()) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
@@ -248,7 +251,7 @@ def errors(source: Source, evidence: Evidence) -> list[Issue]:
     for error, path in evidence.errors.items():
         name, _, what = error.partition(": ")
         passage = source.story.passages.get(name)
-        issues.append(Issue(name, what, passage.line if passage else 1, path))
+        issues.append(Issue(name, what, passage.line if passage else 0, path))
     return issues
 
 
@@ -279,15 +282,34 @@ def loops(evidence: Evidence) -> list[Issue]:
 
 
 def advice(source: Source, evidence: Evidence) -> list[str]:
-    """Tell the author what to write into the TOML."""
+    """Tell the author what to write into the TOML, and what hides passages that were not seen."""
+    lines = _obstacles(source, evidence)
     if not source.engine or not evidence.pages or evidence.endings:
-        return []
+        return lines
     return [
+        *lines,
         'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
         "names the pages that end it.",
         'If an ending has a link back to the start, restart = ["^Play again$"] keeps it from '
         "counting as an action.",
     ]
+
+
+def _obstacles(source: Source, evidence: Evidence) -> list[str]:
+    """Say what stands in the way of passages, and the cure."""
+    lines = []
+    names = [name for name in source.pages if name in evidence.passages]
+    hidden = [name for name in names if evidence.passages[name].curious]
+    if hidden:
+        count = f'{counted(len(hidden), "passage")}, such as "{hidden[0]}",'
+        games = "only by games that type in words or do not wait for timers"
+        cure = "[inputs] in the TOML gives random games the words to type in"
+        verb = "was" if len(hidden) == 1 else "were"
+        lines.append(f"{count} {verb} reached {games}; {cure}.")
+    is_whole = evidence.complete or len(names) == len(source.pages)
+    if source.engine == HOSTED and not is_whole and evidence.last_news > LATE * evidence.visits:
+        lines.append("New passages turned up until the end: a longer --seconds will find more.")
+    return lines
 
 
 def variable_values(evidence: Evidence) -> list[Values]:

@@ -11,6 +11,7 @@ from drrn.errors import InputError
 from drrn.game.contract import THE_END, Game, Observation, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts
 from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of
 from drrn.stories.twine.rules import Condition
 from drrn.stories.twine.script import Page
@@ -118,14 +119,28 @@ class Evidence:
     pages: dict[Hashable, PageRecord] = field(default_factory=dict)
     endings: dict[EndingId, EndingRecord] = field(default_factory=dict)
     variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
+    below_zero: dict[str, ClickPath] = field(default_factory=dict)  # variables
+    # Of variables that are numbers: the largest value, how often it rose, and the clicks to it.
+    peaks: dict[str, tuple[float, int, ClickPath]] = field(default_factory=dict)
+    # Variables that every page with a passage had, and clicks to pages that lacked one.
+    always_set: dict[str, set[str]] = field(default_factory=dict)
+    unset: dict[tuple[str, str], ClickPath] = field(default_factory=dict)
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
+    faults: dict[tuple[str, str, str], ClickPath] = field(
+        default_factory=dict
+    )  # passage, kind, text
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)  # passage, words of the action
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
+    counts: GameCounts = field(default_factory=GameCounts)  # of random games
     agent: Tally = field(default_factory=Tally)
     agent_lessons: int = 0  # games that the agent was trained on
     searching_games: int = 0
+    least_odds: dict[EndingId, float] = field(default_factory=dict)  # by a search of states
+    visits: int = 0  # of pages
+    last_news: int = 0  # visits when a passage was first reached
     value_count: int = 0  # over all variables
     states: int = 0
     complete: bool = False
@@ -138,15 +153,23 @@ class Evidence:
 
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
         """Record a page reached by an action on the page before; return whether it is new."""
+        self.visits += 1
         passages = _passages(before, now)
         for name in passages:
             if name not in self.passages:
+                self.last_news = self.visits
                 self.passages[name] = path()
+            elif self.passages[name].curious and not (usual := path()).curious:
+                self.passages[name] = usual
         origins = before.position.shown if before else ()
         self.links.update((one, other) for one in (*origins, *passages) for other in passages)
         self._record_values(now, path)
         for error in now.position.errors:
             self.add_error(error, path)
+        for kind, text in now.position.faults:
+            fault = (now.position.passage, kind, text)
+            if fault not in self.faults:
+                self.faults[fault] = path()
         if now.ending:
             self._record_ending(now.ending, now, path())
         is_new = now.key not in self.pages
@@ -155,8 +178,13 @@ class Evidence:
             self.pages[now.key] = PageRecord(passage, now.page.actions, path(), now.ending)
         self.pages[now.key].visits += 1
         if before is not None:
+            self.taken[before.position.passage, before.page.actions[index]] += 1
             self.pages[before.key].successors.setdefault(index, set()).add(now.key)
         return is_new
+
+    def lacks(self, passage: str, variable: str) -> bool:
+        """Return whether a page with a passage was reached without a variable."""
+        return variable not in self.always_set.get(passage, {variable})
 
     def add_error(self, error: str, path: MakePath) -> None:
         """Record an error, with the clicks that first led to it."""
@@ -173,15 +201,30 @@ class Evidence:
             record.failure = path
 
     def _record_values(self, now: Arrival, path: MakePath) -> None:
-        for name, value in now.position.variables.items():
+        variables = now.position.variables
+        for passage in now.position.shown:
+            names = self.always_set.setdefault(passage, set(variables))
+            for name in names - variables.keys():
+                self.unset[passage, name] = path()
+                names.discard(name)
+        for name, value in variables.items():
             values = self.variables.setdefault(name, {})
             key = repr(value)  # true is not 1, although Python holds them equal
             if key not in values and len(values) < MAX_VALUES:
                 values[key] = value
                 self.value_count += 1
+                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                    self._record_number(name, value, path)
         for text, condition in self.forbidden.items():
             if text not in self.violations and _holds(condition, now):
                 self.violations[text] = path()
+
+    def _record_number(self, name: str, value: float, path: MakePath) -> None:
+        if value < 0 and name not in self.below_zero:
+            self.below_zero[name] = path()
+        peak = self.peaks.get(name)
+        if peak is None or value > peak[0]:
+            self.peaks[name] = (value, peak[1] + 1 if peak else 0, path())
 
 
 def _passages(before: Arrival | None, now: Arrival) -> tuple[str, ...]:

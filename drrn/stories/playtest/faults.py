@@ -10,10 +10,18 @@ from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Issue
 from drrn.stories.playtest.problems import Problem, Severity, in_order, is_allowed
+from drrn.stories.playtest.source_checks import SOURCE_CHECKS
 from drrn.writing import counted, one_line
 
 EXPECTATION = "expectation"
-EXPLAINS = ("trap", "loop", "unreachable", "condition")  # why an expectation fails
+EXPLAINS = (
+    "trap",
+    "loop",
+    "unreachable",
+    "condition",
+    "thrown error",
+    "error page",
+)  # why an expectation fails
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
@@ -67,27 +75,38 @@ def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iter
 
 def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     for issue in findings.errors:
-        yield Problem("thrown error", issue.what, issue.passage, issue.line or None, issue.path)
+        if not _is_broken_link(issue, findings):
+            line = issue.line or None
+            yield Problem("thrown error", issue.what, issue.passage, line, issue.path)
 
 
 def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield error pages, traps and loops, except pages that a problem above explains."""
-    thrown = {issue.passage for issue in findings.errors}
-    loops = [issue for issue in findings.dead_ends if issue.kind == LOOP]
+    known = {issue.passage for issue in findings.errors}
+    known |= {passage for passage, *_ in evidence.faults}
+    loops = []
     for issue in findings.dead_ends:
         line = source.pages.get(issue.passage)
+        if issue.passage in known or _is_broken_link(issue, findings):
+            continue
         if issue.kind == ERROR:
-            is_known = issue.passage in thrown or _is_broken_link(issue, findings)
-            if not is_known:
-                yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
+            yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
         elif issue.kind != LOOP:
             yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
+        elif not _follows_error(issue, findings):
+            loops.append(issue)
     if loops:
         first = loops[0]
         more = f", nor from {counted(len(loops) - 1, 'other passage')}" if len(loops) > 1 else ""
         text = f"no ending can be reached from here{more}"
         line = source.pages.get(first.passage)
         yield Problem(LOOP, text, first.passage, line, first.path, "warning")
+
+
+def _follows_error(issue: Issue, findings: Findings) -> bool:
+    """Return whether the clicks to a page pass an error."""
+    paths = [error.path.actions for error in findings.errors if error.path]
+    return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)
 
 
 def _is_broken_link(issue: Issue, findings: Findings) -> bool:
@@ -109,7 +128,7 @@ def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Itera
         behind |= hidden
         more = len(hidden - {issue.passage})
         rest = f"; behind it: {counted(more, 'passage')}" if more else ""
-        kind = "condition" if issue.path else "unreachable"
+        kind = "condition" if issue.path is not None else "unreachable"
         text = one_line(f"{issue.what}{rest}")
         yield Problem(kind, text, issue.passage, issue.line, issue.path, "warning")
 
@@ -130,4 +149,5 @@ DETECTORS: tuple[Detector, ...] = (
     thrown_errors,
     dead_ends,
     unreachable,
+    *SOURCE_CHECKS,
 )

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import Choice, Spread, VariableUse
 from drrn.stories.playtest.problems import Problem
 from drrn.stories.twine.rules import Distance
 from drrn.writing import percent, words
@@ -79,6 +80,9 @@ class Ending:
     agent: Estimate | None = None  # in the games of an agent
     returns: Estimate | None = None  # mean return of the random games that end here
     variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
+    # Bounds of its probability in random play, by the ways that were followed; None if unknown.
+    least: float | None = None
+    most: float | None = None
 
 
 @dataclass(frozen=True)
@@ -191,6 +195,11 @@ class Findings:
     advice: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
+    uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable
+    unused_tags: list[str] = field(default_factory=list)  # that nothing refers to
+    words: Spread | None = None  # read in random games that reach an ending
+    numbers: list[Spread] = field(default_factory=list)  # variables at the end
+    choices: list[Choice] = field(default_factory=list)
     expectations: list[Check] = field(default_factory=list)
     statistics: Statistics | None = None
     states: int = 0  # of (page, all variables)
@@ -213,7 +222,7 @@ class Findings:
     @property
     def has_lines(self) -> bool:
         """Whether lines of the story's file mean something to its author."""
-        is_page = self.source.lower().endswith((".html", ".htm", ".json"))
+        is_page = self.source.lower().endswith((".html", ".htm", ".json", ".js"))
         return bool(self.source) and not is_page
 
     @property

@@ -1,34 +1,45 @@
 """Passes of a play-test: random games, searching games, games of an agent, a search of all states.
 
-A searching game returns, by the same clicks and seed, to a page with an untried action; from there
-on it takes the action that was taken least often.
+A searching game takes actions that were never taken, and goes where such actions are known.
 """
 
+import contextlib
 import math
 import random
-from collections import Counter
-from collections.abc import Callable, Hashable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from drrn.compiled.search import EndingId
 from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Enumerable, Game, Observation, is_stopped, step_limit_of
 from drrn.game.episodes import Policy, episode
 from drrn.stories.authored import AuthoredGame
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.evidence import Arrival, Evidence, Pages, Tally, arrival_of
+from drrn.stories.playtest.evidence import Arrival, Evidence, PageRecord, Pages, Tally, arrival_of
 from drrn.stories.search import StateSearch, clock
 
 RANDOM_GAMES = 200  # at most, of `Games.play_many`
 RANDOM_SECONDS = 30.0
-RETURNING = 0.7  # share of searching games that first return to a page with an untried action
-PATIENCE = 25  # steps without a new page after which a searching game is given up
+# Steps without a new page after which a searching game is given up: one that plans its path, and
+# one that draws seldom taken actions.
+PATIENCE = 60
+LONG_PATIENCE = 300
+CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
+MAX_PLAN = 400  # pages between here and an action that was never taken
+PERSEVERANCE = 4  # times that an action on the path there is taken in vain
+FORGETTING = 0.8  # of the speed of earlier games, for each game
 MAX_AGENT_GAMES = 200
 AGENT_SEED = 2 * 10**6
 LEARNING = 0.7  # part of the agent's time that is spent on training
 # The search of states.
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
+EARLY = 0.3
+NEGLIGIBLE = 1e-7  # share of random games
+MAX_WORK = 2_000_000  # outcomes followed to compute the odds of endings
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
@@ -49,6 +60,8 @@ class Trace:
     indices: list[int] = field(default_factory=list)  # of the actions between them
     total: float = 0.0  # return
     failed: bool = False  # ended in an error
+    walks: bool = False  # in one engine, so that every variable has the value of this game
+    is_curious: bool = False  # see `ClickPath.curious`
 
     def arrive(self, page: Observation) -> bool:
         """Record the page that the last action led to; return whether it is new."""
@@ -69,7 +82,24 @@ class Trace:
         clicks = zip(self.arrivals, self.indices, strict=False)
         actions = tuple(arrival.page.actions[index] for arrival, index in clicks)
         text = self.arrivals[-1].page.text if self.arrivals else ""
-        return ClickPath(actions, tuple(self.indices), self.seed, (), text)
+        return ClickPath(actions, tuple(self.indices), self.seed, (), text, self.is_curious)
+
+
+@dataclass
+class Pace:
+    """The speed of games; recent ones count more."""
+
+    seconds: float = 0.0
+    pages: float = 0.0
+
+    @property
+    def seconds_per_page(self) -> float:
+        return self.seconds / self.pages if self.pages else 0.0
+
+    def add(self, seconds: float, pages: int) -> None:
+        """Add a game."""
+        self.seconds = FORGETTING * self.seconds + seconds
+        self.pages = FORGETTING * self.pages + pages
 
 
 @dataclass
@@ -81,6 +111,10 @@ class Games:
     pages: Pages | None = None  # counts the pages
     strict: bool = False  # raises errors of the game instead of recording them
     _trials: Counter[Trial] = field(default_factory=Counter)  # of searching games
+    _hops: Counter[Trial] = field(default_factory=Counter)  # of these, since the last new action
+    # Speeds of games that stay in one engine (True), and of those that cache their steps.
+    _paces: dict[bool, Pace] = field(default_factory=lambda: {False: Pace(), True: Pace()})
+    _paced_games: int = 0
 
     def play_random(self, until: float) -> None:
         """Play one random game with the next seed."""
@@ -90,6 +124,10 @@ class Games:
         trace = self.play(tally, lambda page: draw.randrange(len(page.actions)), seed, until)
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
+        if trace.arrivals and (ending := trace.arrivals[-1].ending):
+            pages = [(arrival.page, arrival.position) for arrival in trace.arrivals]
+            game = None if trace.walks else self.game
+            self.evidence.counts.add(game, pages, trace.indices, ending.passage)
 
     def play_many(
         self, seconds: float, *, finish: bool = True, progress: Callable[[int], None] | None = None
@@ -135,6 +173,7 @@ class Games:
         try:
             search.run(progress)
             evidence.complete = search.complete
+            evidence.least_odds = search.least_odds()
         except InputError as error:  # the opening could not be shown a second time
             evidence.complete = False
             return str(error)
@@ -145,55 +184,113 @@ class Games:
     def play(self, tally: Tally, policy: Policy, seed: int, until: float) -> Trace:
         """Play one game by a policy and count it, unless its time is over before its end."""
         trace = Trace(self.game, self.evidence, seed)
-        if self._play(trace, policy, until, lambda _: True):
+        with self._pace(trace):
+            is_finished = self._play(trace, policy, until, lambda _: True)
+        if is_finished:
             last = None if trace.failed else trace.arrivals[-1]
             tally.add(last, trace.total, len(trace.indices))
         else:
             tally.cut_short += 1
         return trace
 
-    def search(self, until: float) -> None:
-        """Play one game that searches for new pages."""
+    def search(self, until: float, *, curious: bool = False) -> None:
+        """Play one game that searches for new pages: links that were never taken come first.
+
+        Half of them, or all with `curious`, type likely words and do not always wait. Half of them
+        draw their actions, seldom taken ones more often; the others plan a path.
+        """
         self.evidence.searching_games += 1
         number = self.evidence.searching_games
         draw = random.Random(-number)
-        path = self._path_back(draw)
-        ahead = list(path.choices)[::-1]
-        seed = path.seed if path.seed is not None else 10**6 + number
-        trace = Trace(self.game, self.evidence, seed)
-        last_step = len(path) + PATIENCE
+        trace = Trace(self.game, self.evidence, 10**6 + number)
+        trace.is_curious = isinstance(self.game, HostedGame) and (curious or number % 4 in (1, 2))
+        patience = PATIENCE if number % 2 else LONG_PATIENCE
+        last_step = patience
 
-        def least_tried(page: Observation) -> int:
-            if ahead:
-                index = ahead.pop()
-                return index if index < len(page.actions) else 0
-            key = trace.arrivals[-1].key
-            after = self.evidence.pages[key].successors
-            indices = range(len(page.actions))
-            counts = [self._trials[key, i] + len(after.get(i, ())) for i in indices]
-            least = min(counts)
-            index = draw.choice([i for i in indices if counts[i] == least])
-            self._trials[key, index] += 1
+        def explore(page: Observation) -> int:
+            now = trace.arrivals[-1]
+            index = self._toward_news(now, draw) if number % 2 else self._seldom_taken(now, draw)
+            self._trials[now.key, index] += 1
             return index
 
         def is_patient(is_new: bool) -> bool:
             nonlocal last_step
             if is_new:
-                last_step = max(last_step, len(trace.indices) + PATIENCE)
+                last_step = len(trace.indices) + patience
             return len(trace.indices) <= last_step
 
-        self._play(trace, least_tried, until, is_patient)
+        with self._pace(trace):
+            self._play(trace, explore, until, is_patient)
 
-    def _path_back(self, draw: random.Random) -> ClickPath:
-        """Return the path to a near, seldom visited page with an untried action; or no path."""
-        if draw.random() >= RETURNING:
-            return ClickPath()
-        pages = self.evidence.pages.values()
-        candidates = [page for page in pages if page.untried and page.path.choices]
-        if not candidates:
-            return ClickPath()
-        sample = draw.sample(candidates, min(8, len(candidates)))
-        return min(sample, key=lambda page: (page.visits, len(page.path))).path
+    def _toward_news(self, now: Arrival, draw: random.Random) -> int:
+        """Return an action that was never taken, else one toward such an action, if one is known.
+
+        If none is known, or the path there was taken in vain (a page can hide a state), return the
+        action that was taken least often on this page.
+        """
+        pages = self.evidence.pages
+        origins: dict[Hashable, int] = {}  # page → the action here that leads toward it
+        queue = deque([now.key])
+        while queue and len(origins) < MAX_PLAN:
+            key = queue.popleft()
+            news = self._never_taken(pages[key])
+            if news and key == now.key:
+                self._hops.clear()
+                return draw.choice(news)
+            if news:
+                hop = (now.key, origins[key])
+                self._hops[hop] += 1
+                if self._hops[hop] > PERSEVERANCE:
+                    break
+                return origins[key]
+            after = list(pages[key].successors.items())
+            draw.shuffle(after)
+            for index, successors in after:
+                for successor in successors:
+                    if successor not in origins and successor != now.key:
+                        origins[successor] = origins.get(key, index)
+                        queue.append(successor)
+        indices = range(len(now.page.actions))
+        least = min(self._trials[now.key, index] for index in indices)
+        return draw.choice([index for index in indices if self._trials[now.key, index] == least])
+
+    def _seldom_taken(self, now: Arrival, draw: random.Random) -> int:
+        """Draw an action; the more often it was taken from this passage, the less likely it is."""
+        taken = self.evidence.taken
+        passage = now.position.passage
+        weights = [1 / (1 + taken[passage, action]) for action in now.page.actions]
+        return draw.choices(range(len(weights)), weights)[0]
+
+    def _never_taken(self, page: PageRecord) -> list[int]:
+        """Return the actions of a page that were never taken from its passage."""
+        if not page.passage:
+            return page.untried
+        taken = self.evidence.taken
+        return [i for i, action in enumerate(page.actions) if not taken[page.passage, action]]
+
+    @contextlib.contextmanager
+    def _pace(self, trace: Trace) -> Iterator[None]:
+        """Let a game stay in one engine if that is faster than to cache its steps.
+
+        Games alternate until both speeds are known; then every eighth game tries the slower one.
+        """
+        game = self.game
+        if not isinstance(game, HostedGame):
+            yield
+            return
+        self._paced_games += 1
+        walking = self._paces[True].seconds_per_page
+        is_faster = CACHE_BONUS * walking < self._paces[False].seconds_per_page
+        game.walks = trace.is_curious or is_faster != (self._paced_games % 8 == 0)
+        game.curious = trace.is_curious
+        trace.walks = game.walks
+        start = clock()
+        try:
+            yield
+        finally:
+            self._paces[game.walks].add(clock() - start, len(trace.arrivals))
+            game.walks = False
+            game.curious = False
 
     def _play(
         self, trace: Trace, policy: Policy, until: float, goes_on: Callable[[bool], bool]
@@ -280,15 +377,19 @@ class _Search(StateSearch):
 
     def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
         super().__init__(game, MAX_STATES, until)
+        # A search that cannot be complete ends early: games find more in the same time.
+        self.enough = math.inf if evidence.forbidden else clock() + EARLY * (until - clock())
         self.evidence = evidence
         self.origins: dict[Hashable, Origin | None] = {}  # how each state was reached
         self.arrivals: dict[Hashable, Arrival] = {}
-        # Successors with their probabilities, of actions with several outcomes.
-        self.outcomes: dict[Trial, dict[Hashable, float]] = {}
+        # Successors with their probabilities, of each action of each state (None: the opening).
+        self.rows: dict[Hashable, dict[int, dict[Hashable, float]]] = {}
         self.last_news = 0  # number of states when something new was last seen
 
     def is_over(self) -> bool:
         """Stop if most states brought nothing new, unless a condition must be checked in all."""
+        if self.why_not and clock() > self.enough:
+            return True
         is_worthwhile = len(self.visited) < max(ENOUGH, 2 * self.last_news)
         return super().is_over() or not (self.evidence.forbidden or is_worthwhile)
 
@@ -310,11 +411,34 @@ class _Search(StateSearch):
         size = self.evidence.size
         now = self.arrivals[state]
         is_new_page = self.evidence.arrive(origin, index, now, lambda: self._path(state))
-        if before is not None and chance < 1:
-            self.outcomes.setdefault((before, index), {})[state] = chance
+        if (before, index) not in self.unlisted:
+            row = self.rows.setdefault(before, {}).setdefault(index, {})
+            row[state] = row.get(state, 0.0) + chance
         if size != self.evidence.size:
             self.last_news = len(self.origins)
         return is_new_page
+
+    def least_odds(self) -> dict[EndingId, float]:
+        """Return what share of random games reaches each ending within the states visited."""
+        odds: Counter[EndingId] = Counter()
+        mass = self.rows.get(None, {}).get(0, {})
+        work = 0
+        for _ in range(step_limit_of(self.game) + 1):
+            after: dict[Hashable, float] = {}
+            for state, share in mass.items():
+                arrival = self.arrivals[state]
+                if arrival.ending:
+                    odds[arrival.ending] += share  # type: ignore[assignment]
+                    continue
+                for row in self.rows.get(state, {}).values():
+                    work += len(row)
+                    for successor, chance in row.items():
+                        part = share * chance / len(arrival.page.actions)
+                        after[successor] = after.get(successor, 0.0) + part
+            mass = {state: share for state, share in after.items() if share > NEGLIGIBLE}
+            if not mass or work > MAX_WORK:
+                break
+        return dict(odds)
 
     def _path(self, state: Hashable) -> ClickPath:
         """Return the clicks by which a state was first reached."""
@@ -334,8 +458,8 @@ class _Search(StateSearch):
     def _chance(self, origin: Origin, action: str | None, last: Arrival) -> float:
         """Return how likely a step leads to where the next action, or the last page, follows."""
         state, index, chance = origin
-        successors = self.outcomes.get((state, index))
-        if successors is None:
+        successors = self.rows.get(state, {}).get(index, {})
+        if len(successors) < 2:
             return chance
         favourable = 0.0
         for successor, probability in successors.items():

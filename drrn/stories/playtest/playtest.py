@@ -29,6 +29,7 @@ from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
+from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
@@ -40,9 +41,12 @@ COMPILING = 0.45
 SEARCHING = 0.4
 PLAYING = 0.75  # random and searching games, if an agent plays after them
 RANDOM_SHARE = 0.5
+ENDLESS_SHARE = 0.25  # while no random game has reached an ending
 MIN_AGENT_SECONDS = 4.0
 MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
+COUNTED_GAMES = 1_000  # at most, if probabilities are exact already
+COUNTING_SECONDS = 2.0
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
@@ -91,6 +95,9 @@ class StoryTest:
         self.game.reset(0)  # raises an error if the story cannot start
         try:
             self._run_passes()
+            if self.solution is not None:  # words, choices and numbers at the end are counted
+                part = (clock() - self.start + COUNTING_SECONDS) / self.seconds
+                self._play(part, part, random_only=True, most=min(MAX_GAMES, COUNTED_GAMES))
         except KeyboardInterrupt:
             self.interrupted = True
         return self.findings()
@@ -102,10 +109,7 @@ class StoryTest:
         return gather(self.game, self.evidence, self.solution, **known)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
-        """Return the map of all states if the test is exact, else of the pages that were seen.
-
-        It shows the problems of the findings.
-        """
+        """Return the map of all states or of the pages that were seen, with the problems there."""
         if self.solution is not None:
             drawing = story_map(self.solution.compiled)
         else:
@@ -126,6 +130,7 @@ class StoryTest:
                 return
             self._search(self._at(SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
+                self._leave_exactness()
                 return
         rewards = {ending.reward for ending in self.evidence.endings.values()}
         train = self.train if len(rewards) > 1 else None
@@ -139,9 +144,27 @@ class StoryTest:
             self.games.play_agent(train, seconds)
 
     def _search(self, until: float) -> None:
-        why_not = self.games.search_states(until, _count("states searched", self.progress))
+        why_not = self.games.search_states(until, _count("situations visited", self.progress))
         if self.solution is None and why_not:
             self.why_not = why_not
+
+    def _leave_exactness(self) -> None:
+        """Play games that type words and do not wait for timers, if passages are left.
+
+        If these reach more, the solution is not the whole story.
+        """
+        solution = self.solution
+        assert solution is not None
+        left = set(solution.compiled.unreached)
+        until = min(self._at(1), clock() + EXTRA_SECONDS)
+        while left and clock() < until and not left & self.evidence.passages.keys():
+            self.progress("searching for passages behind timers and typed words")
+            self.games.search(until, curious=True)
+        if left & self.evidence.passages.keys():
+            self.solution = None
+            self.evidence.complete = False
+            self.why_not = "typed words, or clicks before a timer ends, lead to more passages"
+            self._play(1.0, 1.0)
 
     def _compile(self) -> bool:
         """Compile and solve the game; return False if that is impossible in the time."""
@@ -150,7 +173,7 @@ class StoryTest:
         until = self._at(1 if self.evidence.complete else COMPILING)
 
         def progress(states: int) -> None:
-            self.progress(f"compiling: {states:,} states")
+            self.progress(f"following every way: {states:,} situations")
             if clock() > until:
                 raise OutOfTime
 
@@ -162,7 +185,7 @@ class StoryTest:
         except OutOfTime:
             self.why_not = "it has more states than could be searched within the time limit"
             return False
-        self.progress("solving")
+        self.progress("computing the odds")
         self.solution = solve(compiled)
         self.why_not = ""
         return True
@@ -179,13 +202,13 @@ class StoryTest:
             start = clock()
             if start > self._at(part):
                 return
-            share = RANDOM_SHARE * (start - self.start)
-            is_random = random_only or self._random_seconds <= share
+            share = RANDOM_SHARE if any(self.evidence.random.endings.values()) else ENDLESS_SHARE
+            is_random = random_only or self._random_seconds <= share * (start - self.start)
             play = self.games.play_random if is_random else self.games.search
             play(self._at(last_part))
             self._random_seconds += clock() - start if is_random else 0.0
             games = f"{self.evidence.random.games:,} random games"
-            self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
+            self.progress(f"{games}, {self.evidence.searching_games:,} that look for new pages")
 
     def _at(self, part: float) -> float:
         return self.start + part * self.seconds
@@ -271,6 +294,8 @@ def gather(
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
+        **VariableUses(source).fields,
+        **evidence.counts.fields,
         **_scores(source, evidence, solution),
         **known,
     )
@@ -315,7 +340,9 @@ def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> di
             "merged_states": len(compiled),
             "trap_states": solution.trap_states,
         }
-    return scores | {"endings": endings_of(source, evidence.endings, shares, evidence.random)}
+    bounds = evidence.least_odds if solution is None else {}
+    endings = endings_of(source, evidence.endings, shares, evidence.random, bounds)
+    return scores | {"endings": endings}
 
 
 def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:
@@ -341,6 +368,7 @@ def endings_of(
     records: Mapping[EndingId, EndingRecord],
     shares: Mapping[str, Shares],
     random_games: Tally | None = None,
+    least_odds: Mapping[EndingId, float] | None = None,
 ) -> list[Ending]:
     """Return the endings with their probabilities under policies: random, best, agent."""
     endings = []
@@ -359,6 +387,10 @@ def endings_of(
             returns=mean_of(returns),
             variants=tuple(record.variants),
         )
+        if least_odds:
+            least = least_odds.get(key, 0.0)
+            most = min(1.0, 1.0 - sum(least_odds.values()) + least)
+            ending = replace(ending, least=least, most=most)
         endings.append(ending)
 
     def order(ending: Ending) -> tuple[float, float, str]:
@@ -373,5 +405,4 @@ def _notes(game: Game) -> list[str]:
         note = getattr(game, "note", "")
         return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
-    inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
-    return [*game.story.notes, *inputs]
+    return [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]

@@ -13,12 +13,14 @@ from drrn import document as doc
 from drrn.document import Document, Note, Section, literal
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import RULE_OF_THREE
-from drrn.stories.playtest.findings import BEHIND, PASSED, Findings, Issue
+from drrn.stories.playtest.details import detail_sections
+from drrn.stories.playtest.findings import BEHIND, PASSED, Ending, Findings, Issue
 from drrn.stories.playtest.problems import SEVERITIES, Problem
 from drrn.writing import counted, one_line, percent
 
 MAX_STEPS = 40  # of a path that are printed
 MAX_GROUP = 4  # similar issues with a note each; more share one
+INFORMATIVE = 0.5  # larger upper bounds of the odds of an ending are not printed
 MAX_ROWS = 300  # of a table of the page
 NOTES: dict[str, doc.Severity] = {"error": "problem", "warning": "warning", "hint": "info"}
 
@@ -53,7 +55,7 @@ def headline(findings: Findings) -> str:
     sentence = "No problems" if findings.exact else "No problems were seen"
     if problems:
         sentence = counted(problems, "problem")
-    if problems and len(counts) > 1:
+    if problems and kinds.count("error") < len(kinds):
         sentence += f": {', '.join(counts)}"
     elif counts and not problems:
         sentence += f", {counts[0]}"
@@ -113,6 +115,7 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     yield _list("Skipped: macros that are not supported", findings.left_out)
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
+    yield from detail_sections(findings)
     yield _list("Notes", findings.notes)
 
 
@@ -137,7 +140,7 @@ def certainty(findings: Findings) -> str:
         return f"{start}Exact: every way through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
-        games += f" ({findings.cut_short:,} more were stopped by the time limit)"
+        games += f" ({findings.cut_short:,} more stopped by the time limit)"
     searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
     games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:
@@ -274,15 +277,25 @@ def endings_table(findings: Findings, command: str = "") -> doc.Table:
         }
         for column, share in (("best play", ending.best), ("agent", ending.agent)):
             cells[column] = doc.Cell(share.percent, bar=share.mean) if share else ""
-        odds = "?"
         share = ending.probability
-        if share and (findings.exact or share.mean):
-            odds = share.percent
-        elif findings.games > RULE_OF_THREE:
-            odds = f"below {percent(RULE_OF_THREE / findings.games)}"
-        cells["random games"] = doc.Cell(odds, bar=share.mean if share else None)
+        cells["random games"] = doc.Cell(_odds(ending, findings), bar=share.mean if share else None)
         rows.append([cells[column] for column in header])
     return doc.Table("", header, rows, align="l" + "r" * len(header[1:]))
+
+
+def _odds(ending: Ending, findings: Findings) -> str:
+    """Describe how often random games reach an ending, with its bounds."""
+    odds = "?"
+    share = ending.probability
+    if share and (findings.exact or share.mean):
+        odds = share.percent
+    elif findings.games > RULE_OF_THREE:
+        odds = f"below {percent(RULE_OF_THREE / findings.games)}"
+    if ending.least:
+        odds += f", at least {percent(ending.least)}"
+    if ending.most is not None and ending.most < INFORMATIVE:
+        odds += f", at most {percent(ending.most)}"
+    return odds
 
 
 def steps_of(path: ClickPath | None) -> list[str]:
@@ -300,10 +313,7 @@ def steps_of(path: ClickPath | None) -> list[str]:
 
 
 def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
-    """Return the fields of a note or cell that has ▶: the clicks, and the command to play them.
-
-    `story` names the story on the command line; "" in the web page, which plays the clicks itself.
-    """
+    """Return the fields of a note or cell with ▶: the clicks; the command, if a story is named."""
     if path is None:
         return {}
     command = ""

@@ -49,7 +49,7 @@ class Story:
     title: str = ""
     start: str = "Start"
     format: str = ""
-    notes: tuple[str, ...] = ()  # oddities that do not prevent reading
+    duplicates: tuple[tuple[str, int], ...] = ()  # names that occur again, and their lines
     data: Mapping[str, Any] = field(default_factory=dict)  # Twee 3's StoryData
 
     @property
@@ -66,7 +66,7 @@ class Story:
 def build_story(source: str, passages: list[Passage], title: str = "", **details: Any) -> Story:
     """Return a story of the passages, which must have names and a start, and not be too long."""
     by_name: dict[str, Passage] = {}
-    notes = []
+    duplicates = []
     for passage in passages:
         check_passage_name(passage.name, f"{source}, line {passage.line}")
         name = f'passage "{passage.name}"'
@@ -75,11 +75,11 @@ def build_story(source: str, passages: list[Passage], title: str = "", **details
             what = f"{name} has {size:,} characters; the limit is {LONGEST_PASSAGE:,}"
             raise InputError(f"{source}, line {passage.line}: {what}; split it")
         if passage.name in by_name:
-            notes.append(f"line {passage.line}: {name} occurs twice; the later one is used")
+            duplicates.append((passage.name, passage.line))
         by_name[passage.name] = passage
     if not title and "StoryTitle" in by_name:
         title = by_name["StoryTitle"].text.strip()
-    story = Story(source, by_name, title=title, notes=tuple(notes), **details)
+    story = Story(source, by_name, title=title, duplicates=tuple(duplicates), **details)
     if not story.pages:
         raise InputError(
             f"{source}: no passages found; is it a Twee file or a published Twine story?"

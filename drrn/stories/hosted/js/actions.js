@@ -199,6 +199,37 @@
       .filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
   }
 
+  const hasNoAnswer = (names) => drrn.answer(names, "") === drrn.answer([], "");
+
+  /** A word for a question without an answer, picked by the key of the step; "" for none. */
+  drrn.wordFor = function wordFor(names, number = 0, size = 0) {
+    const words = (drrn.curious || []).filter((word) => !size || word.length === size);
+    const pick = Math.floor(drrn.chance.key() / 12);
+    const isPlain = drrn.chance.key() % 4 === 0; // then the answer is the usual one
+    return words.length && !isPlain && hasNoAnswer(names)
+      ? words[(pick + number) % words.length]
+      : "";
+  };
+
+  /**
+   * Type words that the story compares with, one into each box, or a letter into each box that
+   * takes no more; return the number of boxes.
+   */
+  drrn.tryWords = function tryWords(boxes) {
+    if (!drrn.curious || !boxes.length) return 0;
+    const sizes = boxes.map((box) => Number(box.getAttribute("maxlength")) || 0);
+    const isSplit = boxes.length > 1 && sizes.every((size) => size === 1);
+    let count = 0;
+    boxes.forEach((box, index) => {
+      if (["number", "range"].includes(box.getAttribute("type"))) return;
+      const word = drrn.wordFor(drrn.namesOf(box), isSplit ? 0 : index, isSplit ? sizes.length : 0);
+      if (!word) return;
+      write(box, isSplit ? word[index] : word);
+      count += 1;
+    });
+    return count;
+  };
+
   /** Write the answer into a text box, once; true if something was written. */
   drrn.fill = function fill(box) {
     if (answeredBoxes.has(box)) return false;

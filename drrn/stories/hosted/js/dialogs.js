@@ -34,7 +34,8 @@
   };
 
   function answerTo(question, suggestion) {
-    return drrn.answer(drrn.questionNames(question), suggestion);
+    const names = drrn.questionNames(question);
+    return drrn.wordFor(names) || drrn.answer(names, suggestion);
   }
 
   const dialogs = {

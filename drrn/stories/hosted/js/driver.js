@@ -5,6 +5,7 @@
   // Limits until a page is settled: fake milliseconds, timers, and rounds of both.
   const SETTLING = { span: 10000, firings: 400, rounds: 2 };
   const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, if nothing can be pressed yet
+  const HASTY = { span: 1500, firings: 200 }; // for a player who does not wait for timers
   const THINKING = 1000; // fake milliseconds between two clicks
   const MAX_ERRORS = 20;
   const MAX_MESSAGE = 500; // characters of an error
@@ -59,12 +60,28 @@
     return done;
   }
 
+  /** Words that a curious player types; null for a player who gives the answers of [inputs]. */
+  drrn.curious = null;
+  drrn.haste = 0; // tenths of the pages that a curious player does not wait for
+
+  /** Fill the text boxes; return their number. */
+  const fillAll = (boxes) =>
+    drrn.tryWords(boxes) || boxes.filter((box) => drrn.fill(box)).length;
+
+  /** As a curious player, sometimes look at the page before its timers; true if it has actions. */
+  async function lookEarly() {
+    if (!drrn.curious || drrn.chance.key() % 10 >= drrn.haste) return false;
+    await runTimers(HASTY);
+    if (fillAll(readView().boxes)) readView();
+    return view.actions.length > 0;
+  }
+
   /** Run timers until the page is settled, its text boxes are filled, and it has actions. */
   async function settle() {
+    if (await lookEarly()) return;
     for (let round = 0; round < SETTLING.rounds; round += 1) {
       const still = await runTimers(SETTLING);
-      let count = 0;
-      for (const box of readView().boxes) count += drrn.fill(box) ? 1 : 0;
+      const count = fillAll(readView().boxes);
       if (count) await runTimers(SETTLING);
       if (count) readView();
       if (still) break;
@@ -83,6 +100,7 @@
       pieces: view.pieces,
       variables: drrn.format.variables(),
       errors,
+      faults: drrn.format.faults(),
       beyond: drrn.beyond(),
       history: drrn.format.history(),
       entered: visit.clicks.length === 0,

@@ -4,10 +4,11 @@
 
   const MAX_DEPTH = 8; // nesting of values
   const MAX_MEMBERS = 2 ** 20; // of a list; of a longer list only the length is read
+  const MAX_FAULTS = 20; // of a page
   const FURNITURE = new Set(["ui-bar", "ui-bar-toggle", "ui-overlay", "ui-dialog", "init-screen", "init-no-js",
     "init-lacking", "init-loading", "store-area", "storeArea", "sidebar", "snapbackMenu", "shareMenu", "copyright",
     "floater", "noscript", "backdrop", "page-toolbar", "ui-bar-history"]);
-  const FURNITURE_CLASSES = ["toolbar", "brand-saves", "tw-debugger"];
+  const FURNITURE_CLASSES = ["toolbar", "brand-saves", "tw-debugger", "error-toggle"];
 
   const find = (selector) => document.querySelector(selector);
   const attempt = (action, otherwise) => {
@@ -307,6 +308,21 @@
     },
   };
 
+  /** What the engine displays because of a mistake: errors, and links to passages that do not exist. */
+  function faults() {
+    const found = [];
+    for (const root of current().roots()) {
+      for (const error of root.querySelectorAll("tw-error.error, .error-view > .error")) {
+        found.push(["error page", error.firstChild ? error.firstChild.textContent : ""]);
+      }
+      for (const link of root.querySelectorAll("tw-broken-link, .link-broken")) {
+        const target = link.getAttribute("data-passage") || link.getAttribute("passage-name");
+        found.push(["broken link", target || link.textContent]);
+      }
+    }
+    return found.slice(0, MAX_FAULTS).map((parts) => parts.map((part) => part.slice(0, 300)));
+  }
+
   function detectFormat() {
     if (globalThis.SugarCube) return sugarcube;
     const data = find("tw-storydata");
@@ -348,6 +364,7 @@
     },
     about: () => ({ name: current().name, version: version() }),
     roots: () => current().roots(),
+    faults: () => attempt(faults, []),
     passage: () => String(current().passage()),
     variables: () => members(allEntries(current().variables() || {}), 0),
     reseed: () => reseed(false),

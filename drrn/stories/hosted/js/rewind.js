@@ -7,7 +7,9 @@
     /<script|<<script|<<run\b|\bon[a-z]+\s*=\s*["']|\b(setup|window|localStorage|settings|Save)\.\w|<<(remember|forget)\b|\((save-game|load-game|seed|metadata)\s*:/;
   const OMITTED = new Set(["script", "style", "tw-storydata"]);
 
-  let opening = null; // {saved, storage, signature} of a page that can be rewound
+  // The first page: {saved, storage, signature, isPlain}, and the chance of a signature that
+  // was taken before any rewinding.
+  let opening = null;
 
   const sources = (selector) =>
     Array.from(document.querySelectorAll(selector), (element) => element.textContent).join("\n");
@@ -47,9 +49,7 @@
 
   /** Show the opening with fixed random numbers; return the complete page. */
   async function openingSignature() {
-    drrn.clock.rewind();
-    drrn.restoreStorage(opening.storage);
-    await showOpening(0, [], true);
+    await startEpisode(...opening.chance);
     return signature();
   }
 
@@ -63,22 +63,34 @@
   drrn.openStory = async (...chance) => {
     await drrn.open();
     const isBusy = drrn.clock.waiting() || drrn.restarted;
-    const saved = isBusy || !drrn.format.fresh() || !plainStory() ? null : drrn.save();
+    const saved = isBusy ? null : drrn.save();
     if (saved === null) return drrn.result;
-    opening = { saved: JSON.parse(saved), storage: drrn.storageText(), signature: "" };
+    const isPlain = drrn.format.fresh() && plainStory();
+    opening = {
+      saved: JSON.parse(saved),
+      storage: drrn.storageText(),
+      isPlain,
+      chance: isPlain ? [0, [], true] : chance,
+      signature: isPlain ? "" : signature(),
+    };
     const first = drrn.result;
     drrn.clock.save();
+    if (!isPlain) return first;
     opening.signature = await openingSignature();
     const same = opening.signature === (await openingSignature());
     if (!same) opening = null;
     return same ? startEpisode(...chance) : (drrn.result = first);
   };
 
-  /** Start another episode; the result is null if the page must be loaded again. */
-  drrn.again = async (...chance) => {
+  /**
+   * Start another episode; the result is null if the page must be loaded again. A story with
+   * scripts may store more than its engine's state; it is rewound only by request (`isLoose`).
+   */
+  drrn.again = async (isLoose, ...chance) => {
     const before = drrn.result;
     drrn.result = null;
-    if (!opening || !before || drrn.restarted) return null;
+    if (!opening || !before || (drrn.restarted && opening.isPlain)) return null;
+    if (!opening.isPlain && !isLoose) return null;
     if ((await openingSignature()) === opening.signature) return startEpisode(...chance);
     opening = null;
     return (drrn.result = null);

@@ -1,0 +1,372 @@
+"""Every fault that a play-test claims to find: a story that has it, and the same story repaired."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import drrn
+from drrn.stories.formats import add_formats
+from drrn.stories.playtest.findings import Findings
+from drrn.stories.playtest.playtest import StoryTest
+from tests.ink_stories import STALL
+from tests.story_formats import REAL_FORMATS, SHARED_FORMATS
+
+HEADER = """\
+:: StoryData
+{{"ifid": "0C31A3C2-BFA7-4333-91F9-C259DAB24B98", "format": "{}", "format-version": "{}"}}
+
+"""
+HEADERS = {
+    "twine1": "",
+    "sugarcube": HEADER.format("SugarCube", "2.37.3"),
+    "harlowe": HEADER.format("Harlowe", "3.3.9"),
+    "chapbook": HEADER.format("Chapbook", "2.3.1"),
+}
+END = "\n[[Leave.|End]]\n\n:: End\nThe end.\n"
+ATTIC = "\n:: Attic\nDust.\n[[Down.|End]]\n"
+LISTED = '[[ending]]\npassage = "End"\nreward = 1\n'
+
+# Engine and fault, a story with a gap (@), what breaks it, and what repairs it.
+Case = tuple[str, str, str, str, str]
+
+
+def everywhere(fault: str, story: str, broken: str, whole: str) -> list[Case]:
+    """Return the cases of a story that is the same in every engine."""
+    return [(engine, fault, story, broken, whole) for engine in HEADERS]
+
+
+CASES: list[Case] = [
+    *everywhere("broken link", ":: Start\nA hall.\n[[Go.|@]]" + END, "Edn", "End"),
+    *everywhere("unreachable", ":: Start\nA hall.@" + END + ATTIC, "", "\n[[Up.|Attic]]"),
+    *everywhere(
+        "trap",
+        ":: Start\n[[Steal.|Cell]]" + END + "\n:: Cell\nBars everywhere.@\n",
+        "",
+        "\n[[Out.|End]]",
+    ),
+    *everywhere(
+        "loop",
+        ":: Start\n[[Down.|Pit]]" + END + "\n:: Pit\n[[Dig.|Mud]]\n\n:: Mud\n[[Dig.|Pit]]@\n",
+        "",
+        "\n[[Climb.|End]]",
+    ),
+    *everywhere(
+        "duplicate passage",
+        ":: Start\n[[Up.|Attic]]\n[[In.|@]]" + END + ATTIC + "\n:: @\nHay.\n[[Down.|End]]\n",
+        "Attic",
+        "Loft",
+    ),
+    *everywhere("missing file", ':: Start\n<img src="pic/@.png" alt="">' + END, "no", "yes"),
+    ("twine1", "missing file", ":: Start\n[img[pic/@.png]]" + END, "no", "yes"),
+    ("sugarcube", "missing file", ":: Start\n[img[A hat|pic/@.png]]" + END, "no", "yes"),
+    (
+        "sugarcube",
+        "missing file",
+        ':: Start\n<<cacheaudio "a" "@">>' + END,
+        "no.ogg",
+        "https://example.org/no.ogg",
+    ),
+    ("chapbook", "missing file", ":: Start\n{embed image: 'pic/@.png'}" + END, "no", "yes"),
+    # A condition that never holds.
+    (
+        "twine1",
+        "condition",
+        ":: Start\n<<set $key = @>>\n<<if $key>>[[Up.|Attic]]<<endif>>" + END + ATTIC,
+        "false",
+        "true",
+    ),
+    (
+        "sugarcube",
+        "condition",
+        ":: Start\n<<set $key to @>>\n<<if $key>>[[Up.|Attic]]<</if>>" + END + ATTIC,
+        "false",
+        "true",
+    ),
+    (
+        "harlowe",
+        "condition",
+        ":: Start\n(set: $key to @)\n(if: $key)[ [[Up.|Attic]] ]" + END + ATTIC,
+        "false",
+        "true",
+    ),
+    # A link whose target is computed.
+    (
+        "sugarcube",
+        "broken link",
+        ':: Start\n<<set $to to "@">>\n<<link "Go." $to>><</link>>' + END,
+        "Edn",
+        "End",
+    ),
+    (
+        "harlowe",
+        "broken link",
+        ':: Start\n(set: $to to "@")\n(link-goto: "Go.", $to)' + END,
+        "Edn",
+        "End",
+    ),
+    (
+        "sugarcube",
+        "thrown error",
+        ':: Start\n<<set $to to "@">>\n<<link "Go.">><<goto $to>><</link>>' + END,
+        "Edn",
+        "End",
+    ),
+    (
+        "harlowe",
+        "error page",
+        ':: Start\n(set: $to to "@")\n(link: "Go.")[(go-to: $to)]' + END,
+        "Edn",
+        "End",
+    ),
+    # Pages that show an error, with and without links; errors that are thrown.
+    ("sugarcube", "error page", ":: Start\n<<@ 1>>" + END, "prnit", "print"),
+    (
+        "sugarcube",
+        "error page",
+        ":: Start\n[[Up.|Attic]]" + END + "\n:: Attic\nDust. <<@ 1>>\n",
+        "prnit",
+        "print",
+    ),
+    ("harlowe", "error page", ":: Start\n(@: 1)" + END, "prnit", "print"),
+    ("harlowe", "error page", ":: Start\n(print: 1 + @)" + END, '"a"', "2"),
+    (
+        "sugarcube",
+        "thrown error",
+        ':: Start\n<<link "Hm.">><<run setTimeout(() => { @ })>><</link>>' + END,
+        "gone.away",
+        "1",
+    ),
+    (
+        "chapbook",
+        "thrown error",
+        ":: Start\n[[Up.|Attic]]" + END + "\n:: Attic\nx: @\n--\nDust {x}.\n",
+        "gone.away",
+        "1",
+    ),
+    # Variables.
+    ("twine1", "unused variable", ":: Start\n<<set $hats = 3>>@" + END, "", "<<print $hats>>"),
+    ("sugarcube", "unused variable", ":: Start\n<<set $hats to 3>>@" + END, "", "$hats hats."),
+    (
+        "sugarcube",
+        "unused variable",
+        ":: Start\n<<set $hats to 3>>@" + END,
+        "",
+        "<<script>>go(State.variables.hats)<</script>>".replace("go", "void "),
+    ),
+    ("harlowe", "unused variable", ":: Start\n(set: $hats to 3)@" + END, "", "$hats hats."),
+    (
+        "twine1",
+        "unset variable",
+        ":: Start\n<<set $hats = 3>><<print $@ + $hats>>" + END,
+        "hast",
+        "hats",
+    ),
+    (
+        "sugarcube",
+        "unset variable",
+        ":: Start\n<<set $hats to 3>>$@ of $hats hats." + END,
+        "hast",
+        "hats",
+    ),
+    (
+        "harlowe",
+        "unset variable",
+        ":: Start\n(set: $hats to 3)$@ of $hats hats." + END,
+        "hast",
+        "hats",
+    ),
+    ("sugarcube", "unset variable", ":: Start\n@$name" + END, "", '<<textbox "$name" "Ann">>'),
+    # A variable that is shown before it is set.
+    (
+        "twine1",
+        "unset variable",
+        ":: Start\n@[[In.|Shop]]\n\n:: Shop\n<<print $hats>> hats.\n[[Buy.|Till]]\n\n"
+        ":: Till\n<<set $hats = 1>>\n[[Back.|Shop]]" + END,
+        "",
+        "<<set $hats = 0>>\n",
+    ),
+    (
+        "sugarcube",
+        "unset variable",
+        ":: Start\n@[[In.|Shop]]\n\n:: Shop\n$hats hats.\n[[Buy.|Till]]\n\n"
+        ":: Till\n<<set $hats to 1>>\n[[Back.|Shop]]" + END,
+        "",
+        "<<set $hats to 0>>\n",
+    ),
+    (
+        "harlowe",
+        "unset variable",
+        ":: Start\n@[[In.|Shop]]\n\n:: Shop\n$hats hats.\n[[Buy.|Till]]\n\n"
+        ":: Till\n(set: $hats to 1)\n[[Back.|Shop]]" + END,
+        "",
+        "(set: $hats to 0)\n",
+    ),
+    # Numbers.
+    (
+        "twine1",
+        "number below zero",
+        ":: Start\n<<set $gold = 2>>[[In.|Shop]]\n\n:: Shop\n<<set $gold = $gold - @>><<print $gold>>"
+        + END,
+        "3",
+        "2",
+    ),
+    (
+        "twine1",
+        "number below zero",
+        ":: Start\n<<set $gold = 2>>[[In.|Shop]]\n\n:: Shop\n<<set $gold = $gold - 3>>@<<print $gold>>"
+        + END,
+        "",
+        "<<if $gold lt 0>>A debt: <<endif>>",
+    ),
+    (
+        "sugarcube",
+        "number below zero",
+        ":: Start\n<<set $gold to 2>>[[In.|Shop]]\n\n:: Shop\n<<set $gold -= @>>$gold coins." + END,
+        "3",
+        "2",
+    ),
+    (
+        "twine1",
+        "growing number",
+        ":: Start\n<<set $gold = 2>>[[In.|Mine]]\n\n:: Mine\n@<<set $gold = $gold + 1>><<endif>>"
+        "<<print $gold>>\n[[Dig.|Mine]]\n[[Drill.|Mine]]\n[[Rest.|Mine]]\n[[Sing.|Mine]]" + END,
+        "<<if true>>",
+        "<<if $gold lt 9>>",
+    ),
+    # Passages that another one displays.
+    (
+        "twine1",
+        "unreachable",
+        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        '<<display "Bag">>',
+    ),
+    (
+        "sugarcube",
+        "unreachable",
+        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        '<<include "Bag">>',
+    ),
+    (
+        "sugarcube",
+        "unreachable",
+        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        '<<linkreplace "Look.">><<include "Bag">><</linkreplace>>',
+    ),
+    (
+        "sugarcube",
+        "unreachable",
+        ":: Start\nA hall." + END + "\n:: PassageFooter\n@\n\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        '<<include "Bag">>',
+    ),
+    (
+        "harlowe",
+        "unreachable",
+        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        '(display: "Bag")',
+    ),
+    (
+        "chapbook",
+        "unreachable",
+        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        "{embed passage: 'Bag'}",
+    ),
+    (
+        "sugarcube",
+        "condition",
+        ':: Start\n<<set $open to @>><<if $open>><<include "Bag">><</if>>'
+        + END
+        + "\n:: Bag\nCrumbs in a bag.\n",
+        "false",
+        "true",
+    ),
+    (
+        "harlowe",
+        "condition",
+        ':: Start\n(set: $open to @)(if: $open)[(display: "Bag")]'
+        + END
+        + "\n:: Bag\nCrumbs in a bag.\n",
+        "false",
+        "true",
+    ),
+]
+NEEDS_ENGINE = pytest.mark.skipif(
+    importlib.util.find_spec("py_mini_racer") is None or not REAL_FORMATS,
+    reason="needs drrn[twine] and the story formats (../shared/formats)",
+)
+PARAMETERS = [
+    pytest.param(*case, marks=[] if case[0] == "twine1" else [pytest.mark.slow, NEEDS_ENGINE])
+    for case in CASES
+]
+
+
+@pytest.fixture(scope="module")
+def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Install the story formats for these tests alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRRN_HOME", str(tmp_path_factory.mktemp("home")))
+        if REAL_FORMATS:
+            add_formats(SHARED_FORMATS)
+        yield
+
+
+def findings_of(path: Path, **options: Any) -> Findings:
+    game = drrn.make(path, **{"shuffle": False, **options})
+    try:
+        return StoryTest(game, 3.0).run()
+    finally:
+        getattr(game, "close", lambda: None)()
+
+
+def kinds(findings: Findings) -> list[str]:
+    return [problem.kind for problem in findings.problems]
+
+
+@pytest.mark.parametrize(("engine", "fault", "story", "broken", "whole"), PARAMETERS)
+def test_a_fault_is_reported_and_its_repair_is_not(
+    engine: str, fault: str, story: str, broken: str, whole: str, tmp_path: Path, formats: None
+):
+    (tmp_path / "pic").mkdir()
+    (tmp_path / "pic" / "yes.png").write_bytes(b"")
+    path = tmp_path / "tale.twee"
+    if fault == "trap":
+        (tmp_path / "tale.toml").write_text(f'story = "tale.twee"\n{LISTED}', encoding="utf-8")
+    results = []
+    for text in (broken, whole):
+        path.write_text(HEADERS[engine] + story.replace("@", text), encoding="utf-8")
+        opened = path.with_suffix(".toml") if fault == "trap" else path
+        results.append(findings_of(opened, lenient=True))
+    assert kinds(results[0]) == [fault], results[0].problems
+    assert kinds(results[1]) == [], results[1].problems
+
+
+INK = json.dumps(STALL)
+INK_CASES = [
+    ("unused variable", '"ev",2,{"VAR=": "coins"}', '"ev",2,{"VAR=": "coins"},0,{"VAR=": "hats"}'),
+    ("missing file", '{"#": "stall"}', '{"#": "IMAGE: pic/no.png"}'),
+    ("number below zero", '{"VAR?": "coins"}, 1, "-"', '{"VAR?": "coins"}, 3, "-"'),
+    ("thrown error", '"^The attic stays shut.", "\\n", "end"', '"^The attic stays shut.", "\\n"'),
+]
+
+
+@pytest.mark.skipif(importlib.util.find_spec("bink") is None, reason="needs drrn[ink]")
+@pytest.mark.parametrize(("fault", "whole", "broken"), INK_CASES)
+def test_a_fault_of_an_ink_story_is_reported(fault: str, whole: str, broken: str, tmp_path: Path):
+    spaced = whole.replace('"ev",2,', '"ev", 2, ')
+    assert spaced in INK
+    path = tmp_path / "stall.json"
+    path.write_text(INK.replace(spaced, broken), encoding="utf-8")
+    assert fault in kinds(findings_of(path))
+    path.write_text(INK, encoding="utf-8")
+    assert kinds(findings_of(path)) == []

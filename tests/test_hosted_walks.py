@@ -1,0 +1,117 @@
+"""Games that stay in one engine: the same pages as cached games, typed words, timers, menus."""
+
+from pathlib import Path
+
+import pytest
+
+from drrn.stories.hosted.game import HostedGame
+from drrn.stories.playtest.clicks import ClickPath, read_path, replay
+from drrn.stories.playtest.playtest import StoryTest
+from tests.stories import open_hosted
+from tests.test_hosted_states import needs_formats, open_twee
+from tests.tiny_engine import tiny_story
+
+CODE = {
+    "Start": "<<set $gold to 3>>A gate. [[Bribe the guard->Yard][$gold -= random(1, 3)]] [[Leave->End]]",
+    "Yard": "<<if $gold gt 0>>[[Buy bread->Yard][$gold -= 1]]<</if>> [[Leave->End]] <<= setup.name()>>",
+    "End": "You have $gold gold.",
+    "Names [script]": "setup.name = () => 'Ada';",
+}
+
+
+def pages_of(game: HostedGame, seed: int) -> list[str]:
+    page = game.reset(seed)
+    texts = [page.text]
+    while page.actions and len(texts) < 9:
+        page = game.step(len(texts) * seed % len(page.actions))
+        texts.append(page.text)
+    return texts
+
+
+@needs_formats
+@pytest.mark.slow
+def test_a_walk_shows_the_same_pages_as_a_cached_game(tmp_path, home):
+    game = open_twee(CODE, "sugarcube", "2.37.3", tmp_path)
+    pages = [pages_of(game, seed) for seed in range(6)]
+    game.walks = True
+    assert [pages_of(game, seed) for seed in range(6)] == pages
+    game.close()
+
+
+@needs_formats
+@pytest.mark.slow
+def test_a_story_whose_script_remembers_is_loaded_again_for_each_walk(tmp_path, home):
+    counted = {
+        "Start": "<<run setup.visit()>>A hall. [[On->End]]",
+        "End": "Seen <<= setup.count()>> times.",
+        "Code [script]": "let n = 0; setup.visit = () => { n += 1; }; setup.count = () => n;",
+    }
+    game = open_twee(counted, "sugarcube", "2.37.3", tmp_path)
+    game.walks = True
+    ends = [pages_of(game, seed)[-1] for seed in range(6)]
+    game.close()
+    assert ends.count("Seen 1 times.") >= 4  # a comparison detects it after at most two games
+
+
+def report_of(pages, tmp_path, **options):
+    (tmp_path / "tale.html").write_text(tiny_story(pages, **options), encoding="utf-8")
+    game = open_hosted(tmp_path / "tale.html", shuffle=False)
+    findings = StoryTest(game, 4.0).run()
+    return game, findings
+
+
+@pytest.mark.slow
+def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
+    check = "story.show(document.getElementById('w').value === 'sesame' ? 'Cave' : 'Start')"
+    rock = f'A rock. <input type="text" id="w"><button onclick="{check}">Say it</button>'
+    game, findings = report_of({"Start": rock, "Cave": "Gold."}, tmp_path)
+    assert [ending.name for ending in findings.endings] == ["Cave"]
+    assert not findings.exact
+    path = findings.endings[0].path
+    assert path is not None and path.curious
+    assert replay(game, path)[-1][0].text == "Gold."
+    game.close()
+
+
+@pytest.mark.slow
+def test_timers_are_awaited_and_interrupted(tmp_path, home):
+    bridge = (
+        "{{(window.t = setTimeout(() => story.show('River'), 5000), '')}}It sways. [[Run->Far]]"
+    )
+    far = "{{(clearTimeout(window.t), '')}}You made it."
+    pages = {"Start": "[[Cross->Bridge]]", "Bridge": bridge, "Far": far, "River": "Wet."}
+    game, findings = report_of(pages, tmp_path)
+    game.close()
+    assert {ending.name for ending in findings.endings} == {"Far", "River"}
+
+
+def test_menus_of_the_engine_are_no_choices(tmp_path):
+    pages = {
+        "Start": '<a onclick="UI.saves()">Saves</a> <a onclick="UI.settings()">Settings</a> [[Go->End]]',
+        "End": '<a onclick="UI.restart()">Restart</a> The end.',
+    }
+    (tmp_path / "tale.html").write_text(tiny_story(pages), encoding="utf-8")
+    game = open_hosted(tmp_path / "tale.html", shuffle=False)
+    assert game.reset(0).actions == ("Go",)
+    assert game.step(0).actions == ()
+    game.close()
+
+
+@pytest.mark.slow
+def test_a_search_that_is_not_complete_bounds_the_odds_of_endings(tmp_path, home, monkeypatch):
+    monkeypatch.setattr("drrn.stories.playtest.play.MAX_STATES", 4)
+    deeper = {f"Room {n}": f"Room {n}. [[Down->Room {n + 1}]] [[Out->End]]" for n in range(9)}
+    pages = {"Start": "[[In->Room 0]]", **deeper, "Room 9": "The bottom.", "End": "Outside."}
+    game, findings = report_of(pages, tmp_path)
+    game.close()
+    bounds = {ending.name: (ending.least, ending.most) for ending in findings.endings}
+    least, most = bounds["End"]
+    assert least is not None and 0.5 <= least < 1 - 0.5**9 and most == 1
+    if "Room 9" in bounds:
+        assert bounds["Room 9"] == (0.0, pytest.approx(1 - least))
+
+
+def test_a_path_by_numbers_says_how_it_was_played():
+    path = ClickPath(("On", "Off"), (0, 1), 7, curious=True)
+    assert path.numbers == "1,2@7c"
+    assert read_path(Path("1,2@7c")).curious and not read_path(Path("1,2@7")).curious
