@@ -38,7 +38,7 @@ def test_words_of_the_shortest_and_longest_play_through(findings):
 
 
 def test_numbers_at_the_end_of_all_games_and_of_each_ending(findings):
-    numbers = {(number.variable, number.ending): number.values for number in findings.numbers}
+    numbers = {(number.name, number.ending): number for number in findings.numbers}
     assert numbers.keys() == {("$coins", ""), ("$coins", "Home")}
     values = numbers["$coins", ""]
     assert (values.least, values.most, values.games) == (3, 5, findings.words.games)
@@ -49,12 +49,13 @@ def test_choices_are_counted_with_what_they_lead_to(findings):
     choices = {(choice.passage, choice.choice): choice for choice in findings.choices}
     buy = choices["Start", "Buy."]
     leave = choices["Start", "Leave."]
-    assert buy.offered == leave.offered == buy.clicked + leave.clicked == findings.words.games
-    assert buy.leads_to == {"Till": buy.clicked} and leave.leads_to == {"Home": leave.clicked}
+    assert buy.offered == leave.offered == findings.words.games
+    assert buy.leads_to.keys() == {"Till"} and leave.leads_to.keys() == {"Home"}
+    assert buy.leads_to["Till"] + leave.leads_to["Home"] == buy.offered
 
 
 def test_passages_that_set_and_read_a_variable(findings):
-    assert findings.uses == [VariableUse("$coins", ("Start", "Till"), ("Home",))]
+    assert findings.uses == {"$coins": VariableUse(["Start", "Till"], ["Home"])}
 
 
 def test_a_tag_is_unused_if_nothing_names_it(findings):

@@ -160,7 +160,6 @@ CASES: list[Case] = [
         "<<script>>go(State.variables.hats)<</script>>".replace("go", "void "),
     ),
     ("harlowe", "unused variable", ":: Start\n(set: $hats to 3)@" + END, "", "$hats hats."),
-    ("chapbook", "unused variable", ":: Start\nhats: 3\n--\nA hall. @" + END, "", "{hats} hats."),
     (
         "twine1",
         "unset variable",
@@ -179,13 +178,6 @@ CASES: list[Case] = [
         "harlowe",
         "unset variable",
         ":: Start\n(set: $hats to 3)$@ of $hats hats." + END,
-        "hast",
-        "hats",
-    ),
-    (
-        "chapbook",
-        "unset variable",
-        ":: Start\nhats: 3\n--\n{@} of {hats} hats." + END,
         "hast",
         "hats",
     ),

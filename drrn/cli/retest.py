@@ -36,7 +36,7 @@ class Watch:
         self.files = {Path(options.game), Path(options.game).with_suffix(".toml")}
         self.stamps: Stamps = {}
         self.quick: Problems = {}  # of the last short test
-        self.known: Problems = {}  # of all tests, and not fixed
+        self.problems: Problems = {}  # of all tests, and not fixed
         self.headline = ""  # the last one that was printed
         self.failed = False
 
@@ -66,7 +66,7 @@ class Watch:
                 require_playable(game)
             exact, self.quick = self._report(game, FIRST_SECONDS, self.quick)
             if not exact and self.options.seconds > FIRST_SECONDS:
-                self._report(game, self.options.seconds, self.known)
+                self._report(game, self.options.seconds, self.problems)
         finally:
             terminal.clear_status()
             close(game)
@@ -91,16 +91,16 @@ class Watch:
             raise KeyboardInterrupt
         self.failed = findings.failed
         now = {(p.kind, p.passage, NUMBER.sub("", p.text)): p for p in findings.problems}
-        before = self.known if findings.exact else before
-        fixed = [key for key in before if key not in now]
-        new = [key for key in now if key not in self.known]
-        self.known = {**self.known, **now}
-        if headline(findings) != self.headline or fixed or new:
+        before = self.problems if findings.exact else before
+        former = [key for key in before if key in self.problems and key not in now]
+        latest = [key for key in now if key not in self.problems]
+        self.problems = {**self.problems, **now}
+        if headline(findings) != self.headline or former or latest:
             self.headline = headline(findings)
             print(visible(f"{time.strftime('%H:%M:%S')}  {self.headline}"))
-        for key in fixed:
-            print(visible(f"  fixed: {_line(self.known.pop(key))}"))
-        for key in new:
+        for key in former:
+            print(visible(f"  fixed: {_line(self.problems.pop(key))}"))
+        for key in latest:
             print(visible(f"  new: {_line(now[key])}"))
         sys.stdout.flush()
         return findings.exact, now

@@ -13,7 +13,7 @@ from drrn.errors import InputError, require
 from drrn.files import slug, write
 from drrn.game.contract import close, title_of
 from drrn.runs.quick_player import quick_player
-from drrn.stories.map.svg import check_map_file, story_map_svg
+from drrn.stories.map.svg import check_map_file, legend_html, story_map_svg
 from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
@@ -85,13 +85,17 @@ def _page(document: Document, test: StoryTest, findings: Findings) -> str:
     from drrn.pages import rendered, safe_markup
 
     map_svg = ""
+    legend = ""
     try:
-        map_svg = story_map_svg(test.story_map(findings))
+        drawing = test.story_map(findings)
+        map_svg = story_map_svg(drawing, legend=False)
+        legend = legend_html(drawing)
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
-    parts = {"body": safe_markup(body), "map": safe_markup(map_svg)}
-    return rendered("story_page.html", title=title_of(test.game), **parts)
+    parts = {"body": body, "map": map_svg, "legend": legend}
+    markup = {name: safe_markup(text) for name, text in parts.items()}
+    return rendered("story_page.html", title=title_of(test.game), **markup)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:

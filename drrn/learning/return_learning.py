@@ -24,6 +24,8 @@ from drrn.text import Ids, State, ranges
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
 MOST_POWER = 6  # the factor on α is between 4^-6 and 4^6
+GREEDY = 1e9  # α of a policy that takes the best action, or one of several
+SHARP = 10.0  # α times the gap: e^10 outweighs thousands of actions
 MENU_PAIRS = 8  # a menu takes the place of this number of pairs in a batch
 AVERAGE_EVERY = 4  # updates between two steps of the average; its half-life is far longer
 
@@ -111,19 +113,32 @@ class ReturnLearning(Learner):
         settings = self.settings
         number = self.rounds + 1
         listwise = settings.learner.listwise
-        means = (memory.pessimistic()[memory.pairs] for memory in self.memories)
-        for r, q in enumerate(means if listwise else self._q_of_pages()):
-            memory = self.memories[r]
-            if settings.exploration.alpha_spread and self.rounds > 1:  # Q was learned
-                self.alpha_factor[r] = alpha_factor(memory, q)
-            prior = memory.pessimistic if listwise else q
-            memory.estimate(prior, settings.learner, self._alpha_of(r, number))
+        adapts = settings.exploration.alpha_spread and self.rounds > 1  # Q was learned
+        if listwise:
+            self._plan(adapts=adapts)
+        else:
+            self._estimate(number, adapts=adapts)
         if self.average:
             self.average.add_words()
         self.optimiser.learning_rate = settings.learning_rate_at(number)
         fitted = self._fit_menus(number, generators) if listwise else self._fit_pairs(generators)
         self.rounds = number
         return fitted
+
+    def _estimate(self, number: int, *, adapts: bool) -> None:
+        """Estimate the returns under the softmax policy; adapt α to the spread of Q."""
+        for r, (memory, q) in enumerate(zip(self.memories, self._q_of_pages(), strict=True)):
+            if adapts:
+                self.alpha_factor[r] = alpha_factor(memory, q)
+            memory.estimate(q, self.settings.learner, self._alpha_of(r, number))
+
+    def _plan(self, *, adapts: bool) -> None:
+        """Estimate the returns of the best known policy; adapt α to what is lost by idle steps."""
+        for r, memory in enumerate(self.memories):
+            memory.estimate(memory.pessimistic, self.settings.learner, GREEDY)
+            if adapts:
+                alpha = sharp_alpha(memory, memory.pessimistic()[memory.pairs])
+                self.alpha_factor[r] = alpha / self.settings.exploration.alpha
 
     def _alpha_of(self, replica: int, number: int) -> float:
         factor = float(self.alpha_factor[replica % len(self.alpha_factor)])
@@ -298,6 +313,22 @@ def alpha_factor(memory: EpisodeMemory, q: Floats) -> float:
     spread = float(np.quantile(choices, 0.9)) if choices.size else STORY_SPREAD
     power = round(math.log(STORY_SPREAD / max(spread, 1e-9), 4))
     return 4.0 ** min(max(power, -MOST_POWER), MOST_POWER)
+
+
+def sharp_alpha(memory: EpisodeMemory, q: Floats) -> float:
+    """Return an α by which the best of many actions is likely, in a game where most do nothing.
+
+    The gap is that between the best and the median of Q [L], on the median of all pages.
+    """
+    gaps = []
+    for _, mask, links in memory.layout:
+        table = np.full(mask.shape, np.nan)
+        table[mask] = q[links]
+        some = table[mask.any(axis=1)]
+        gaps.append(np.nanmax(some, axis=1) - np.nanmedian(some, axis=1))
+    gap = np.concatenate(gaps)
+    gap = gap[gap > 0]
+    return SHARP / float(np.median(gap)) if gap.size else 1.0
 
 
 def draw(counts: Ids, power: float, shape: tuple[int, int], generator: np.random.Generator) -> Ids:

@@ -1,7 +1,7 @@
 """The process that plays a game for everybody, and checks the settings of a run of the game.
 
-An episode is its seed and its moves: the index of an action, or new values of variables. Actions
-are in the author's order, since people play here.
+An episode is its seed and its moves: indices of actions, which are in the author's order, and new
+values of variables.
 """
 
 import os
@@ -113,12 +113,11 @@ class GameWorker:
         page = episode.page
         game = episode.game
         position = Position()
-        variables: Mapping[str, Any] = {}
         if isinstance(game, AuthoredGame):
             position = game.position_at(game.state)
-            variables = position.variables
-            if game.engine == INK:
-                variables = {name[1:]: value for name, value in variables.items()}
+        variables: Mapping[str, Any] = position.variables
+        if isinstance(game, AuthoredGame) and game.engine == INK:
+            variables = {name[1:]: value for name, value in variables.items()}
         return Page(
             page.text,
             tuple(page.actions),

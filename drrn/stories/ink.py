@@ -352,7 +352,7 @@ class InkPage:
     saved: str = field(compare=False, repr=False)  # state of the runtime
     paid: frozenset[str] = field(compare=False)  # events that have paid
     entered: tuple[str, ...] = field(compare=False)  # knots and stitches since the previous page
-    shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # drawn, by shuffle
+    shuffles: Mapping[int, tuple[int, ...]] = field(compare=False)  # picks, by shuffle
     errors: tuple[str, ...] = field(compare=False)  # of this page
     key: str = ""  # only of stories whose outcomes can be listed
 
@@ -434,10 +434,10 @@ class InkGame(AuthoredGame):
             return self._runtime.list_from_item(names[self._draw(len(names))]) if names else items
 
         def shuffle(_: str, __: int, size: int, site: int) -> int:
-            drawn = self._shuffles.get(site, ())
-            rest = [index for index in range(size) if index not in drawn]
+            picks = self._shuffles.get(site, ())
+            rest = [index for index in range(size) if index not in picks]
             index = rest.pop(self._draw(len(rest)))
-            self._shuffles = {**self._shuffles, site: (*sorted((*drawn, index)),) if rest else ()}
+            self._shuffles = {**self._shuffles, site: (*sorted((*picks, index)),) if rest else ()}
             return index
 
         return between, item, shuffle

@@ -107,13 +107,13 @@ def downloads_of(request: str) -> list[Download]:
     """
     name, _, version = request.lower().partition("@")
     files = _downloads().get(name, [])
-    wanted = _numbers(version)
-    near = [one for one in files if one.order[: len(wanted)] == wanted]
+    prefix = _numbers(version)
+    near = [one for one in files if one.order[: len(prefix)] == prefix]
     if near:
         return [one for one in near if one.order[0] == near[0].order[0]]
     if files:
-        known = ", ".join(one.version for one in files)
-        raise InputError(f"{request}: only {name} {known} can be fetched; add its file: {HOW}")
+        versions = ", ".join(one.version for one in files)
+        raise InputError(f"{request}: only {name} {versions} can be fetched; add its file: {HOW}")
     cause = f"not a file, and not the name of a format ({', '.join(_downloads())})"
     raise InputError(f"{request}: {cause}.{did_you_mean(name, _downloads())}")
 
@@ -127,9 +127,9 @@ def command_for(name: str, version: str = "") -> str | None:
     return f"{COMMAND} {name}" if near[0] is files[0] else f"{COMMAND} {name}@{near[0].version}"
 
 
-def plays(version: str, wanted: str) -> bool:
+def plays(version: str, story_version: str) -> bool:
     """Whether a version of a format plays stories of another: its first two numbers suffice."""
-    has, needs = (_numbers(one)[:2] for one in (version, wanted))
+    has, needs = (_numbers(one)[:2] for one in (version, story_version))
     return not needs or (has[:1] == needs[:1] and has >= needs)
 
 

@@ -119,9 +119,8 @@ class Drawing:
     def line_class(self, line: Line) -> str:
         """Return the classes of a line."""
         missing = {n for n, (flaw, _) in self.story.flaws.items() if flaw != WRONG}
-        kind = "back" if line.back else "on"
         is_untaken = line.target in missing or missing.issuperset(line.sources)
-        return f"{kind} untaken" if is_untaken else kind
+        return ("back" if line.back else "on") + " untaken" * is_untaken
 
     def page_class(self, node: int) -> str:
         """Return the classes of a node; r0 is the worst reward, r4 is 0, r8 the best."""

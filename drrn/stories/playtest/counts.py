@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean, median
+from typing import Any
 
 from drrn.game.contract import Game, Observation
 from drrn.stories.authored import AuthoredGame, Position
@@ -13,8 +14,10 @@ from drrn.writing import words
 
 @dataclass(frozen=True)
 class Spread:
-    """Least, middle, mean and largest of some numbers."""
+    """The words of a game or a variable at its end; `ending` is "" for all endings."""
 
+    name: str
+    ending: str
     games: int
     least: float
     median: float
@@ -23,39 +26,28 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class NumberAtEnd:
-    """A variable at the end of games; `ending` is "" for all endings."""
-
-    variable: str
-    ending: str
-    values: Spread
-
-
-@dataclass(frozen=True)
 class Choice:
-    """A choice of a passage: on how many pages, how often it was clicked, and what came next."""
+    """A choice of a passage: how often it was offered, and which passages it led to how often."""
 
     passage: str
     choice: str
     offered: int
-    clicked: int
     leads_to: dict[str, int]
 
 
-@dataclass(frozen=True)
+@dataclass
 class VariableUse:
     """The passages that set and read a variable, as the source shows them."""
 
-    variable: str
-    set_in: tuple[str, ...]
-    read_in: tuple[str, ...]
+    set_in: list[str] = field(default_factory=list)
+    read_in: list[str] = field(default_factory=list)
 
 
 @dataclass
 class GameCounts:
     """Counts of finished games, while they are played."""
 
-    words: list[int] = field(default_factory=list)
+    words: list[float] = field(default_factory=list)
     offered: Counter[tuple[str, str]] = field(default_factory=Counter)
     next_passages: defaultdict[tuple[str, str], Counter[str]] = field(
         default_factory=lambda: defaultdict(Counter)
@@ -66,12 +58,15 @@ class GameCounts:
 
     def add(
         self,
-        game: Game,
+        game: Game | None,
         pages: Sequence[tuple[Observation, Position]],
         indices: Sequence[int],
         ending: str,
     ) -> None:
-        """Add a game that reached an ending: its pages, and the indices of its actions."""
+        """Add a game that reached an ending: its pages, and the indices of its actions.
+
+        `game` tells which variables are not those of another game; None: all of them.
+        """
         self.words.append(sum(_count_words(page.text) for page, _ in pages))
         for number, index in enumerate(indices):
             page, position = pages[number]
@@ -80,28 +75,25 @@ class GameCounts:
             self.next_passages[key][pages[number + 1][1].passage] += 1
         passages = {position.passage for _, position in pages[:-1]}
         for name, value in pages[-1][1].variables.items():
-            is_tracked = isinstance(game, AuthoredGame) and game.tracks(name, passages)
+            is_tracked = not isinstance(game, AuthoredGame) or game.tracks(name, passages)
             if isinstance(value, (int, float)) and not isinstance(value, bool) and is_tracked:
                 self.numbers[name, ""].append(value)
                 self.numbers[name, ending].append(value)
 
-    def choices(self) -> list[Choice]:
-        """List the choices of all passages."""
-        rows = []
-        for key, offered in self.offered.items():
-            after = self.next_passages[key]
-            rows.append(Choice(*key, offered, after.total(), dict(after.most_common())))
-        return rows
-
-    def numbers_at_end(self) -> list[NumberAtEnd]:
-        """List the numbers at the end, of all games and of each ending."""
-        return [
-            NumberAtEnd(*key, spread_of(values)) for key, values in sorted(self.numbers.items())
-        ]
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The counts, by the fields of the findings."""
+        led = self.next_passages
+        return {
+            "words": _spread(self.words) if self.words else None,
+            "numbers": [_spread(values, *key) for key, values in sorted(self.numbers.items())],
+            "choices": [Choice(*key, n, dict(led[key])) for key, n in self.offered.items()],
+        }
 
 
-def spread_of(values: Sequence[float]) -> Spread:
-    return Spread(len(values), min(values), median(values), fmean(values), max(values))
+def _spread(values: Sequence[float], name: str = "", ending: str = "") -> Spread:
+    middle = (median(values), fmean(values))
+    return Spread(name, ending, len(values), min(values), *middle, max(values))
 
 
 @lru_cache(maxsize=4096)

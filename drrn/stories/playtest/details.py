@@ -18,24 +18,21 @@ def detail_sections(findings: Findings) -> Iterator[Section]:
         yield Section("Words per play-through", [f"{counts} ({games} that reached an ending)."])
     header = ["variable", "ending", "games", "least", "median", "mean", "most"]
     rows: list[list[doc.Cell | str]] = []
-    for number in findings.numbers:
-        values = number.values
-        cells = (values.least, values.median, values.mean, values.most)
-        numbers = [f"{cell:,.4g}" for cell in cells]
-        name = literal(number.variable)
-        rows.append([name, literal(number.ending or "all"), f"{values.games:,}", *numbers])
+    for one in findings.numbers:
+        cells = [f"{number:,.4g}" for number in (one.least, one.median, one.mean, one.most)]
+        rows.append([literal(one.name), literal(one.ending or "all"), f"{one.games:,}", *cells])
     yield _table("Numbers at the end", header, rows)
-    rows = [[literal(u.variable), _names(u.set_in), _names(u.read_in)] for u in findings.uses]
+    uses = findings.uses.items()
+    rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
     yield _table("Where variables are used", ["variable", "set in", "read in"], rows)
     tags = [doc.Bullets([literal(tag) for tag in findings.unused_tags])]
     yield Section("Tags that nothing refers to", tags if findings.unused_tags else [])
     rows = []
-    for one in findings.choices:
-        cell = doc.Cell(literal(one.passage), page=one.passage)
-        targets = [f"{name} ({count:,})" for name, count in one.leads_to.items()]
-        counts_of = [f"{one.offered:,}", f"{one.clicked:,}"]
-        rows.append([cell, literal(one_line(one.choice)), *counts_of, _names(targets)])
-    header = ["passage", "choice", "offered", "clicked", "leads to"]
+    for choice in findings.choices:
+        targets = [f"{name} ({count:,})" for name, count in choice.leads_to.items()]
+        cells = [literal(one_line(choice.choice)), f"{choice.offered:,}", _names(targets)]
+        rows.append([doc.Cell(literal(choice.passage), page=choice.passage), *cells])
+    header = ["passage", "choice", "offered", "leads to (how often)"]
     yield _table(f"Choices {games}", header, rows)
 
 

@@ -67,27 +67,6 @@ class EndingRecord:
 
 
 @dataclass
-class NumberRecord:
-    """The range of a variable that is a number."""
-
-    first: float
-    least: float
-    most: float
-    path: ClickPath  # to its largest value
-    rises: int = 0  # of the largest value
-    below: ClickPath | None = None  # to a value below zero
-
-    def add(self, value: float, path: MakePath) -> None:
-        self.least = min(self.least, value)
-        if value < 0 and self.below is None:
-            self.below = path()
-        if value > self.most:
-            self.most = value
-            self.rises += 1
-            self.path = path()
-
-
-@dataclass
 class Tally:
     """The results of the games of one policy."""
 
@@ -140,7 +119,9 @@ class Evidence:
     pages: dict[Hashable, PageRecord] = field(default_factory=dict)
     endings: dict[EndingId, EndingRecord] = field(default_factory=dict)
     variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
-    numbers: dict[str, NumberRecord] = field(default_factory=dict)  # by variable
+    below_zero: dict[str, ClickPath] = field(default_factory=dict)  # variables
+    # Of variables that are numbers: the largest value, how often it rose, and the clicks to it.
+    peaks: dict[str, tuple[float, int, ClickPath]] = field(default_factory=dict)
     # Variables that every page with a passage had, and clicks to pages that lacked one.
     always_set: dict[str, set[str]] = field(default_factory=dict)
     unset: dict[tuple[str, str], ClickPath] = field(default_factory=dict)
@@ -239,9 +220,11 @@ class Evidence:
                 self.violations[text] = path()
 
     def _record_number(self, name: str, value: float, path: MakePath) -> None:
-        if name not in self.numbers:
-            self.numbers[name] = NumberRecord(value, value, value, path())
-        self.numbers[name].add(value, path)
+        if value < 0 and name not in self.below_zero:
+            self.below_zero[name] = path()
+        peak = self.peaks.get(name)
+        if peak is None or value > peak[0]:
+            self.peaks[name] = (value, peak[1] + 1 if peak else 0, path())
 
 
 def _passages(before: Arrival | None, now: Arrival) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.counts import Choice, NumberAtEnd, Spread, VariableUse
+from drrn.stories.playtest.counts import Choice, Spread, VariableUse
 from drrn.stories.playtest.problems import Problem
 from drrn.stories.twine.rules import Distance
 from drrn.writing import percent, words
@@ -195,10 +195,10 @@ class Findings:
     advice: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
-    uses: list[VariableUse] = field(default_factory=list)
+    uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable
     unused_tags: list[str] = field(default_factory=list)  # that nothing refers to
     words: Spread | None = None  # read in random games that reach an ending
-    numbers: list[NumberAtEnd] = field(default_factory=list)
+    numbers: list[Spread] = field(default_factory=list)  # variables at the end
     choices: list[Choice] = field(default_factory=list)
     expectations: list[Check] = field(default_factory=list)
     statistics: Statistics | None = None

@@ -60,6 +60,7 @@ class Trace:
     indices: list[int] = field(default_factory=list)  # of the actions between them
     total: float = 0.0  # return
     failed: bool = False  # ended in an error
+    walks: bool = False  # in one engine, so that every variable has the value of this game
     is_curious: bool = False  # see `ClickPath.curious`
 
     def arrive(self, page: Observation) -> bool:
@@ -125,7 +126,8 @@ class Games:
             self.evidence.steps[before.key, index, after.key] += 1
         if trace.arrivals and (ending := trace.arrivals[-1].ending):
             pages = [(arrival.page, arrival.position) for arrival in trace.arrivals]
-            self.evidence.counts.add(self.game, pages, trace.indices, ending.passage)
+            game = None if trace.walks else self.game
+            self.evidence.counts.add(game, pages, trace.indices, ending.passage)
 
     def play_many(
         self, seconds: float, *, finish: bool = True, progress: Callable[[int], None] | None = None
@@ -281,6 +283,7 @@ class Games:
         is_faster = CACHE_BONUS * walking < self._paces[False].seconds_per_page
         game.walks = trace.is_curious or is_faster != (self._paced_games % 8 == 0)
         game.curious = trace.is_curious
+        trace.walks = game.walks
         start = clock()
         try:
             yield

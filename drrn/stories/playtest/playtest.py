@@ -21,7 +21,6 @@ from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.counts import GameCounts, spread_of
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
@@ -295,7 +294,8 @@ def gather(
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
         variables=coverage.variable_values(evidence),
-        **_details(source, evidence.counts),
+        **VariableUses(source).fields,
+        **evidence.counts.fields,
         **_scores(source, evidence, solution),
         **known,
     )
@@ -311,18 +311,6 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
         issues += solution.traps if solution else coverage.loops(evidence)
     rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
     return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
-
-
-def _details(source: Source, counts: GameCounts) -> dict[str, Any]:
-    """Return what only details of the report need, by the fields of the findings."""
-    uses = VariableUses(source)
-    return {
-        "uses": uses.listed(),
-        "unused_tags": uses.unused_tags(),
-        "words": spread_of(counts.words) if counts.words else None,
-        "numbers": counts.numbers_at_end(),
-        "choices": counts.choices(),
-    }
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:

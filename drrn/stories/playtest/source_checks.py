@@ -26,7 +26,8 @@ COMPARED = r"\s*(?:is\s+)?(?:<(?!<)|>(?!>)|lte?\b|gte?\b)"
 INK_FILE = re.compile(r"(?i)(?:IMAGE|AUDIO|AUDIOLOOP|BACKGROUND)\s*:\s*(.+)")
 # A comparison with a negative number or with 0, or a negative value: the author expects them.
 EXPECTS_NEGATIVE = (
-    r"\s*(?:is\s+)?(?:(?:[<>=!]=?=?|lte?|gte?|n?eq|is|to)\s*-\s*\d|(?:<|lt|>=|gte)\s*0(?![\d.]))"
+    r"\s*(?:is\s+)?"
+    r"(?:(?:[<>=!]=?=?|lte?|gte?|n?eq|is|to)\s*-\s*\d|(?:<=?|lte?|>=|gte)\s*0(?![\d.]))"
 )
 
 
@@ -87,35 +88,28 @@ def _files_in(passage: Passage, engine: str) -> Iterator[tuple[int, str]]:
                 yield match.start(), unquote(name).replace("\\", "/")
 
 
-def unused_variables(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    """Yield variables that are set and never read."""
+def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
+    """Yield variables that are never read, never set, or displayed before they are set."""
     uses = VariableUses(source)
-    for name, use in uses.by_name.items():
-        if use.set_in and not uses.is_used(name):
-            passage = next(iter(use.set_in))
-            line = source.story.passages[passage].line if source.engine != INK else None
-            what = f"{name} is set and never used"
-            yield Problem("unused variable", what, passage, line, severity="hint")
-
-
-def unset_variables(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    """Yield variables that are read and never set, or displayed before they are set."""
-    uses = VariableUses(source)
-    names = {name for name in uses.by_name if uses.is_set(name)} | evidence.variables.keys()
-    names |= {name.lstrip("$") for name in names}  # variables of Chapbook have none
+    uses_of = uses.by_name.items()
+    names = {name for name, use in uses_of if use.set_in or uses.is_named_in_code(name)}
+    names |= evidence.variables.keys()
     failing = {issue.passage for issue in findings.errors}
-    for name, use in uses.by_name.items():
-        variable = f"${name.lstrip('$')}"
+    for name, use in uses_of:
+        if not use.read_in and not uses.is_named_in_code(name):
+            what = f"{name} is set and never used"
+            line = source.pages.get(use.set_in[0])
+            yield Problem("unused variable", what, use.set_in[0], line, severity="hint")
         passages = [passage for passage in use.read_in if passage not in failing]
         what = f"{name} is read and never set.{did_you_mean(name, names)}"
         if name in names:
             shown_in = (passage for passage in passages if name in uses.displayed.get(passage, ()))
-            passages = [passage for passage in shown_in if evidence.lacks(passage, variable)]
+            passages = [passage for passage in shown_in if evidence.lacks(passage, name)]
             what = f"{name} is shown before it is set"
         if passages:
             passage = passages[0]
-            path = evidence.unset.get((passage, variable)) or evidence.passages.get(passage)
-            line = source.story.passages[passage].line
+            path = evidence.unset.get((passage, name)) or evidence.passages.get(passage)
+            line = source.pages.get(passage)
             yield Problem("unset variable", what, passage, line, path, "warning")
 
 
@@ -123,17 +117,20 @@ def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[
     """Yield numbers that fall below zero, and those that grow without bound."""
     texts = "\n".join(passage.text for passage in source.story.passages.values())
     rules = " ".join(source.rules.forbidden)
-    for variable, record in evidence.numbers.items():
-        name = variable.lstrip("$") if source.engine == INK else variable
-        plain = re.escape(variable.lstrip("$"))
+    for variable, (most, rises, path) in evidence.peaks.items():
+        plain = variable.lstrip("$")
+        name = plain if source.engine == INK else variable
         is_expected = variable in rules or re.search(rf"\b{plain}{EXPECTS_NEGATIVE}", texts)
-        if record.below and record.first >= 0 and not is_expected:
-            what = f"{name} falls below zero ({record.least:g}): is that meant?"
-            yield Problem("number below zero", what, path=record.below, severity="hint")
-        is_compared = re.search(rf"\b{plain}{COMPARED}", texts) is not None or source.engine == INK
-        if record.rises >= MIN_RISES[is_compared] and not evidence.complete:
-            what = f"{name} seems to grow without bound (up to {record.most:g}): is that meant?"
-            yield Problem("growing number", what, path=record.path, severity="hint")
+        first = next(iter(evidence.variables[variable].values()))
+        is_falling = not isinstance(first, (int, float)) or first >= 0
+        if variable in evidence.below_zero and is_falling and not is_expected:
+            what = f"{name} falls below zero: is that meant?"
+            below = evidence.below_zero[variable]
+            yield Problem("number below zero", what, path=below, severity="hint")
+        is_compared = source.engine == INK or re.search(rf"\b{plain}{COMPARED}", texts) is not None
+        if rises >= MIN_RISES[is_compared] and not evidence.complete:
+            what = f"{name} seems to grow without bound (up to {most:g}): is that meant?"
+            yield Problem("growing number", what, path=path, severity="hint")
 
 
-SOURCE_CHECKS = (page_faults, duplicates, missing_files, unused_variables, unset_variables, numbers)
+SOURCE_CHECKS = (page_faults, duplicates, missing_files, variables, numbers)

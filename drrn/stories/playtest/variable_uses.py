@@ -1,9 +1,8 @@
 """Which passages of a story set and read each variable, as far as its source shows."""
 
-import re
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
 from drrn.stories.hosted import patterns
@@ -11,20 +10,9 @@ from drrn.stories.hosted.variables import SHARED_TAGS, has_code, variable_uses
 from drrn.stories.playtest.counts import VariableUse
 from drrn.stories.playtest.coverage import Source
 
-CHAPBOOK_SETTING = re.compile(r"^\s*([A-Za-z_$][\w$]*)[\w.$]*\s*(?:\([^\n]*\))?\s*:(.*)$", re.M)
-CHAPBOOK_CODE = re.compile(r"\{[^{}]*\}|^\[[^\[\]\n]+\]$|<script\b.*?</script>", re.M | re.S)
-CHAPBOOK_INSERT = re.compile(r"\{\s*([A-Za-z_]\w*)\s*\}")
 ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
 # Formats whose variables can be read from the source.
 WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
-
-
-@dataclass
-class Uses:
-    """The passages that set and read one variable."""
-
-    set_in: dict[str, None] = field(default_factory=dict)
-    read_in: dict[str, None] = field(default_factory=dict)
 
 
 class VariableUses:
@@ -33,47 +21,34 @@ class VariableUses:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.story = source.story
-        self.by_name: dict[str, Uses] = {}
+        self.by_name: dict[str, VariableUse] = {}
         format_name = self.story.format.split("-")[0].split(" ")[0]
-        self.is_chapbook = format_name == "chapbook"
-        self.has_dollars = source.engine not in ("", INK) and format_name in WITH_DOLLARS
         # Variables that each passage displays or copies whatever happens.
         self.displayed: dict[str, set[str]] = {}
         if isinstance(source.game, AuthoredGame) and source.engine == INK:
             for name, (read, settings) in source.game.variable_uses.items():
                 self._add(name, read, settings)
-        elif self.is_chapbook:
-            self._read_chapbook()
-        elif self.has_dollars:
+        elif source.engine and format_name in WITH_DOLLARS:
             self._read_passages()
 
-    @cached_property
-    def has_computed_names(self) -> bool:
-        """Whether code may use any variable."""
-        return any(patterns.COMPUTED_NAME.search(p.text) for p in self.story.passages.values())
+    def is_named_in_code(self, name: str) -> bool:
+        """Return whether a script or a rule may set or read a variable."""
+        return name.lstrip("$") in self._words_in_code
 
     @cached_property
-    def named_elsewhere(self) -> frozenset[str]:
-        """Words of scripts and of the rules, which may be variables."""
-        texts = [passage.text for passage in self.story.passages.values() if has_code(passage)]
+    def _words_in_code(self) -> Collection[str]:
+        passages = self.story.passages.values()
+        if any(patterns.COMPUTED_NAME.search(passage.text) for passage in passages):
+            return {name.lstrip("$") for name in self.by_name}
+        texts = [passage.text for passage in passages if has_code(passage)]
         return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
 
-    def is_used(self, name: str) -> bool:
-        """Return whether something may read a variable."""
-        is_read = bool(self.by_name[name].read_in)
-        return is_read or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The variables and tags, by the fields of the findings."""
+        return {"uses": dict(sorted(self.by_name.items())), "unused_tags": self._unused_tags()}
 
-    def is_set(self, name: str) -> bool:
-        """Return whether something may set a variable."""
-        is_set = bool(self.by_name[name].set_in)
-        return is_set or self.has_computed_names or name.lstrip("$") in self.named_elsewhere
-
-    def listed(self) -> list[VariableUse]:
-        """List the variables, by name."""
-        items = sorted(self.by_name.items())
-        return [VariableUse(name, tuple(u.set_in), tuple(u.read_in)) for name, u in items]
-
-    def unused_tags(self) -> list[str]:
+    def _unused_tags(self) -> list[str]:
         """List the tags of pages that no style, script, passage or rule names."""
         if self.source.engine == INK:
             return []
@@ -83,10 +58,10 @@ class VariableUses:
         return sorted(tag for tag in tags - SHARED_TAGS - ENGINE_TAGS if tag not in named)
 
     def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
-        for name in settings:
-            self.by_name.setdefault(name, Uses()).set_in[passage] = None
-        for name in read:
-            self.by_name.setdefault(name, Uses()).read_in[passage] = None
+        for name in sorted({*settings, *read}):
+            use = self.by_name.setdefault(name, VariableUse())
+            use.set_in += [passage] * (name in settings)
+            use.read_in += [passage] * (name in read)
 
     def _read_passages(self) -> None:
         game = self.source.game
@@ -101,6 +76,7 @@ class VariableUses:
             read = set(uses.read | uses.stored).union(*(names for _, names in uses.settings))
             settings = {target for target, _ in uses.settings}
             bound = {next(filter(None, names)) for names in patterns.BOUND.findall(text)}
+            read -= {"args"}  # of SugarCube's widgets
             if facts is not None:  # text such as $x is no variable there
                 read &= facts.read
                 bound = bound & facts.written | (read & facts.prompts)
@@ -111,19 +87,3 @@ class VariableUses:
             sources = (names for _, names in before.settings)
             displayed = before.read.union(*sources) & read - bound
             self.displayed[name] = {f"${variable}" for variable in displayed}
-
-    def _read_chapbook(self) -> None:
-        texts: dict[str, tuple[str, str]] = {}  # variables and code of each passage
-        for name, passage in self.story.pages.items():
-            head, mark, body = ("\n" + passage.text).partition("\n--\n")
-            if not mark:
-                head, body = "", passage.text
-            settings = {match[1] for match in CHAPBOOK_SETTING.finditer(head)}
-            values = " ".join(match[2] for match in CHAPBOOK_SETTING.finditer(head))
-            texts[name] = (values, body)
-            self._add(name, set(), settings)
-        for name, (values, body) in texts.items():
-            code = " ".join((values, *CHAPBOOK_CODE.findall(body)))
-            inserts = set(CHAPBOOK_INSERT.findall(body))
-            self._add(name, set(patterns.WORD.findall(code)) & self.by_name.keys() | inserts, set())
-            self.displayed[name] = inserts
