@@ -144,8 +144,6 @@ def test_word_vectors_are_recorded_by_name_and_digest_without_a_folder(finished_
     digest = open_vectors(vectors).digest
     assert (record["vectors"], record["wanted"]["vectors"]) == ("small.txt", digest)
     assert str(vectors.parent) not in json.dumps(record)
-    text = f"vectors none (strong), small.txt with sha256 {digest[:12]} (strong-vectors)"
-    assert text in (finished_results / "RESULTS.md").read_text()
 
 
 @pytest.mark.slow
@@ -249,7 +247,9 @@ def test_the_report_writes_the_table_of_ablations_between_the_markers_of_a_page(
     shutil.copytree(finished_results, tmp_path / "results")
     rows = tmp_path / "results/rows"
     page = tmp_path / "beyond.md"
-    page.write_text("before\n<!-- parts -->\n<!-- /parts -->\nafter\n")
+    names = ("parts", "reading")
+    blocks = "".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in names)
+    page.write_text(f"before\n{blocks}after\n")
     command = ["report", "--out", str(tmp_path / "results"), "--beyond", str(page)]
     assert main(command) == 0 and "No rows yet" in page.read_text()
     ablation = next(variant for variant in ABLATIONS if variant.name == "strong-optimism")

@@ -25,7 +25,7 @@ from drrn.stories.search import LostError, UnlistedError
 from drrn.stories.twine.story import Passage, Story
 from tests.game_checks import check_outcomes
 from tests.stories import open_hosted
-from tests.story_formats import SHARED_FORMATS
+from tests.story_formats import SHARED_FORMATS, needs_formats, open_twee
 from tests.tiny_engine import tiny_story
 from tests.trainings import SMALL, same_weights
 
@@ -33,9 +33,6 @@ pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
 )
 
-needs_formats = pytest.mark.skipif(
-    not SHARED_FORMATS.is_dir(), reason="the story formats are missing (../shared/formats)"
-)
 # One throw of a die: 1 wins, 2 and 3 throw again, the rest loses.
 DICE = {
     "harlowe": (
@@ -213,17 +210,6 @@ def test_random_functions_of_a_format_have_exact_odds(kind, tmp_path, home):
     game = open_twee(passages, kind, version, tmp_path)
     assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}
     game.close()
-
-
-def open_twee(passages, kind, version, folder):
-    """Write a Twee file, install its format, and open it with the engine of the format."""
-    data = {"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52"}
-    data |= {"format": kind, "format-version": version}
-    source = "".join(f"\n\n:: {name}\n{text}" for name, text in passages.items())
-    path = folder / "tale.twee"
-    path.write_text(f":: StoryData\n{json.dumps(data)}{source}\n", encoding="utf-8")
-    main(["formats", "add", str(SHARED_FORMATS / kind)])
-    return open_hosted(path, engine="hosted")
 
 
 def sugarcube_takes(first, much, little, last):

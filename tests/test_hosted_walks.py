@@ -8,7 +8,7 @@ from drrn.stories.hosted.game import HostedGame
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay
 from drrn.stories.playtest.playtest import StoryTest
 from tests.stories import open_hosted
-from tests.test_hosted_states import needs_formats, open_twee
+from tests.story_formats import needs_formats, open_twee
 from tests.tiny_engine import tiny_story
 
 CODE = {

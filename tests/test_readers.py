@@ -186,9 +186,7 @@ def test_a_twine_2_story_starts_at_its_start_node(open_game):
 def test_the_later_of_two_passages_with_one_name_is_used(open_game):
     game = open_game(":: Start\nFirst.\n\n:: Start\nSecond.\n")
     assert game.reset(0).text == "Second."
-    assert game.script.story.notes == (
-        'line 5: passage "Start" occurs twice; the later one is used',
-    )
+    assert game.script.story.duplicates == (("Start", 5),)
 
 
 def test_scripts_and_style_sheets_are_not_pages(open_game):

@@ -94,7 +94,7 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
     fake = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
     monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
     assert open_sentences(str(tmp_path)).dimensions == 7
-    with pytest.raises(drrn.InputError, match="give module:function, the folder of"):
+    with pytest.raises(drrn.InputError, match="or give a folder or module:function"):
         open_sentences(str(tmp_path / "nowhere"))
 
 

@@ -32,7 +32,8 @@ def survey(game):
 @pytest.mark.slow
 def test_the_long_watch_resembles_the_papers_first_game(surveys):
     findings = surveys["long-watch"]
-    assert findings.complete and not findings.never_reached and not findings.problems
+    assert findings.complete and not findings.never_reached
+    assert {problem.kind for problem in findings.problems} <= {"expectation"}  # without games
     assert (findings.statistics.kind, findings.statistics.transitions) == (
         "choice",
         "deterministic",
@@ -46,7 +47,8 @@ def test_the_long_watch_resembles_the_papers_first_game(surveys):
 @pytest.mark.slow
 def test_the_night_market_resembles_the_papers_second_game(surveys):
     findings = surveys["night-market"]
-    assert findings.complete and not findings.never_reached and not findings.problems
+    assert findings.complete and not findings.never_reached
+    assert {problem.kind for problem in findings.problems} <= {"expectation"}  # without games
     assert (findings.statistics.kind, findings.statistics.transitions) == (
         "choice & hypertext",
         "stochastic",
