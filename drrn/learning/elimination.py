@@ -37,9 +37,7 @@ class Elimination:
         if self.cost is None:
             return values
         # The best value known on the page of each pair: an idle step leads back to it.
-        start = np.flatnonzero(np.diff(memory.pair_keys >> 32, prepend=-1))
-        best = np.maximum.reduceat(np.where(self.changed, memory.means, -np.inf), start)
-        best = np.repeat(best, np.diff(np.append(start, len(memory.pair_keys))))
+        best = memory.over_texts(np.maximum, np.where(self.changed, memory.means, -np.inf))
         is_new = ~np.isfinite(best)
         best[is_new] = 0.0
         back = self.discount * best + self.cost

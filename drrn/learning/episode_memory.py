@@ -302,11 +302,14 @@ class EpisodeMemory(Memory):
         sums = np.bincount(self.pair_of_step, returns, minlength=len(self.pair_keys))
         self.means = sums / np.maximum(self.counts, 1)
 
+    def over_texts(self, reduce: np.ufunc, values: Floats) -> Floats:
+        """Reduce the values of the pairs of each text, and return the result for each pair."""
+        start = np.flatnonzero(np.diff(self.pair_keys >> 32, prepend=-1))
+        return np.repeat(reduce.reduceat(values, start), np.diff(start, append=len(values)))
+
     def pessimistic(self) -> Floats:
         """Return the mean of each pair; one never taken has the lowest mean of its page."""
-        start = np.flatnonzero(np.diff(self.pair_keys >> 32, prepend=-1))
-        lowest = np.minimum.reduceat(np.where(self.counts > 0, self.means, np.inf), start)
-        lowest = np.repeat(lowest, np.diff(np.append(start, len(self.pair_keys))))
+        lowest = self.over_texts(np.minimum, np.where(self.counts > 0, self.means, np.inf))
         lowest[np.isinf(lowest)] = 0.0
         return np.where(self.counts > 0, self.means, lowest)
 

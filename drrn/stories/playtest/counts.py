@@ -65,7 +65,7 @@ class GameCounts:
     ) -> None:
         """Add a game that reached an ending: its pages, and the indices of its actions.
 
-        `game` tells which variables are not those of another game; None: all of them.
+        `game` says which variables belong to this game alone; None: all of them.
         """
         self.words.append(sum(_count_words(page.text) for page, _ in pages))
         for number, index in enumerate(indices):
