@@ -27,6 +27,9 @@ RANDOM_SECONDS = 30.0
 # one that draws seldom taken actions.
 PATIENCE = 60
 LONG_PATIENCE = 300
+MAX_CLICKS = 10_000  # of a searching game: a player has no step limit
+# Kinds of searching games: whether it is curious (see `ClickPath`), and whether it plans a path.
+KINDS = ((False, False), (True, True), (False, True), (True, False))
 CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
 MAX_PLAN = 400  # pages between here and an action that was never taken
 PERSEVERANCE = 4  # times that an action on the path there is taken in vain
@@ -98,7 +101,11 @@ class Pace:
     def seconds_per_page(self) -> float:
         return self.seconds / self.pages if self.pages else 0.0
 
-    def add(self, seconds: float, pages: int) -> None:
+    @property
+    def pages_per_second(self) -> float:
+        return self.pages / self.seconds if self.seconds else math.inf
+
+    def add(self, seconds: float, pages: float) -> None:
         """Add a game."""
         self.seconds = FORGETTING * self.seconds + seconds
         self.pages = FORGETTING * self.pages + pages
@@ -121,6 +128,10 @@ class Games:
     # Speeds of games that stay in one engine (True), and of those that cache their steps.
     _paces: dict[bool, Pace] = field(default_factory=lambda: {False: Pace(), True: Pace()})
     _paced_games: int = 0
+    # Passages and links that each kind of searching game first reached.
+    _news: dict[tuple[bool, bool], Pace] = field(
+        default_factory=lambda: {kind: Pace() for kind in KINDS}
+    )
 
     def play_random(self, until: float) -> None:
         """Play one random game with the next seed."""
@@ -215,21 +226,28 @@ class Games:
     def search(self, until: float, *, curious: bool = False) -> None:
         """Play one game that searches for new pages: links that were never taken come first.
 
-        Half of them, or all with `curious`, type likely words and do not always wait. Half of them
-        draw their actions, seldom taken ones more often; the others plan a path.
+        Its kind is that which found most in its time, or, every other time, the next one. Some
+        kinds, or all with `curious`, type likely words and do not always wait. Some draw their
+        actions, seldom taken ones more often; the others plan a path.
         """
-        self.evidence.searching_games += 1
-        number = self.evidence.searching_games
+        evidence = self.evidence
+        evidence.searching_games += 1
+        number = evidence.searching_games
         seed = self.first + self.stride * number
         draw = random.Random(-seed)
-        trace = Trace(self.game, self.evidence, 10**6 + seed)
-        trace.is_curious = isinstance(self.game, HostedGame) and (curious or number % 4 in (1, 2))
-        patience = PATIENCE if number % 2 else LONG_PATIENCE
+        has_engine = isinstance(self.game, HostedGame)
+        kinds = [kind for kind in KINDS if (kind[0] or not curious) and (has_engine or not kind[0])]
+        kind = kinds[number // 2 % len(kinds)]
+        if number % 2 == 0:
+            kind = max(kinds, key=lambda kind: self._news[kind].pages_per_second)
+        trace = Trace(self.game, evidence, 10**6 + seed, is_curious=kind[0])
+        choose = self._toward_news if kind[1] else self._seldom_taken
+        patience = PATIENCE if kind[1] else LONG_PATIENCE
         last_step = patience
 
         def explore(page: Observation) -> int:
             now = trace.arrivals[-1]
-            index = self._toward_news(now, draw) if number % 2 else self._seldom_taken(now, draw)
+            index = choose(now, draw)
             self._trials[now.key, index] += 1
             return index
 
@@ -239,8 +257,12 @@ class Games:
                 last_step = len(trace.indices) + patience
             return len(trace.indices) <= last_step
 
+        start = clock()
+        before = len(evidence.passages) + len(evidence.links) / 4
         with self._pace(trace):
-            self._play(trace, explore, until, is_patient)
+            self._play(trace, explore, until, is_patient, MAX_CLICKS)
+        news = len(evidence.passages) + len(evidence.links) / 4 - before
+        self._news[kind].add(clock() - start, news)
 
     def _toward_news(self, now: Arrival, draw: random.Random) -> int:
         """Return an action that was never taken, else one toward such an action, if one is known.
@@ -313,7 +335,12 @@ class Games:
             game.curious = False
 
     def _play(
-        self, trace: Trace, policy: Policy, until: float, goes_on: Callable[[bool], bool]
+        self,
+        trace: Trace,
+        policy: Policy,
+        until: float,
+        goes_on: Callable[[bool], bool],
+        max_steps: int | None = None,
     ) -> bool:
         """Play while `goes_on(is_new)` holds after a page; return False if time ran out."""
 
@@ -324,7 +351,7 @@ class Games:
 
         old_errors = len(_errors(self.game))
         try:
-            for step in episode(self.game, choose, trace.seed):
+            for step in episode(self.game, choose, trace.seed, max_steps=max_steps):
                 is_new = trace.arrive(step.page)
                 if self.pages is not None:
                     self.pages[step.page.text, step.page.actions] += 1
