@@ -80,6 +80,15 @@ class GameCounts:
                 self.numbers[name, ""].append(value)
                 self.numbers[name, ending].append(value)
 
+    def merge(self, other: "GameCounts") -> None:
+        """Add the counts of other games."""
+        self.words += other.words
+        self.offered += other.offered
+        for key, passages in other.next_passages.items():
+            self.next_passages[key] += passages
+        for key, values in other.numbers.items():
+            self.numbers[key] += values
+
     @property
     def fields(self) -> dict[str, Any]:
         """The counts, by the fields of the findings."""
