@@ -34,6 +34,11 @@ LOCK = ".lock"
 LOCK_SECONDS = 60.0  # in which a process locks the temporary folder that it created
 
 
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class ServiceError(Exception):
     """A service failed: its code raised an exception, or its process died or was too slow.
 

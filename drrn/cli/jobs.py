@@ -12,6 +12,7 @@ from drrn.lab.experiments import workers
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import OWN_OPTIONS
 from drrn.lab.experiments.workers import ENDED, Event, Workers
+from drrn.processes import cores
 from drrn.settings import all_settings
 from drrn.writing import visible
 
@@ -19,18 +20,14 @@ from drrn.writing import visible
 def workers_for(options: argparse.Namespace) -> Workers:
     """Return the workers that --jobs, --device and --ray name."""
     if options.ray is None:
-        return workers.Processes(options.jobs or _cores())
+        return workers.Processes(options.jobs or cores())
     from drrn.lab.experiments.cluster import LOCAL, RayCluster
 
     if options.device != "cpu":
         cause = f"--device {options.device} cannot be combined with --ray"
         raise InputError(f"{cause}; clusters use CPUs only")
     address = options.ray or os.environ.get("RAY_ADDRESS") or LOCAL
-    return RayCluster(address, options.jobs or (_cores() if address == LOCAL else None))
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return RayCluster(address, options.jobs or (cores() if address == LOCAL else None))
 
 
 def read_settings(

@@ -9,6 +9,7 @@ from pathlib import Path
 from drrn.cli import terminal
 from drrn.errors import InputError
 from drrn.game.contract import Game, close
+from drrn.processes import cores
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.playtest import StoryTest
@@ -84,7 +85,7 @@ class Watch:
             if show:
                 show(status)
 
-        test = StoryTest(game, seconds, check)
+        test = StoryTest(game, seconds, check, jobs=self.options.jobs or cores())
         findings = test.run()
         terminal.clear_status()
         if test.interrupted:

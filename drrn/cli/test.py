@@ -12,6 +12,7 @@ from drrn.document import Document, github_annotations, to_html, to_markdown, to
 from drrn.errors import InputError, require
 from drrn.files import slug, write
 from drrn.game.contract import close, title_of
+from drrn.processes import cores
 from drrn.runs.quick_player import quick_player
 from drrn.stories.map.svg import check_map_file, legend_html, story_map_svg
 from drrn.stories.playtest.checks import require_playable
@@ -44,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         require_playable(game)
     status = terminal.status_line("Ctrl-C stops and reports")
     train = quick_player if options.agent else None
-    test = StoryTest(game, options.seconds, status, train)
+    test = StoryTest(game, options.seconds, status, train, options.jobs or cores())
     try:
         findings = test.run()
         terminal.clear_status()

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -54,6 +54,12 @@ class PageRecord:
         """Indices of actions that were never taken."""
         return [index for index in range(len(self.actions)) if index not in self.successors]
 
+    def merge(self, other: "PageRecord") -> None:
+        """Add what another process observed on this page."""
+        for index, keys in other.successors.items():
+            self.successors.setdefault(index, set()).update(keys)
+        self.visits += other.visits
+
 
 @dataclass
 class EndingRecord:
@@ -64,6 +70,15 @@ class EndingRecord:
     text: str = ""
     variants: dict[str, None] = field(default_factory=dict)  # last words of its pages
     failure: ClickPath | None = None  # to a page of it that threw an error
+
+    def merge(self, other: "EndingRecord") -> None:
+        """Add what another process observed of this ending; the shorter path counts."""
+        if other.path and (self.path is None or len(other.path) < len(self.path)):
+            self.path = other.path
+            self.reward = other.reward
+            self.text = other.text
+        self.variants |= other.variants
+        self.failure = self.failure or other.failure
 
 
 @dataclass
@@ -93,6 +108,17 @@ class Tally:
             self.endings[ending].append(total)
         self.failed += last is None
         self.truncated += last is not None and ending is None
+
+    def merge(self, other: "Tally") -> None:
+        """Add the games of another tally."""
+        self.rewards += other.rewards
+        self.returns += other.returns
+        self.steps += other.steps
+        for key, returns in other.endings.items():
+            self.endings[key] += returns
+        self.failed += other.failed
+        self.truncated += other.truncated
+        self.cut_short += other.cut_short
 
     def shares(self, keys: Iterable[EndingId]) -> Shares:
         """Estimate the share of games that reach each ending; None if no game was finished."""
@@ -181,6 +207,39 @@ class Evidence:
             self.taken[before.position.passage, before.page.actions[index]] += 1
             self.pages[before.key].successors.setdefault(index, set()).add(now.key)
         return is_new
+
+    def merge(self, other: "Evidence") -> None:
+        """Add what another process observed in the same story, apart from its search of states."""
+        for passage, path in other.passages.items():
+            if self.passages.setdefault(passage, path).curious and not path.curious:
+                self.passages[passage] = path
+        for passage, names in other.always_set.items():
+            self.always_set[passage] = self.always_set.get(passage, names) & names
+        for mine, theirs in (
+            (self.below_zero, other.below_zero),
+            (self.unset, other.unset),
+            (self.errors, other.errors),
+            (self.faults, other.faults),
+            (self.violations, other.violations),
+        ):
+            mine |= {key: theirs[key] for key in theirs.keys() - mine.keys()}  # type: ignore
+        for name, values in other.variables.items():
+            self.variables[name] = dict([*self.variables.get(name, {}).items(), *values.items()])
+        for name, peak in other.peaks.items():
+            self.peaks[name] = max(self.peaks.get(name, peak), peak, key=lambda one: one[:2])
+        for key, page in other.pages.items():
+            self.pages.setdefault(key, replace(page, visits=0, successors={})).merge(page)
+        for ending, record in other.endings.items():
+            self.endings.setdefault(ending, EndingRecord()).merge(record)
+        self.links |= other.links
+        self.taken += other.taken
+        self.steps += other.steps
+        self.longest = max(self.longest, other.longest, key=len)
+        self.random.merge(other.random)
+        self.counts.merge(other.counts)
+        self.searching_games += other.searching_games
+        self.visits += other.visits
+        self.last_news += other.last_news
 
     def lacks(self, passage: str, variable: str) -> bool:
         """Return whether a page with a passage was reached without a variable."""

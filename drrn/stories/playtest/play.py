@@ -31,6 +31,8 @@ CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they b
 MAX_PLAN = 400  # pages between here and an action that was never taken
 PERSEVERANCE = 4  # times that an action on the path there is taken in vain
 FORGETTING = 0.8  # of the speed of earlier games, for each game
+RANDOM_SHARE = 0.5  # of the time, for random games
+ENDLESS_SHARE = 0.25  # while no random game has reached an ending
 MAX_AGENT_GAMES = 200
 AGENT_SEED = 2 * 10**6
 LEARNING = 0.7  # part of the agent's time that is spent on training
@@ -110,6 +112,10 @@ class Games:
     evidence: Evidence
     pages: Pages | None = None  # counts the pages
     strict: bool = False  # raises errors of the game instead of recording them
+    # One of several processes plays games number `first`, `first + stride`, …
+    first: int = 0
+    stride: int = 1
+    random_seconds: float = 0.0  # of random games
     _trials: Counter[Trial] = field(default_factory=Counter)  # of searching games
     _hops: Counter[Trial] = field(default_factory=Counter)  # of these, since the last new action
     # Speeds of games that stay in one engine (True), and of those that cache their steps.
@@ -119,7 +125,7 @@ class Games:
     def play_random(self, until: float) -> None:
         """Play one random game with the next seed."""
         tally = self.evidence.random
-        seed = tally.games + tally.failed
+        seed = self.first + self.stride * (tally.games + tally.failed)
         draw = random.Random(seed)
         trace = self.play(tally, lambda page: draw.randrange(len(page.actions)), seed, until)
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
@@ -140,6 +146,19 @@ class Games:
             self.play_random(math.inf if finish else until)
             if progress:
                 progress(number + 1)
+
+    def play_next(self, start: float, last: float, *, random_only: bool = False) -> None:
+        """Play a random or a searching game, so that random ones get their share since a start.
+
+        A game that is not finished at the time `last` is cut short.
+        """
+        now = clock()
+        share = RANDOM_SHARE if any(self.evidence.random.endings.values()) else ENDLESS_SHARE
+        if random_only or self.random_seconds <= share * (now - start):
+            self.play_random(last)
+            self.random_seconds += clock() - now
+        else:
+            self.search(last)
 
     def play_agent(self, train: TrainPlayer, seconds: float) -> None:
         """Train an agent on the game and let it play, for some seconds in all.
@@ -201,8 +220,9 @@ class Games:
         """
         self.evidence.searching_games += 1
         number = self.evidence.searching_games
-        draw = random.Random(-number)
-        trace = Trace(self.game, self.evidence, 10**6 + number)
+        seed = self.first + self.stride * number
+        draw = random.Random(-seed)
+        trace = Trace(self.game, self.evidence, 10**6 + seed)
         trace.is_curious = isinstance(self.game, HostedGame) and (curious or number % 4 in (1, 2))
         patience = PATIENCE if number % 2 else LONG_PATIENCE
         last_step = patience

@@ -25,6 +25,7 @@ from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
+from drrn.stories.playtest.helpers import MAX_GAMES, Helpers
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
@@ -34,16 +35,13 @@ from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
 # Parts of the time after which a pass must be over. All but exact stories spend at least half of
-# it, or of what an agent leaves, on random games.
+# it, or of what an agent leaves, on random games (`Games.play_next`).
 FIRST_GAMES = 0.1  # random games before all other passes
 FIRST_GAME_END = 0.3  # the last of them
 COMPILING = 0.45
 SEARCHING = 0.4
 PLAYING = 0.75  # random and searching games, if an agent plays after them
-RANDOM_SHARE = 0.5
-ENDLESS_SHARE = 0.25  # while no random game has reached an ending
 MIN_AGENT_SECONDS = 4.0
-MAX_GAMES = 20_000
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
 COUNTED_GAMES = 1_000  # at most, if probabilities are exact already
 COUNTING_SECONDS = 2.0
@@ -60,6 +58,8 @@ class StoryTest:
         seconds: How long to play and search, in CPU seconds.
         progress: Called with a description of what is being done.
         train: Trains an agent on the story; without it, no agent plays.
+        jobs: Processes that play, each for the same time; only a game that `make` opened can have
+            more than one.
 
     Example:
         >>> findings = StoryTest(drrn.make("story.twee", shuffle=False), seconds=10).run()
@@ -74,10 +74,12 @@ class StoryTest:
         seconds: float,
         progress: Progress | None = None,
         train: TrainPlayer | None = None,
+        jobs: int = 1,
     ) -> None:
         self.game = game
         self.seconds = seconds
-        self.progress = progress or (lambda _: None)
+        self.helpers = Helpers(game, jobs)
+        self._show = progress or (lambda _: None)
         self.train = train
         self.start = clock()
         self.opened = time.monotonic()
@@ -88,7 +90,6 @@ class StoryTest:
         if can_be_compiled(game):
             self.why_not = "there was no time to search its states"
         self.interrupted = False
-        self._random_seconds = 0.0  # of random games
 
     def run(self) -> Findings:
         """Run all passes that there is time for; Ctrl-C ends them early."""
@@ -100,7 +101,21 @@ class StoryTest:
                 self._play(part, part, random_only=True, most=min(MAX_GAMES, COUNTED_GAMES))
         except KeyboardInterrupt:
             self.interrupted = True
+        finally:
+            self._merge()
         return self.findings()
+
+    def progress(self, text: str) -> None:
+        """Show what is being done, and read what other processes report."""
+        self.helpers.read()
+        self._show(text)
+
+    def _merge(self) -> None:
+        """Add what other processes observed, unless the story was solved without them."""
+        is_wanted = self.solution is None
+        for evidence in self.helpers.finish(wait=is_wanted and not self.interrupted):
+            if is_wanted:
+                self.evidence.merge(evidence)
 
     def findings(self) -> Findings:
         """Return what is known so far."""
@@ -128,6 +143,7 @@ class StoryTest:
                 soon = min(self._at(1), clock() + EXTRA_SECONDS)
                 self._search(self._at(1) if self.evidence.forbidden else soon)
                 return
+            self.helpers.start(self._at(1) - clock())
             self._search(self._at(SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
                 self._leave_exactness()
@@ -137,6 +153,7 @@ class StoryTest:
         part = 1.0
         if train and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS:
             part = PLAYING
+        self.helpers.start(self._at(part) - clock())
         self._play(part, part)
         seconds = self._at(1) - clock()
         if train and seconds > MIN_AGENT_SECONDS:
@@ -199,16 +216,12 @@ class StoryTest:
         `last_part` is cut short.
         """
         for _ in range(most or MAX_GAMES):
-            start = clock()
-            if start > self._at(part):
+            if clock() > self._at(part):
                 return
-            share = RANDOM_SHARE if any(self.evidence.random.endings.values()) else ENDLESS_SHARE
-            is_random = random_only or self._random_seconds <= share * (start - self.start)
-            play = self.games.play_random if is_random else self.games.search
-            play(self._at(last_part))
-            self._random_seconds += clock() - start if is_random else 0.0
-            games = f"{self.evidence.random.games:,} random games"
-            self.progress(f"{games}, {self.evidence.searching_games:,} that look for new pages")
+            self.games.play_next(self.start, self._at(last_part), random_only=random_only)
+            games = self.evidence.random.games + self.helpers.games
+            searching = f"{self.evidence.searching_games:,} that look for new pages"
+            self.progress(f"{games:,} random games, {searching}")
 
     def _at(self, part: float) -> float:
         return self.start + part * self.seconds
