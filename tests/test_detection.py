@@ -28,6 +28,7 @@ HEADERS = {
     "harlowe": HEADER.format("Harlowe", "3.3.9"),
     "chapbook": HEADER.format("Chapbook", "2.3.1"),
 }
+SNOWMAN = HEADER.format("Snowman", "2.1.1")
 END = "\n[[Leave.|End]]\n\n:: End\nThe end.\n"
 ATTIC = "\n:: Attic\nDust.\n[[Down.|End]]\n"
 LISTED = '[[ending]]\npassage = "End"\nreward = 1\n'
@@ -239,6 +240,45 @@ CASES: list[Case] = [
         "<<if true>>",
         "<<if $gold lt 9>>",
     ),
+    # A condition may ask for a variable that Harlowe does not know yet: it is 0.
+    (
+        "harlowe",
+        "unset variable",
+        ":: Start\n[[In.|Shop]]\n\n:: Shop\n@\n[[Buy.|Till]]\n\n"
+        ":: Till\n(set: $ring to 1)\n[[Back.|Shop]]" + END,
+        "$ring rings.",
+        "(if: $ring is 1)[One ring.]",
+    ),
+    # Inserts and variables of Chapbook; variables of Snowman.
+    ("chapbook", "error page", ":: Start\ngold: 2\n--\nYou have {@}." + END, "gold + 1", "gold"),
+    ("chapbook", "error page", ":: Start\ngold: 2\n--\n{gold} and {@}." + END, "hats", "gold"),
+    ("chapbook", "unused variable", ":: Start\ngold: 2\n--\n@" + END, "", "{gold} coins."),
+    ("chapbook", "broken link", ":: Start\n{embed passage: '@'}" + END, "Edn", "End"),
+    ("snowman", "unused variable", ":: Start\n<% s.gold = 2; %>@" + END, "", "<%= s.gold %>"),
+    (
+        "snowman",
+        "unset variable",
+        ":: Start\n<% s.gold = 2; %><%= @ + s.gold %>" + END,
+        "s.glod",
+        "1",
+    ),
+    # A side bar: its links are choices, and it displays passages.
+    (
+        "sugarcube",
+        "unreachable",
+        ":: Start\nA hall." + END + "\n:: StoryMenu\n@\n\n:: Bag\nCrumbs. <<return>>\n",
+        "",
+        "[[Bag]]",
+    ),
+    (
+        "sugarcube",
+        "unreachable",
+        ":: Start\nA hall."
+        + END
+        + "\n:: StoryInterface\n<div id='passages'></div>@\n\n:: Bag\nCrumbs in a bag.\n",
+        "",
+        '<div data-passage="Bag"></div>',
+    ),
     # Passages that another one displays.
     (
         "twine1",
@@ -344,11 +384,26 @@ def test_a_fault_is_reported_and_its_repair_is_not(
         (tmp_path / "tale.toml").write_text(f'story = "tale.twee"\n{LISTED}', encoding="utf-8")
     results = []
     for text in (broken, whole):
-        path.write_text(HEADERS[engine] + story.replace("@", text), encoding="utf-8")
+        path.write_text(
+            {**HEADERS, "snowman": SNOWMAN}[engine] + story.replace("@", text), encoding="utf-8"
+        )
         opened = path.with_suffix(".toml") if fault == "trap" else path
         results.append(findings_of(opened, lenient=True))
     assert kinds(results[0]) == [fault], results[0].problems
     assert kinds(results[1]) == [], results[1].problems
+
+
+@pytest.mark.slow
+@NEEDS_ENGINE
+def test_an_error_of_a_header_is_reported_once(tmp_path: Path, formats: None):
+    story = ":: PassageHeader\n<<prnit 1>>\n\n:: Start\n[[Up.|Attic]]" + END + ATTIC
+    path = tmp_path / "tale.twee"
+    path.write_text(HEADERS["sugarcube"] + story, encoding="utf-8")
+    problem, *rest = findings_of(path).problems
+    assert not rest
+    assert problem.passage == "PassageHeader"
+    assert problem.line == 5
+    assert problem.text.endswith("(on 3 passages)")
 
 
 INK = json.dumps(STALL)
@@ -368,5 +423,6 @@ def test_a_fault_of_an_ink_story_is_reported(fault: str, whole: str, broken: str
     path = tmp_path / "stall.json"
     path.write_text(INK.replace(spaced, broken), encoding="utf-8")
     assert fault in kinds(findings_of(path))
-    path.write_text(INK, encoding="utf-8")
+    correct = INK.replace('{"#": "stall"}', '{"#": "IMAGE: https://example.org/a.png"}')
+    path.write_text(correct, encoding="utf-8")
     assert kinds(findings_of(path)) == []

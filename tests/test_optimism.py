@@ -155,7 +155,7 @@ def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(mo
     }
     trainer = drrn.trainer(Unrepeated(), **settings)
     for _ in trainer.train():
-        assert not any(recurs(memory) for memory in trainer.learner.memories)
+        assert not any(recurs(memory, memory.texts) for memory in trainer.learner.memories)
         assert len(trainer.store.states) < 700
     memory = trainer.learner.memories[0]
     doors = memory.links[memory.link_of_step]
@@ -229,10 +229,26 @@ def test_on_a_new_page_an_action_untried_on_similar_pages_is_chosen():
     optimism = explorer(store_of_similar_pages())
     for state in (0, 1):
         optimism.tell(0, steps_of(([(state, [0, 1], 0, 1.0)], (3, []))))
-    assert not recurs(optimism.memories[0])
+    memory = optimism.memories[0]
+    assert not recurs(memory, memory.texts)
     alike, another = (Pages(np.array([state]), np.array([[0, 1]])) for state in (2, 3))
     assert optimism.probabilities(0, NO_Q[:, :2], alike)[0, 1] > 0.9
     assert optimism.probabilities(0, NO_Q[:, :2], another).tolist() == [[0.5, 0.5]]
+
+
+def test_where_texts_recur_with_new_menus_the_network_chooses_among_untried_actions():
+    store = store_of_similar_pages()
+    for number in range(5):
+        store.actions.id(f"open door {number}")
+    optimism = explorer(store)
+    for menu in ([0, 1, 3], [0, 1, 4], [0, 1, 5], [0, 1, 6]):
+        optimism.tell(0, steps_of(([(0, menu, 0, 1.0)], (3, []))))
+    memory = optimism.memories[0]
+    assert recurs(memory, memory.texts) and not recurs(memory, len(memory.states))
+    page = Pages(np.array([0]), np.array([[0, 2, 7]]))
+    q = np.array([[9.0, 0.0, 2.0]], np.float32)
+    tried, worse, better = optimism.probabilities(0, q, page)[0]
+    assert tried < worse < 0.001 < 0.99 < better
 
 
 def test_counts_of_similar_pages_survive_the_renumbering_of_texts():

@@ -28,6 +28,7 @@ EXPECTED: dict[str, dict[str, object]] = {
     "matching/1": {"matches": True, "trace": 0.5, "pseudo_count": 10.0},
     "wide/1": {"trace": 0.5, "pseudo_count": 10.0},
     "scale/1": {},
+    "credit/1": {"returns": "monte-carlo"},
     "temptation/1": {},
 }
 

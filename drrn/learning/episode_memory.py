@@ -243,9 +243,8 @@ class EpisodeMemory(Memory):
 
     def baseline(self, means: Floats) -> Floats:
         """Return the mean over the steps on each page's text [P], shrunk to that of all steps."""
-        texts = int(self.text_of_page.max(initial=-1)) + 1
-        sums = np.bincount(self.text_of_pair, self.counts * means, texts)
-        steps = np.bincount(self.text_of_pair, self.counts, texts)
+        sums = np.bincount(self.text_of_pair, self.counts * means, self.texts)
+        steps = np.bincount(self.text_of_pair, self.counts, self.texts)
         total = float(sums.sum()) / max(1, len(self))
         return np.asarray(((sums + SHRINK * total) / (steps + SHRINK))[self.text_of_page])
 
@@ -260,7 +259,7 @@ class EpisodeMemory(Memory):
         time = np.arange(len(self)) - np.repeat(start, np.diff(np.append(start, len(self))))
         at_time = (np.bincount(time, self.returns) / np.bincount(time))[time]
         text = self.text_of_page[self.steps["page"]]
-        x, y = (each - _group_means(text, each) for each in (at_time, self.returns))
+        x, y = (each - equations.group_means(text, each) for each in (at_time, self.returns))
         slope = min(1.0, max(0.0, float(x @ y) / max(1e-12, float(x @ x))))
         sums = np.bincount(self.pair_of_step, self.returns - slope * at_time, len(self.pair_keys))
         means = sums / np.maximum(self.counts, 1)
@@ -272,15 +271,20 @@ class EpisodeMemory(Memory):
         """The number of each page's text among the distinct ones, [P]."""
         return np.unique(self.states, return_inverse=True)[1]
 
+    @property
+    def texts(self) -> int:
+        """The number of distinct texts."""
+        return int(self.text_of_page.max(initial=-1)) + 1
+
     @cached_property
     def text_of_pair(self) -> Ids:
         return np.asarray(self.text_of_page[self.examples_of_pairs()[0]])
 
-    def of_pages(self, pages: Pages, values: Floats | Ids, default: float) -> Floats:
+    def of_pages(self, pages: Pages, values: Floats | Ids, default: Floats | float) -> Floats:
         """Return the value of each action of other pages [N, A], given those of pairs."""
         keys = (pages.states[:, None] << 32) + pages.actions
         if not len(self.pair_keys):
-            return np.full(keys.shape, default)
+            return np.broadcast_to(default, keys.shape)
         at = np.minimum(np.searchsorted(self.pair_keys, keys), len(self.pair_keys) - 1)
         return np.where(self.pair_keys[at] == keys, values[at], default)
 
@@ -394,11 +398,6 @@ class Snapshot:
         else:
             self.round = number
             self.take()
-
-
-def _group_means(group: Ids, values: Floats) -> Floats:
-    """Return the mean of each value's group."""
-    return np.asarray((np.bincount(group, values) / np.maximum(1, np.bincount(group)))[group])
 
 
 def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:

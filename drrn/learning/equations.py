@@ -163,3 +163,8 @@ def trace_coefficients(policy: Floats, behaviour: Floats, trace: float) -> Float
     default = np.where(policy > 0, 1.0, 0.0)
     ratio = np.divide(policy, behaviour, out=default, where=behaviour > 0)
     return np.asarray(trace * np.minimum(1.0, ratio))
+
+
+def group_means(group: Ids, values: Floats) -> Floats:
+    """Return the mean of each value's group."""
+    return np.asarray((np.bincount(group, values) / np.maximum(1, np.bincount(group)))[group])

@@ -70,7 +70,7 @@ class Optimism:
         """Take in episodes of a replica, and renew its estimates."""
         memory = self.memories[replica]
         memory.add(steps)
-        if not recurs(memory):
+        if not recurs(memory, memory.texts):
             memory = self.similar[replica]
             memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
         values = partial(self._values, replica, memory)
@@ -82,18 +82,23 @@ class Optimism:
             memory.rescale(factor)
 
     def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        """Return the softmax over optimistic values; the network's Q is not used."""
+        """Return the softmax over optimistic values.
+
+        If pages with their menus hardly recur, most actions are untried, and the network's Q
+        distinguishes them.
+        """
         memory = self.memories[replica]
         prior = self.optimistic_value(memory)
         keys = pages
-        if not recurs(memory):
+        preference = 0.0 if recurs(memory, len(memory.states)) else q.astype(np.float64)
+        if not recurs(memory, memory.texts):
             memory = self.similar[replica]
             keys = Pages(self.state_hash.of(pages.states), self.action_hash.of(pages.actions))
         if self.valued[replica] is not memory.means:
             self.values[replica] = self._values(replica, memory)
             self.valued[replica] = memory.means
         weight = self.settings.exploration.optimism_count
-        untried = weight * prior / weight  # rounded like the values of pairs
+        untried = weight * prior / weight + preference  # rounded like the values of pairs
         optimistic = memory.of_pages(keys, self.values[replica], untried)
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
 
@@ -129,9 +134,9 @@ class Optimism:
         self.snapshot.take()
 
 
-def recurs(memory: EpisodeMemory) -> bool:
-    """Return whether most steps were on pages seen before; an empty memory counts as recurring."""
-    return len(memory.states) <= max(1, (1 - RECUR) * len(memory))
+def recurs(memory: EpisodeMemory, distinct: int) -> bool:
+    """Return whether most steps saw one of the distinct texts or pages again, or none saw any."""
+    return distinct <= max(1, (1 - RECUR) * len(memory))
 
 
 class SimHash:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from drrn.compiled.history import History
 from drrn.game.contract import Game
 from drrn.game.episodes import episode, random_policy
-from drrn.learning.equations import BackwardOrder, monte_carlo
+from drrn.learning.equations import BackwardOrder, group_means, monte_carlo
 from drrn.learning.experience import reward_factor
 from drrn.reading import ON_PAGE, Lookup
 from drrn.settings import STRONG, Settings
@@ -82,6 +82,7 @@ class Survey:
     spread: float  # of the returns of episodes, 0 included
     visits: float  # mean number of times that a pair of a page and an action was tried
     commands: bool  # whether every page has the same many actions, which often do nothing
+    hidden: bool  # whether the first choice changes later rewards, although pages do not show it
     sample: Sample
 
 
@@ -114,6 +115,11 @@ class Sample:
         """The episode of each step."""
         return np.asarray(np.cumsum(self.last) - self.last)
 
+    @property
+    def starts(self) -> Ids:
+        """The first step of each step's episode."""
+        return np.asarray(np.append(0, np.flatnonzero(self.last)[:-1] + 1)[self.number])
+
     def with_history(self, length: int) -> Sample:
         """Return the same steps, with earlier pages in the texts as in `compiled.history`."""
         texts: dict[str, int] = {}
@@ -130,7 +136,7 @@ def survey(game: Game) -> Survey:
     """Play random episodes and answer the questions; the seed is fixed."""
     sample = play(game)
     if not len(sample.page):
-        return Survey(0.0, False, 0, False, False, None, 0.0, math.inf, False, sample)
+        return Survey(0.0, False, 0, False, False, None, 0.0, math.inf, False, False, sample)
     size = np.abs(sample.reward)
     totals = np.append(np.bincount(sample.number, sample.reward), 0.0)
     return Survey(
@@ -143,6 +149,7 @@ def survey(game: Game) -> Survey:
         spread=float(np.ptp(totals)),
         visits=len(sample.page) / len(np.unique(sample.pair)),
         commands=has_commands(sample),
+        hidden=first_choice_is_hidden(sample),
         sample=sample,
     )
 
@@ -182,10 +189,26 @@ def has_commands(sample: Sample) -> bool:
     return len(sample.menus) == 1 and widest >= MANY and back > max(IDLE, 2 * by_chance)
 
 
+def first_choice_is_hidden(sample: Sample) -> bool:
+    """Return whether rewards depend on the first choice, more than a few steps before (χ² test)."""
+    first = sample.starts
+    later = first + MOST_LAG < np.arange(len(first))
+    if not later.any():
+        return False
+    choice = sample.pair[first][later]
+    pages, page = np.unique(sample.page[later], return_inverse=True)
+    reward = sample.reward[later] - group_means(page, sample.reward[later])
+    variance = group_means(page, reward**2)
+    cells, cell = np.unique(np.stack([page, choice]), axis=1, return_inverse=True)
+    between = group_means(cell, reward) ** 2 / np.maximum(variance, 1e-12)
+    freedom = cells.shape[1] - len(pages)
+    return bool(between.sum() - freedom > CLEAR * math.sqrt(2 * freedom))
+
+
 def history_needed(sample: Sample) -> int:
     """Return the earliest of the last pages, or actions on them, whose knowledge pays."""
     step = np.arange(len(sample.page))
-    start = step - np.concatenate([[0], np.flatnonzero(sample.last)[:-1] + 1])[sample.number]
+    start = step - sample.starts
     earliest = 0
     for lag in range(1, MOST_LAG + 1):
         for column in (sample.page, sample.action):
@@ -379,6 +402,8 @@ def suggestions(result: Survey) -> dict[str, Any]:
         changes |= {"discount": round(1 - 1 / result.length, 5), "returns": "monte-carlo"}
     if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
         changes |= {"alpha_relative": True, "advantages": True, "alpha_spread": True}
+        if result.hidden:  # a sharp policy cuts the traces of Retrace
+            changes["returns"] = "monte-carlo"
     if result.visits < FEW_VISITS:
         changes |= {"trace": 0.5, "pseudo_count": 10.0}
     if result.order or result.matches:

@@ -1,7 +1,7 @@
 """Counts of random games that reach an ending: words read, choices, and numbers at the end."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from statistics import fmean, median
@@ -80,13 +80,13 @@ class GameCounts:
                 self.numbers[name, ""].append(value)
                 self.numbers[name, ending].append(value)
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The counts, by the fields of the findings."""
+    def fields(self, name_of: Callable[[str], str]) -> dict[str, Any]:
+        """Return the counts, by the fields of the findings; `name_of` names a variable."""
         led = self.next_passages
+        numbers = sorted(self.numbers.items())
         return {
             "words": _spread(self.words) if self.words else None,
-            "numbers": [_spread(values, *key) for key, values in sorted(self.numbers.items())],
+            "numbers": [_spread(values, name_of(name), end) for (name, end), values in numbers],
             "choices": [Choice(*key, n, dict(led[key])) for key, n in self.offered.items()],
         }
 

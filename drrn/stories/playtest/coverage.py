@@ -27,6 +27,8 @@ MIN_VISITS = 20  # of each page of a loop before it is reported
 MAX_LISTED_VALUES = 8
 MAX_VALUE_LENGTH = 30
 
+PREFIXES = {"chapbook": "", "snowman": "s."}  # of variables, in the author's code
+
 Pair = tuple[str, str]  # a passage, and one that it links to
 
 
@@ -63,6 +65,16 @@ class Source:
             names |= {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
             links[name] = parsed.get(name, names) & self.pages.keys()
         return links
+
+    @property
+    def format_name(self) -> str:
+        """The story format without its version, such as "chapbook"; "" if unknown."""
+        return self.story.format.split("-")[0].split(" ")[0]
+
+    def name_of(self, variable: str) -> str:
+        """Return a variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
+        prefix = "" if self.engine == INK else PREFIXES.get(self.format_name, "$")
+        return prefix + variable.lstrip("$")
 
     def reward(self, key: EndingId) -> float:
         """Return what an ending pays, without payments for events on its page."""
@@ -312,10 +324,12 @@ def _obstacles(source: Source, evidence: Evidence) -> list[str]:
     return lines
 
 
-def variable_values(evidence: Evidence) -> list[Values]:
+def variable_values(source: Source, evidence: Evidence) -> list[Values]:
     """List the values of every variable, by name."""
-    variables = sorted(evidence.variables.items())
-    return [Values(name, len(values), _values(list(values.values()))) for name, values in variables]
+    return [
+        Values(source.name_of(name), len(values), _values(list(values.values())))
+        for name, values in sorted(evidence.variables.items())
+    ]
 
 
 def _values(values: list[Value]) -> str:

@@ -3,9 +3,11 @@
 To add a kind of problem, name it in `rules.PROBLEM_KINDS` and its function in `DETECTORS`.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Issue
@@ -23,6 +25,10 @@ EXPLAINS = (
     "error page",
 )  # why an expectation fails
 
+# A macro, a variable, or a name in JavaScript's errors.
+CODE_NAME = re.compile(r"<<[\w=-]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
+MAX_EQUAL = 3  # errors with the same text that are reported one by one
+
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
 
@@ -30,11 +36,48 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
     """Return findings with their problems, except those that the TOML allows."""
     problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
     allowed = [problem for problem in problems if is_allowed(problem, source.rules.allow)]
-    rest = _merged([one for one in problems if one not in allowed], findings)
+    rest = [one for one in problems if one not in allowed]
+    rest = _merged(_grouped(rest, source), findings)
     if not findings.has_lines:
         rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
     count = findings.allowed + len(allowed)
     return replace(findings, problems=in_order(rest), allowed=count)
+
+
+def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
+    """Report an error once that a header, footer or side bar shows on several passages."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    result = []
+    for problem in problems:
+        if problem.kind in ("error page", "thrown error"):
+            groups.setdefault((problem.kind, problem.text), []).append(problem)
+        else:
+            result.append(problem)
+    for group in groups.values():
+        cause = _shared_cause(group[0].text, source) if len(group) > 1 else ""
+        rest = [one for one in group if cause or len(group) > MAX_EQUAL]
+        if cause:  # a passage may have the same mistake
+            rest = [one for one in group if not _names_in(one.text, one.passage, source)]
+        result += [one for one in group if one not in rest]
+        if rest:
+            first = rest[0]
+            text = f"{first.text} (on {counted(len(rest), 'passage')})"
+            line = source.story.passages[cause].line if cause else first.line
+            result.append(replace(first, text=text, passage=cause or first.passage, line=line))
+    return result
+
+
+def _shared_cause(error: str, source: Source) -> str:
+    """Return the header, footer or side bar with most of the names in an error; "" if none has."""
+    shared = [name for name, passage in source.story.passages.items() if is_shared(passage)]
+    cause = max(shared, key=lambda name: _names_in(error, name, source), default="")
+    return cause if cause and _names_in(error, cause, source) else ""
+
+
+def _names_in(error: str, passage: str, source: Source) -> int:
+    """Count the names of macros and variables in an error that a passage has."""
+    page = source.story.passages.get(passage)
+    return sum(name in page.text for name in CODE_NAME.findall(error)) if page else 0
 
 
 def _merged(problems: list[Problem], findings: Findings) -> list[Problem]:

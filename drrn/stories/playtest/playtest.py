@@ -308,9 +308,9 @@ def gather(
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
         notes=_notes(game),
-        variables=coverage.variable_values(evidence),
+        variables=coverage.variable_values(source, evidence),
         **VariableUses(source).fields,
-        **evidence.counts.fields,
+        **evidence.counts.fields(source.name_of),
         **_scores(source, evidence, solution),
         **known,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from drrn.errors import did_you_mean
+from drrn.files import read_text
 from drrn.stories.authored import INK
 from drrn.stories.hosted import patterns
 from drrn.stories.playtest.coverage import Source
@@ -23,6 +24,7 @@ from drrn.writing import one_line
 # with something, which may be a bound, and if not.
 MIN_RISES = {True: 100, False: 20}
 COMPARED = r"\s*(?:is\s+)?(?:<(?!<)|>(?!>)|lte?\b|gte?\b)"
+ADDRESS = re.compile(r"[\w.+-]+:|[/\\]")  # not a relative path
 INK_FILE = re.compile(r"(?i)(?:IMAGE|AUDIO|AUDIOLOOP|BACKGROUND)\s*:\s*(.+)")
 # A comparison with a negative number or with 0, or a negative value: the author expects them.
 EXPECTS_NEGATIVE = (
@@ -42,7 +44,8 @@ def page_faults(source: Source, evidence: Evidence, findings: Findings) -> Itera
             missing.add(text)
     for (passage, kind, text), path in evidence.faults.items():
         is_explained = any(name in text for name in missing)
-        if kind == "error page" and not is_explained:
+        is_escaped = "{" in text and "\\{" in source.story.passages[passage].text  # of Chapbook
+        if kind == "error page" and not is_explained and not is_escaped:
             what = f"the page shows an error: {one_line(text)}"
             yield Problem(kind, what, passage, source.pages.get(passage), path)
 
@@ -76,7 +79,8 @@ def _files_in(passage: Passage, engine: str) -> Iterator[tuple[int, str]]:
     """Yield the positions and relative paths of pictures and sounds in a passage."""
     if engine == INK:
         for match in filter(None, map(INK_FILE.match, passage.tags)):
-            yield 0, match[1].strip()
+            if not ADDRESS.match(match[1]):
+                yield 0, match[1].strip()
         return
     text = patterns.COMMENT.sub(lambda hidden: " " * len(hidden[0]), passage.text)
     if "script" in passage.tags:
@@ -84,7 +88,7 @@ def _files_in(passage: Passage, engine: str) -> Iterator[tuple[int, str]]:
     for match in patterns.MEDIA.finditer(text):
         is_computed = re.search(r"[$`+]|@src", match[0])
         for name in [] if is_computed else patterns.MEDIA_FILE.findall(match[0]):
-            if not re.match(r"[\w.+-]+:|[/\\]", name):  # an address, or from the root
+            if not ADDRESS.match(name):
                 yield match.start(), unquote(name).replace("\\", "/")
 
 
@@ -93,7 +97,7 @@ def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterato
     uses = VariableUses(source)
     uses_of = uses.by_name.items()
     names = {name for name, use in uses_of if use.set_in or uses.is_named_in_code(name)}
-    names |= evidence.variables.keys()
+    names |= set(map(source.name_of, evidence.variables))
     failing = {issue.passage for issue in findings.errors}
     for name, use in uses_of:
         if not use.read_in and not uses.is_named_in_code(name):
@@ -116,10 +120,13 @@ def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterato
 def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield numbers that fall below zero, and those that grow without bound."""
     texts = "\n".join(passage.text for passage in source.story.passages.values())
+    path = Path(source.story.source)
+    if path.suffix.lower() == ".ink" and path.is_file():
+        texts = read_text(path)
     rules = " ".join(source.rules.forbidden)
-    for variable, (most, rises, path) in evidence.peaks.items():
+    for variable, (most, rises, clicks) in evidence.peaks.items():
         plain = variable.lstrip("$")
-        name = plain if source.engine == INK else variable
+        name = source.name_of(variable)
         is_expected = variable in rules or re.search(rf"\b{plain}{EXPECTS_NEGATIVE}", texts)
         first = next(iter(evidence.variables[variable].values()))
         is_falling = not isinstance(first, (int, float)) or first >= 0
@@ -130,7 +137,7 @@ def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[
         is_compared = source.engine == INK or re.search(rf"\b{plain}{COMPARED}", texts) is not None
         if rises >= MIN_RISES[is_compared] and not evidence.complete:
             what = f"{name} seems to grow without bound (up to {most:g}): is that meant?"
-            yield Problem("growing number", what, path=path, severity="hint")
+            yield Problem("growing number", what, path=clicks, severity="hint")
 
 
 SOURCE_CHECKS = (page_faults, duplicates, missing_files, variables, numbers)

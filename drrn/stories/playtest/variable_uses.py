@@ -1,5 +1,6 @@
 """Which passages of a story set and read each variable, as far as its source shows."""
 
+import re
 from collections.abc import Collection
 from functools import cached_property
 from typing import Any
@@ -8,11 +9,20 @@ from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
 from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import SHARED_TAGS, has_code, variable_uses
 from drrn.stories.playtest.counts import VariableUse
-from drrn.stories.playtest.coverage import Source
+from drrn.stories.playtest.coverage import PREFIXES, Source
 
 ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
 # Formats whose variables can be read from the source.
 WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
+# Chapbook: a line such as "gold (chance): value" above "--", and inserts such as {… for: 'gold'}.
+CHAPBOOK_SET = re.compile(r"(?m)^([A-Za-z_]\w*)[^\s():]*[ \t]*(\(.*\))?[ \t]*:(.*)$")
+CHAPBOOK_BOUND = re.compile(r"\bfor:\s*['\"]([A-Za-z_]\w*)")
+CHAPBOOK_OWN = {"config", "engine", "browser"}
+SNOWMAN_COMPUTED = re.compile(r"\b(?:s|state)\[")
+SNOWMAN = re.compile(
+    r"(?<![\w'’.])(?:s|(?:window\.)?story\.state)\.([A-Za-z_]\w*)(?!\w*\()"
+    r"(\s*(?:[-+*/]?=(?!=)|\+\+|--))?"
+)
 
 
 class VariableUses:
@@ -22,7 +32,7 @@ class VariableUses:
         self.source = source
         self.story = source.story
         self.by_name: dict[str, VariableUse] = {}
-        format_name = self.story.format.split("-")[0].split(" ")[0]
+        format_name = source.format_name
         # Variables that each passage displays or copies whatever happens.
         self.displayed: dict[str, set[str]] = {}
         if isinstance(source.game, AuthoredGame) and source.engine == INK:
@@ -30,16 +40,25 @@ class VariableUses:
                 self._add(name, read, settings)
         elif source.engine and format_name in WITH_DOLLARS:
             self._read_passages()
+        elif source.engine and format_name in PREFIXES:
+            for name, passage in self.story.passages.items():
+                if not {"stylesheet", "script"} & {*passage.tags}:
+                    self._read_code(name, patterns.COMMENT.sub("", passage.text), format_name)
+            if format_name == "chapbook":  # words that no passage sets are no variables
+                self.by_name = {name: use for name, use in self.by_name.items() if use.set_in}
 
     def is_named_in_code(self, name: str) -> bool:
         """Return whether a script or a rule may set or read a variable."""
-        return name.lstrip("$") in self._words_in_code
+        return patterns.WORD.findall(name)[-1] in self._words_in_code
 
     @cached_property
     def _words_in_code(self) -> Collection[str]:
         passages = self.story.passages.values()
-        if any(patterns.COMPUTED_NAME.search(passage.text) for passage in passages):
-            return {name.lstrip("$") for name in self.by_name}
+        computed = patterns.COMPUTED_NAME
+        if self.source.format_name == "snowman":
+            computed = SNOWMAN_COMPUTED
+        if any(computed.search(passage.text) for passage in passages):
+            return {patterns.WORD.findall(name)[-1] for name in self.by_name}
         texts = [passage.text for passage in passages if has_code(passage)]
         return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
 
@@ -62,6 +81,21 @@ class VariableUses:
             use = self.by_name.setdefault(name, VariableUse())
             use.set_in += [passage] * (name in settings)
             use.read_in += [passage] * (name in read)
+
+    def _read_code(self, passage: str, text: str, format_name: str) -> None:
+        """Add the variables of a passage in Snowman; in Chapbook, all words of its code."""
+        if format_name == "snowman":
+            uses = [(f"s.{name}", is_set) for name, is_set in SNOWMAN.findall(text)]
+            read = {name for name, is_set in uses if not is_set}
+            self._add(passage, read, {name for name, is_set in uses if is_set})
+            return
+        head, dashes, rest = f"\n{text}".partition("\n--\n")
+        lines = CHAPBOOK_SET.findall(head) if dashes else []
+        settings = {name for name, *_ in lines} - CHAPBOOK_OWN
+        read = set(patterns.WORD.findall(rest if dashes else text))
+        for name, condition, value in lines:
+            read |= set(patterns.WORD.findall(f"{condition} {value}")) - {name}
+        self._add(passage, read, settings | set(CHAPBOOK_BOUND.findall(text)))
 
     def _read_passages(self) -> None:
         game = self.source.game

@@ -13,6 +13,7 @@
 
   let errors = [];
   let view = { pieces: [], actions: [], boxes: [] };
+  let isAside = false; // whether the page was opened from the side bar
 
   /** Describe a thrown value, which can be anything; reading its properties may throw again. */
   function describe(error) {
@@ -41,6 +42,7 @@
   /** Called before the story's scripts, with the player's answers and the seed of the opening. */
   drrn.begin = function begin(inputs, key, lots = [], listing = false) {
     errors = [];
+    isAside = false;
     drrn.answers = inputs;
     drrn.restarted = false;
     drrn.noteGlobals();
@@ -48,7 +50,7 @@
   };
 
   function readView() {
-    view = drrn.read(drrn.format.roots());
+    view = drrn.read(drrn.format.roots(), drrn.format.sideBar(), isAside);
     return view;
   }
 
@@ -100,7 +102,7 @@
       pieces: view.pieces,
       variables: drrn.format.variables(),
       errors,
-      faults: drrn.format.faults(),
+      faults: drrn.format.faults(view.pieces),
       beyond: drrn.beyond(),
       history: drrn.format.history(),
       entered: visit.clicks.length === 0,
@@ -136,6 +138,7 @@
     const action = view.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
     errors = [];
+    isAside = index >= view.own;
     pressedIndex = index;
     drrn.chance.reseed(key, lots, listing);
     drrn.format.reseed();
@@ -151,7 +154,7 @@
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
     if (visit === null || moment !== visit.moment) {
-      visit = { moment, chance, storage: drrn.storage(), clicks: [] };
+      visit = { moment, chance, storage: drrn.storage(), clicks: [], isAside };
     } else visit.clicks.push({ index: pressedIndex, chance });
   }
 
@@ -165,13 +168,15 @@
         chance: visit.chance,
         storage: visit.storage,
         clicks: visit.clicks,
+        isAside: visit.isAside,
       });
   };
 
   /** Return to a saved state and read its page. */
   drrn.restore = async (saved) => {
-    const { state, chance, storage, clicks } = JSON.parse(saved);
+    const { state, chance, storage, clicks, ...rest } = JSON.parse(saved);
     errors = [];
+    isAside = rest.isAside;
     await settleAfter(() => {
       visit = null;
       drrn.restarted = false;

@@ -74,6 +74,7 @@
     beyond: () => null, // plain data of the engine that is not a variable and affects the story
     save: () => null,
     restore: () => false,
+    sideBar: () => [], // links of the story that are on every page, outside of it
   };
 
   const harlowe = {
@@ -163,6 +164,13 @@
       const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share");
       return [ownUse ? null : find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
     },
+    sideBar: () => {
+      if (sugarcube.roots()[0] !== document.body) return [];
+      const parts = ["#story-banner", "#story-caption", "#menu-story"];
+      const links = parts.flatMap((part) => [`${part} a`, `${part} button`]).join(",");
+      return Array.from(document.querySelectorAll(links))
+        .filter((link) => link.getAttribute("data-passage") !== sugarcube.passage());
+    },
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
     history: () => attempt(() => {
@@ -192,6 +200,7 @@
   let isWatching = false;
   // Chapbook's state when the current passage was entered, before its variables are set.
   let entryState = null;
+  let entering = null; // the passage that Snowman is about to display
 
   function watch(engine) {
     if (isWatching) return;
@@ -208,7 +217,12 @@
     const { show } = story;
     story.show = function showAndKeep(target, ...rest) {
       entryState = asText({ target, state: story.state, history: story.history });
-      return show.call(story, target, ...rest);
+      entering = target;
+      try {
+        return show.call(story, target, ...rest);
+      } finally {
+        entering = null;
+      }
     };
   }
 
@@ -248,7 +262,12 @@
     ...unknown,
     name: "Snowman",
     roots: rootsOf(["tw-story", "#main", "#passage", ".passage", "body"]),
-    passage: () => attempt(() => globalThis.passage.name, ""),
+    passage: () => {
+      const { story } = globalThis;
+      return attempt(() => story.passage(entering).name, "")
+        || attempt(() => globalThis.passage.name, "")
+        || attempt(() => story.passage(story.startPassage).name, "");
+    },
     variables: () => attempt(() => globalThis.s, null) || attempt(() => globalThis.story.state, {}),
     history: () => attempt(() => globalThis.story.history.map(String), []),
     moment: () => {
@@ -308,9 +327,16 @@
     },
   };
 
-  /** What the engine displays because of a mistake: errors, and links to passages that do not exist. */
-  function faults() {
+  // What Chapbook displays as it is written: a variable, an expression or an insert it does not know.
+  const INSERT = /\{[A-Za-z_][\w.]*(?:[ \w]*:[^{}]*|\([^{}]*| ?[-+*/%?<>=&|][^{}]*)?\}/g;
+
+  /** What a page displays because of a mistake: errors, and links to passages that do not exist. */
+  function faults(pieces) {
     const found = [];
+    const words = current() === chapbook ? pieces.map((piece) => piece.label ?? piece).join(" ") : "";
+    for (const insert of words.match(INSERT) || []) {
+      found.push(["error page", `Chapbook knows no such variable or insert: ${insert}`]);
+    }
     for (const root of current().roots()) {
       for (const error of root.querySelectorAll("tw-error.error, .error-view > .error")) {
         found.push(["error page", error.firstChild ? error.firstChild.textContent : ""]);
@@ -364,7 +390,8 @@
     },
     about: () => ({ name: current().name, version: version() }),
     roots: () => current().roots(),
-    faults: () => attempt(faults, []),
+    faults: (pieces) => attempt(() => faults(pieces), []),
+    sideBar: () => attempt(() => current().sideBar(), []),
     passage: () => String(current().passage()),
     variables: () => members(allEntries(current().variables() || {}), 0),
     reseed: () => reseed(false),

@@ -225,8 +225,11 @@
     }
   }
 
-  /** The visible page below these elements: pieces, actions in order, and text boxes. */
-  drrn.read = function read(roots) {
+  /**
+   * The visible page below these elements: pieces, actions in order, and text boxes. The links of a
+   * side bar come last; a page without other links ends the story, unless it was opened from there.
+   */
+  drrn.read = function read(roots, sideBar = [], isAside = false) {
     const writer = new Writer();
     for (const root of roots) {
       writer.line(writer.pieces.length ? 2 : 0);
@@ -237,7 +240,13 @@
       writer.line(1);
       writer.link({ element: box, kind: "enter" }, box.value || "Enter", "");
     }
-    return { pieces: mergeStrings(writer.pieces), actions: writer.actions, boxes: writer.boxes };
+    const { actions, boxes } = writer;
+    const own = actions.length;
+    for (const element of own || isAside ? sideBar : []) {
+      writer.line(writer.pieces.length ? 2 : 0);
+      walkElement(element, writer, "block", false);
+    }
+    return { pieces: mergeStrings(writer.pieces), actions, boxes, own };
   };
 
   function mergeStrings(pieces) {
