@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from dataclasses import replace
 from time import process_time
 
 from drrn.errors import InputError
@@ -48,10 +49,7 @@ class Helper:
         return self._parcel()
 
     def _parcel(self) -> Evidence:
-        """Return the evidence as it can be sent: conditions stay here."""
-        parcel = Evidence()
-        parcel.__dict__.update(self.evidence.__dict__, forbidden={})
-        return parcel
+        return replace(self.evidence, forbidden={})  # conditions cannot be sent
 
     def close(self) -> None:
         """Close the engines."""

@@ -1,12 +1,12 @@
 """Passes of a play-test: random games, searching games, games of an agent, a search of all states.
 
-A searching game takes actions that were never taken, and goes where such actions are known.
+A searching game takes actions that were seldom taken, and goes where one was never taken.
 """
 
 import contextlib
 import math
 import random
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -23,18 +23,14 @@ from drrn.stories.search import StateSearch, clock
 
 RANDOM_GAMES = 200  # at most, of `Games.play_many`
 RANDOM_SECONDS = 30.0
-# Steps without a new page after which a searching game is given up: one that plans its path, and
-# one that draws seldom taken actions.
+# Steps without a new page after which a searching game is given up: one that first returns to a
+# page with an action that was never taken, and any other.
 PATIENCE = 60
 LONG_PATIENCE = 300
 MAX_CLICKS = 10_000  # of a searching game: a player has no step limit
-# Kinds of searching games: how curious it is (see `ClickPath`), and how it searches: it draws
-# seldom taken actions, plans a path, or first returns to a page with an action never taken.
-DRAWS, PLANS, RETURNS = "draws", "plans", "returns"
-KINDS = ((0, DRAWS), (0, RETURNS), (2, PLANS), (0, PLANS), (2, DRAWS))
+# Kinds of searching games: how curious it is (see `ClickPath`), and whether it first returns.
+KINDS = ((0, False), (0, True), (2, False))
 CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
-MAX_PLAN = 400  # pages between here and an action that was never taken
-PERSEVERANCE = 4  # times that an action on the path there is taken in vain
 FORGETTING = 0.8  # of the speed of earlier games, for each game
 RANDOM_SHARE = 0.5  # of the time, for random games
 ENDLESS_SHARE = 0.25  # while no random game has reached an ending
@@ -50,7 +46,6 @@ MAX_WORK = 2_000_000  # outcomes followed to compute the odds of endings
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
-Trial = tuple[Hashable, int]  # page or state, index of the action
 # Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
 # that starts an episode and returns its policy; None: there is no agent.
 TrainPlayer = Callable[[Game], Callable[[], Policy] | None]
@@ -126,14 +121,12 @@ class Games:
     stride: int = 1
     types: bool = False  # whether random games type words that the story compares with
     random_seconds: float = 0.0  # of random games
-    _trials: Counter[Trial] = field(default_factory=Counter)  # of searching games
-    _hops: Counter[Trial] = field(default_factory=Counter)  # of these, since the last new action
     # Speeds of games that stay in one engine (True), and of those that cache their steps.
     _paces: dict[bool, Pace] = field(default_factory=lambda: {False: Pace(), True: Pace()})
     _paced_games: int = 0
     _returns: Counter[Hashable] = field(default_factory=Counter)  # to a page
     # Passages and links that each kind of searching game first reached.
-    _news: dict[tuple[int, str], Pace] = field(
+    _news: dict[tuple[int, bool], Pace] = field(
         default_factory=lambda: {kind: Pace() for kind in KINDS}
     )
 
@@ -250,21 +243,17 @@ class Games:
         if number % 2 == 0:
             kind = max(kinds, key=lambda kind: self._news[kind].pages_per_second)
         trace = Trace(self.game, evidence, 10**6 + seed, curious=kind[0])
-        choose = self._toward_news if kind[1] == PLANS else self._seldom_taken
-        patience = LONG_PATIENCE if kind[1] == DRAWS else PATIENCE
-        path = self._path_to_news() if kind[1] == RETURNS else None
+        patience = PATIENCE if kind[1] else LONG_PATIENCE
+        path = self._path_to_news() if kind[1] else None
         if path:
             trace = Trace(self.game, evidence, path.seed, curious=path.curious)
         choices = path.choices if path else ()
         last_step = len(choices) + patience
 
         def explore(page: Observation) -> int:
-            now = trace.arrivals[-1]
             number = len(trace.indices)
             is_on_path = number < len(choices) and choices[number] < len(page.actions)
-            index = choices[number] if is_on_path else choose(now, draw)
-            self._trials[now.key, index] += 1
-            return index
+            return choices[number] if is_on_path else self._seldom_taken(trace.arrivals[-1], draw)
 
         def is_patient(is_new: bool) -> bool:
             nonlocal last_step
@@ -289,38 +278,6 @@ class Games:
         key = min(keys, key=lambda key: (self._returns[key], len(pages[key].path)))
         self._returns[key] += 1
         return pages[key].path
-
-    def _toward_news(self, now: Arrival, draw: random.Random) -> int:
-        """Return an action that was never taken, else one toward such an action, if one is known.
-
-        If none is known, or the path there was taken in vain (a page can hide a state), return the
-        action that was taken least often on this page.
-        """
-        pages = self.evidence.pages
-        origins: dict[Hashable, int] = {}  # page → the action here that leads toward it
-        queue = deque([now.key])
-        while queue and len(origins) < MAX_PLAN:
-            key = queue.popleft()
-            news = self._never_taken(pages[key])
-            if news and key == now.key:
-                self._hops.clear()
-                return draw.choice(news)
-            if news:
-                hop = (now.key, origins[key])
-                self._hops[hop] += 1
-                if self._hops[hop] > PERSEVERANCE:
-                    break
-                return origins[key]
-            after = list(pages[key].successors.items())
-            draw.shuffle(after)
-            for index, successors in after:
-                for successor in successors:
-                    if successor not in origins and successor != now.key:
-                        origins[successor] = origins.get(key, index)
-                        queue.append(successor)
-        indices = range(len(now.page.actions))
-        least = min(self._trials[now.key, index] for index in indices)
-        return draw.choice([index for index in indices if self._trials[now.key, index] == least])
 
     def _seldom_taken(self, now: Arrival, draw: random.Random) -> int:
         """Draw an action; the more often it was taken from this passage, the less likely it is."""
