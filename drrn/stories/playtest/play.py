@@ -95,10 +95,6 @@ class Pace:
     pages: float = 0.0
 
     @property
-    def seconds_per_page(self) -> float:
-        return self.seconds / self.pages if self.pages else 0.0
-
-    @property
     def pages_per_second(self) -> float:
         return self.pages / self.seconds if self.seconds else math.inf
 
@@ -304,8 +300,8 @@ class Games:
             yield
             return
         self._paced_games += 1
-        walking = self._paces[True].seconds_per_page
-        is_faster = CACHE_BONUS * walking < self._paces[False].seconds_per_page
+        cached = self._paces[False].pages_per_second
+        is_faster = self._paces[True].pages_per_second > CACHE_BONUS * cached
         game.walks = trace.curious > 0 or is_faster != (self._paced_games % 8 == 0)
         game.curious = trace.curious
         trace.walks = game.walks

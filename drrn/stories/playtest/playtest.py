@@ -40,6 +40,7 @@ FIRST_GAMES = 0.1  # random games before all other passes
 FIRST_GAME_END = 0.3  # the last of them
 COMPILING = 0.45
 SEARCHING = 0.4
+LATE_SEARCHING = 0.6  # of a story that was compiled in vain before
 PLAYING = 0.75  # random and searching games, if an agent plays after them
 MIN_AGENT_SECONDS = 4.0
 EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
@@ -144,7 +145,7 @@ class StoryTest:
                 self._search(self._at(1) if self.evidence.forbidden else soon)
                 return
             self.helpers.start(self._at(1) - clock())
-            self._search(self._at(SEARCHING))
+            self._search(self._at(SEARCHING if has_engine else LATE_SEARCHING))
             if has_engine and self.evidence.complete and self._compile():
                 self._leave_exactness()
                 return
