@@ -1,5 +1,6 @@
 """Coverage of a story: passages and links, broken links, dead ends, values, and advice."""
 
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -261,7 +262,9 @@ def errors(source: Source, evidence: Evidence) -> list[Issue]:
     """List the errors that were thrown."""
     issues = []
     for error, path in evidence.errors.items():
-        name, _, what = error.partition(": ")
+        name, _, message = error.partition(": ")
+        file = re.escape(source.story.source)
+        what = re.sub(f"^{file}[:,] ", "", message)
         passage = source.story.passages.get(name)
         issues.append(Issue(name, what, passage.line if passage else 0, path))
     return issues

@@ -26,7 +26,7 @@ EXPLAINS = (
 )  # why an expectation fails
 
 # A macro, a variable, or a name in JavaScript's errors.
-CODE_NAME = re.compile(r"<<[\w=-]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
+CODE_NAME = re.compile(r"<<[\w=-]+|\{[\w.]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
 MAX_EQUAL = 3  # errors with the same text that are reported one by one
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
@@ -54,17 +54,24 @@ def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
         else:
             result.append(problem)
     for group in groups.values():
+        # Passages that have the mistake themselves; on others it is only seen.
+        own = [one for one in group if _names_in(one.text, one.passage, source)]
+        rest = [one for one in group if one not in own]
         cause = _shared_cause(group[0].text, source) if len(group) > 1 else ""
-        rest = [one for one in group if cause or len(group) > MAX_EQUAL]
-        if cause:  # a passage may have the same mistake
-            rest = [one for one in group if not _names_in(one.text, one.passage, source)]
-        result += [one for one in group if one not in rest]
-        if rest:
-            first = rest[0]
-            text = f"{first.text} (on {counted(len(rest), 'passage')})"
-            line = source.story.passages[cause].line if cause else first.line
-            result.append(replace(first, text=text, passage=cause or first.passage, line=line))
+        if cause or (not own and len(rest) > MAX_EQUAL):
+            result += own
+            result += [_shared_problem(rest, cause, source)] if rest else []
+        else:
+            result += own or rest
     return result
+
+
+def _shared_problem(group: list[Problem], cause: str, source: Source) -> Problem:
+    """Return one problem for those of a group, in the passage that causes it, if it is known."""
+    first = group[0]
+    text = f"{first.text} (on {counted(len(group), 'passage')})"
+    line = source.story.passages[cause].line if cause else first.line
+    return replace(first, text=text, passage=cause or first.passage, line=line)
 
 
 def _shared_cause(error: str, source: Source) -> str:

@@ -229,7 +229,8 @@
   const chapbook = {
     ...unknown,
     name: "Chapbook",
-    roots: rootsOf(["#page", "body"]),
+    // After an error, Chapbook covers the page by a message, and the story cannot go on.
+    roots: rootsOf(["error-handler.active", "#page", "body"]),
     passage: () => attempt(() => globalThis.engine.state.get("trail").slice(-1)[0], "")
       || attempt(() => globalThis._state.get("trail").slice(-1)[0], ""),
     variables: () => attempt(() => {
