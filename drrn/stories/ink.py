@@ -557,7 +557,7 @@ class InkGame(AuthoredGame):
             words = " ".join(str(error).split())
             if "panic" in words:
                 words = "its code fails, for example by a division by zero"
-            raise self._refusal(f"Ink cannot continue: {words}; correct the story") from error
+            raise self._refusal(f"the Ink runtime cannot play it: {words}") from error
 
 
 class EnumerableInkGame(InkGame):

@@ -1,6 +1,5 @@
 """Coverage of a story: passages and links, broken links, dead ends, values, and advice."""
 
-import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -50,6 +49,7 @@ class Source:
             self.engine = game.engine
             self.problems = game.problems
             self.no_actions = game.left_out
+        self.format_name = self.story.format.split("-")[0].split(" ")[0]  # without its version
 
     @cached_property
     def links(self) -> dict[str, set[str]]:
@@ -66,11 +66,6 @@ class Source:
             names |= {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
             links[name] = parsed.get(name, names) & self.pages.keys()
         return links
-
-    @property
-    def format_name(self) -> str:
-        """The story format without its version, such as "chapbook"; "" if unknown."""
-        return self.story.format.split("-")[0].split(" ")[0]
 
     def name_of(self, variable: str) -> str:
         """Return a variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
@@ -261,10 +256,10 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
 def errors(source: Source, evidence: Evidence) -> list[Issue]:
     """List the errors that were thrown."""
     issues = []
+    file = source.story.source
     for error, path in evidence.errors.items():
         name, _, message = error.partition(": ")
-        file = re.escape(source.story.source)
-        what = re.sub(f"^{file}[:,] ", "", message)
+        what = message.removeprefix(file).lstrip(":, ")
         passage = source.story.passages.get(name)
         issues.append(Issue(name, what, passage.line if passage else 0, path))
     return issues

@@ -153,9 +153,8 @@ class Evidence:
     always_set: dict[str, set[str]] = field(default_factory=dict)
     unset: dict[tuple[str, str], ClickPath] = field(default_factory=dict)
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
-    faults: dict[tuple[str, str, str], ClickPath] = field(
-        default_factory=dict
-    )  # passage, kind, text
+    # By passage, kind and text.
+    faults: dict[tuple[str, str, str], ClickPath] = field(default_factory=dict)
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)  # passage, words of the action
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
