@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from drrn.stories.hosted.game import HostedGame
+from drrn.stories.hosted.identity import likely_answers
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay
 from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.twine.story import Passage, Story
 from tests.stories import open_hosted
 from tests.story_formats import needs_formats, open_twee
 from tests.tiny_engine import tiny_story
@@ -67,6 +69,8 @@ def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
     game, findings = report_of({"Start": rock, "Cave": "Gold."}, tmp_path)
     assert [ending.name for ending in findings.endings] == ["Cave"]
     assert not findings.exact
+    probability = findings.endings[0].probability
+    assert probability is not None and probability.mean > 0  # random games type, too
     path = findings.endings[0].path
     assert path is not None and path.curious
     assert replay(game, path)[-1][0].text == "Gold."
@@ -111,7 +115,28 @@ def test_a_search_that_is_not_complete_bounds_the_odds_of_endings(tmp_path, home
         assert bounds["Room 9"] == (0.0, pytest.approx(1 - least))
 
 
+@needs_formats
+@pytest.mark.slow
+def test_new_game_stays_a_choice_after_a_click_within_the_first_passage(tmp_path, home):
+    pages = {
+        "Start": 'The end.\n<<link "Help">><<replace "#h">>Click.<</replace>><</link>> <span id="h">?</span> [[New game->Hall]]',
+        "Hall": "A hall. [[Back->Start]]",
+    }
+    game = open_twee(pages, "sugarcube", "2.37.3", tmp_path)
+    page = game.reset(0)
+    for _ in range(2):
+        assert "New game" in page.actions
+        page = game.step(page.actions.index("Help"))
+    game.close()
+
+
 def test_a_path_by_numbers_says_how_it_was_played():
-    path = ClickPath(("On", "Off"), (0, 1), 7, curious=True)
+    path = ClickPath(("On", "Off"), (0, 1), 7, curious=2)
     assert path.numbers == "1,2@7c"
-    assert read_path(Path("1,2@7c")).curious and not read_path(Path("1,2@7")).curious
+    assert [read_path(Path(f"1,2@7{how}")).curious for how in ("", "t", "c")] == [0, 1, 2]
+
+
+def test_common_words_are_typed_more_often():
+    texts = {"A": '<<if $w is "look">>', "B": '<<if ["look", "name"].includes($w)>>'}
+    story = Story("A", {name: Passage(name, text) for name, text in texts.items()})
+    assert sorted(likely_answers(story)) == ["look", "look", "look", "name", "name"]

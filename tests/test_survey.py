@@ -29,7 +29,7 @@ EXPECTED: dict[str, dict[str, object]] = {
     "wide/1": {"trace": 0.5, "pseudo_count": 10.0},
     "scale/1": {},
     "credit/1": {"returns": "monte-carlo"},
-    "temptation/1": {"returns": "monte-carlo"},
+    "temptation/1": {},
 }
 
 

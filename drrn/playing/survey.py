@@ -190,9 +190,9 @@ def has_commands(sample: Sample) -> bool:
 
 
 def first_choice_is_hidden(sample: Sample) -> bool:
-    """Return whether rewards on a page depend on the first choice of the episode (χ² test)."""
+    """Return whether rewards depend on the first choice, more than a few steps before (χ² test)."""
     first = sample.starts
-    later = first < np.arange(len(first))
+    later = first + MOST_LAG < np.arange(len(first))
     if not later.any():
         return False
     choice = sample.pair[first][later]

@@ -32,6 +32,7 @@ class HostedState:
     moment: Moment
     paid: frozenset[str] = frozenset()
     opening: bool = False
+    is_first: bool = False  # whether no passage was entered after the first one
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,10 @@ class HostedGame(Explorable):
         self._displayed = DisplayedPassages(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
         self.walks = False  # whether episodes stay in one engine, and cache nothing
-        self.curious = False  # whether they also type likely words, and do not wait for timers
-        texts = (passage.text for passage in script.story.passages.values())
+        self.curious = 0  # 1: they also type likely words; 2: and do not always wait for timers
+        texts = [passage.text for passage in script.story.passages.values()]
         self._has_menus = any(map(patterns.MENU_CODE.search, texts))
+        stage.asks = any("prompt(" in text or "(prompt:" in text for text in texts)
         self.start = HostedState(stage.start)  # before the first page; its only action opens it
         stage.users += 1
         stage.words = likely_answers(script.story, page)
@@ -121,7 +123,7 @@ class HostedGame(Explorable):
         scene = self._scene(state)
         link = scene.links[index]
         moment = self.stage.walk(state.moment, link, key, curious=self.curious)
-        return HostedState(moment, scene.paid, opening=state is self.start)
+        return self._state_after(state, moment, scene)
 
     def opening(self) -> Iterator[tuple[float, HostedState]]:
         return self.outcomes(self.start, 0)
@@ -129,13 +131,18 @@ class HostedGame(Explorable):
     def outcomes(self, state: HostedState, index: int) -> Iterator[tuple[float, HostedState]]:
         scene = self._scene(state)
         for probability, moment in self.stage.outcomes(state.moment, scene.links[index]):
-            yield probability, HostedState(moment, scene.paid, opening=state is self.start)
+            yield probability, self._state_after(state, moment, scene)
 
     def after(self, state: HostedState, index: int, key: int) -> HostedState:
         """Return the state after the action at `index`, with the random draws of a key."""
         scene = self._scene(state)
         moment = self.stage.follow(state.moment, scene.links[index], key)
-        return HostedState(moment, scene.paid, opening=state is self.start)
+        return self._state_after(state, moment, scene)
+
+    def _state_after(self, before: HostedState, moment: Moment, scene: Scene) -> HostedState:
+        opening = before is self.start
+        is_first = opening or (before.is_first and not moment.page.entered)
+        return HostedState(moment, scene.paid, opening, is_first)
 
     def face_at(self, state: HostedState) -> Face:
         """Return what a state shows and pays, with its passage and the rule of its ending."""
@@ -153,7 +160,7 @@ class HostedGame(Explorable):
         return all(self.stage.identity.distinguishes(passage, name) for passage in passages)
 
     def _scene(self, state: HostedState) -> Scene:
-        key = (state.paid, state.opening)
+        key = (state.paid, state.opening, state.is_first)
         scene: Scene | None = state.moment.scenes.get(key)
         if scene is None:
             scene = state.moment.scenes[key] = self._new_scene(state)
@@ -168,7 +175,8 @@ class HostedGame(Explorable):
         page = Page(passage, {}, self.script.tags, cells, lambda chances: 0)
         page.pieces = list(map(self._without_menu, hosted.pieces))
         page.passages = [passage] if passage in self.script.tags else []
-        face, all_links = judge_page(self.rules, self.restarts, page, opening=state.opening)
+        where = {"opening": state.opening, "is_first": state.is_first}
+        face, all_links = judge_page(self.rules, self.restarts, page, **where)
         links = self._repeated.unique(all_links)
         face = replace(face, actions=self._reworded(label for label, _ in links))
         indices = {id(link): index for index, link in enumerate(hosted.links)}

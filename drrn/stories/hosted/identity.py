@@ -219,19 +219,20 @@ def _compared_unnamed(text: str) -> set[str]:
 def likely_answers(story: Story, page: str = "") -> tuple[str, ...]:
     """Return the words that a story compares with others: what a player may have to type in.
 
+    Each word is there once, and once more for each comparison: a common one is more often right.
     `page` is the text of its published file, which has the author's scripts.
     """
     passages = story.passages.values()
     scripts = [passage.text for passage in passages if "script" in passage.tags]
     scripts += patterns.USER_SCRIPT.findall(page)
-    answers: dict[str, None] = {}
+    answers: list[str] = []
     for text in (*(passage.text for passage in passages), *scripts):
         for match in patterns.COMPARED.finditer(text):
-            answers.update(dict.fromkeys(patterns.QUOTED_NAME.findall(match[0])))
+            answers += [answer[1:-1] for answer in patterns.QUOTED_NAME.findall(match[0])]
     for text in scripts:
-        answers.update(dict.fromkeys(f"'{key}'" for key in patterns.KEY.findall(text)))
-    words = (answer[1:-1].strip() for answer in answers)
-    return tuple(word for word in words if 0 < len(word) <= MAX_ANSWER)[:MAX_ANSWERS]
+        answers += patterns.KEY.findall(text)
+    words = [word for answer in answers if 0 < len(word := answer.strip()) <= MAX_ANSWER]
+    return (*dict.fromkeys(words), *words)[:MAX_ANSWERS]
 
 
 class RepeatedLinks:

@@ -39,6 +39,7 @@ class HostedPage:
     unlisted_draws: int = 0  # random numbers since the last page that have no list of outcomes
     draws: tuple[tuple[int, int], ...] = ()  # (outcomes, outcome) of the draws that have one
     restarted: bool = False  # whether the story asked to be restarted
+    asks: bool = False  # whether it has text boxes
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -80,6 +81,7 @@ def read_page(answer: Any) -> HostedPage:
             unlisted_draws=operator.index(table["draws"]),
             draws=tuple((operator.index(n), operator.index(draw)) for n, draw in table["lots"]),
             restarted=bool(table["restarted"]),
+            asks=bool(table["asks"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         cause = "the story's scripts replace functions that are needed to read its page"
@@ -118,6 +120,7 @@ class Session:
         self.rewinds = 0  # since the page was loaded
         # Words that a curious player types in; None: the answers, once all timers have run.
         self.words: Sequence[str] | None = None
+        self.hurries = True  # whether this player does not always wait for timers
         self._page: HostedPage | None = None
 
     def open(
@@ -129,7 +132,7 @@ class Session:
         that shows the same first page.
         """
         chance = _arguments(key, draws, listing)
-        haste = HASTE[key % len(HASTE)]
+        haste = HASTE[key % len(HASTE)] if self.hurries else 0
         words = f"__drrn.haste = {haste}, __drrn.curious = {json.dumps(self.words)}"
         if self.isolate is not None:  # without loading the page again, if the engine allows it
             with contextlib.suppress(IsolateError):

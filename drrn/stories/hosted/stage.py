@@ -125,6 +125,7 @@ class Stage:
         self._rewinds = True  # whether games by `walk` may rewind such an engine
         self._checks = 0  # rewound games that were compared so far
         self.words: tuple[str, ...] = ()  # that a curious player types in
+        self.asks = False  # whether a page had text boxes, or code asks questions
         self._walker: Session | None = None  # the engine of the last walk
         # Engines with their moments, least recently used first.
         self._sessions: list[tuple[Session, Moment]] = []
@@ -136,19 +137,21 @@ class Stage:
         after, draws = _walk(branch, draws_of(key))
         return after or self._play(moment, link, key, draws)[0]
 
-    def walk(self, moment: Moment, link: int, key: int, *, curious: bool = False) -> Moment:
+    def walk(self, moment: Moment, link: int, key: int, *, curious: int = 0) -> Moment:
         """Return the moment after a link in an engine that stays with the game.
 
         Nothing is cached or saved, so a step costs no more than the click. A curious player types
-        words that the story compares with, and does not always wait for timers.
+        words that the story compares with, and, if it is 2, does not always wait for timers.
         """
         session = self._walker_at_start() if moment is self.start else self._session_at(moment)
         session.words = self.words if curious else None
+        session.hurries = curious > 1
         with self._closed_on_error(session):
             page = self._take(session, Arrival(moment, link, key, ()), walks=True)
             if moment is self.start:
                 _check_opening(page, session.missing)
         self.errors.update(dict.fromkeys(page.errors))
+        self.asks = self.asks or page.asks
         draws = tuple(outcome for _, outcome in page.draws)
         after = Moment(page, None, Arrival(moment, link, key, draws))
         self._sessions.append((session, after))
@@ -222,6 +225,7 @@ class Stage:
             if moment is self.start:
                 _check_opening(page, session.missing)
         self.errors.update(dict.fromkeys(page.errors))
+        self.asks = self.asks or page.asks
         outcomes = tuple(outcome for _, outcome in page.draws)
         if page.entered:
             clicks: tuple[Click, ...] = (Click(-1, "", outcomes),)

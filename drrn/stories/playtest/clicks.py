@@ -20,7 +20,9 @@ MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
 SEED_SECONDS = 10.0  # to find a seed for any other path
 MAX_OUTCOMES = 50_000  # examined for a path that needs luck
 
-NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)(c?))?")  # a path as `ClickPath.numbers` writes it
+NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)([ct]?))?")  # a path as `ClickPath.numbers` writes it
+
+HOW = ("", "t", "c")  # at its end, for each kind of player: see `ClickPath.curious`
 
 # A page and the index of the action taken there; None on the last page.
 Click = tuple[Observation, int | None]
@@ -35,8 +37,8 @@ class ClickPath:
     seed: int | None = None  # of the episode; None: any seed that allows the actions
     chances: tuple[float, ...] = ()  # probability that each step led onward; () if unknown
     comes_to: str = ""  # text of the last page
-    # By a player who types likely words, and does not always wait for timers; needs the seed.
-    curious: bool = False
+    # By a player who types likely words (1), and does not always wait for timers (2).
+    curious: int = 0
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -48,7 +50,7 @@ class ClickPath:
         if by_chance or len(self.choices) != len(self.actions):
             return ""
         seed = f"@{self.seed}" if self.seed is not None and self.choices else ""
-        how = "c" if seed and self.curious else ""
+        how = HOW[self.curious] if seed else ""
         return ",".join(str(choice + 1) for choice in self.choices) + seed + how
 
 
@@ -63,7 +65,7 @@ def read_path(file: Path) -> ClickPath:
     if not file.exists() and (match := NUMBERS.fullmatch(str(file))):
         choices = tuple(int(number) - 1 for number in match[1].split(","))
         seed = int(match[2]) if match[2] else None
-        return ClickPath(("",) * len(choices), choices, seed, curious=bool(match[3]))
+        return ClickPath(("",) * len(choices), choices, seed, curious=HOW.index(match[3] or ""))
     text = read_text(file)
     if not text.lstrip().startswith("{"):
         return ClickPath(tuple(line.strip() for line in text.splitlines() if line.strip()))
@@ -83,7 +85,7 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     seed = None if table.get("seed") is None else int(table["seed"])
     if choices and len(choices) != len(actions):
         raise ValueError("either every action has an index, or none")
-    curious = bool(table.get("curious"))
+    curious = min(2, max(0, int(table.get("curious", 0))))
     return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious)
 
 
@@ -152,7 +154,7 @@ def _continue(
 def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
     """Play a path as far as its actions are offered; yield its pages."""
     if isinstance(game, HostedGame):
-        game.walks = path.curious
+        game.walks = path.curious > 0
         game.curious = path.curious
     page = game.reset(seed)
     for number in range(len(path)):

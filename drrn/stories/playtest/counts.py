@@ -80,15 +80,6 @@ class GameCounts:
                 self.numbers[name, ""].append(value)
                 self.numbers[name, ending].append(value)
 
-    def merge(self, other: "GameCounts") -> None:
-        """Add the counts of other games."""
-        self.words += other.words
-        self.offered += other.offered
-        for key, passages in other.next_passages.items():
-            self.next_passages[key] += passages
-        for key, values in other.numbers.items():
-            self.numbers[key] += values
-
     def fields(self, name_of: Callable[[str], str]) -> dict[str, Any]:
         """Return the counts, by the fields of the findings; `name_of` names a variable."""
         led = self.next_passages

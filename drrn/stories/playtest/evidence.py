@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -55,12 +55,6 @@ class PageRecord:
         """Indices of actions that were never taken."""
         return [index for index in range(len(self.actions)) if index not in self.successors]
 
-    def merge(self, other: "PageRecord") -> None:
-        """Add what another process observed on this page."""
-        for index, keys in other.successors.items():
-            self.successors.setdefault(index, set()).update(keys)
-        self.visits += other.visits
-
 
 @dataclass
 class EndingRecord:
@@ -71,15 +65,6 @@ class EndingRecord:
     text: str = ""
     variants: dict[str, None] = field(default_factory=dict)  # last words of its pages
     failure: ClickPath | None = None  # to a page of it that threw an error
-
-    def merge(self, other: "EndingRecord") -> None:
-        """Add what another process observed of this ending; the shorter path counts."""
-        if other.path and (self.path is None or len(other.path) < len(self.path)):
-            self.path = other.path
-            self.reward = other.reward
-            self.text = other.text
-        self.variants |= other.variants
-        self.failure = self.failure or other.failure
 
 
 @dataclass
@@ -109,17 +94,6 @@ class Tally:
             self.endings[ending].append(total)
         self.failed += last is None
         self.truncated += last is not None and ending is None
-
-    def merge(self, other: "Tally") -> None:
-        """Add the games of another tally."""
-        self.rewards += other.rewards
-        self.returns += other.returns
-        self.steps += other.steps
-        for key, returns in other.endings.items():
-            self.endings[key] += returns
-        self.failed += other.failed
-        self.truncated += other.truncated
-        self.cut_short += other.cut_short
 
     def shares(self, keys: Iterable[EndingId]) -> Shares:
         """Estimate the share of games that reach each ending; None if no game was finished."""
@@ -207,37 +181,17 @@ class Evidence:
         return is_new
 
     def merge(self, other: "Evidence") -> None:
-        """Add what another process observed in the same story, apart from its search of states."""
-        for passage, path in other.passages.items():
-            if self.passages.setdefault(passage, path).curious and not path.curious:
-                self.passages[passage] = path
+        """Add what another process observed in the same story."""
+        longest = max(self.longest, other.longest, key=len)
         for passage, names in other.always_set.items():
             self.always_set[passage] = self.always_set.get(passage, names) & names
-        for mine, theirs in (
-            (self.below_zero, other.below_zero),
-            (self.unset, other.unset),
-            (self.errors, other.errors),
-            (self.faults, other.faults),
-            (self.violations, other.violations),
-        ):
-            mine |= {key: theirs[key] for key in theirs.keys() - mine.keys()}  # type: ignore
-        for name, values in other.variables.items():
-            self.variables[name] = dict([*self.variables.get(name, {}).items(), *values.items()])
         for name, peak in other.peaks.items():
             self.peaks[name] = max(self.peaks.get(name, peak), peak, key=lambda one: one[:2])
-        for key, page in other.pages.items():
-            self.pages.setdefault(key, replace(page, visits=0, successors={})).merge(page)
-        for ending, record in other.endings.items():
-            self.endings.setdefault(ending, EndingRecord()).merge(record)
-        self.links |= other.links
-        self.taken += other.taken
-        self.steps += other.steps
-        self.longest = max(self.longest, other.longest, key=len)
-        self.random.merge(other.random)
-        self.counts.merge(other.counts)
-        self.searching_games += other.searching_games
-        self.visits += other.visits
-        self.last_news += other.last_news
+        for name, values in other.variables.items():
+            self.variables.setdefault(name, {}).update(values)
+        for name in vars(self).keys() - {"forbidden", "always_set", "peaks", "variables"}:
+            setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
+        self.longest = longest
 
     def lacks(self, passage: str, variable: str) -> bool:
         """Return whether a page with a passage was reached without a variable."""
@@ -288,7 +242,26 @@ def _add_shorter(paths: dict[Key, ClickPath], key: Key, path: MakePath) -> None:
     if key not in paths:
         paths[key] = path()
     elif len(paths[key]) > 1 or paths[key].curious:
-        paths[key] = min(paths[key], path(), key=lambda clicks: (clicks.curious, len(clicks)))
+        paths[key] = _sum(paths[key], path())
+
+
+def _sum(mine: Any, theirs: Any) -> Any:
+    """Return what two processes observed: counts add up, sets unite, the better path stays."""
+    if mine is None or theirs is None:
+        return theirs if mine is None else mine
+    if isinstance(mine, ClickPath):
+        return min(mine, theirs, key=lambda path: (path.curious, len(path)))
+    if isinstance(mine, (Counter, list)) or type(mine) is int:
+        return mine + theirs
+    if isinstance(mine, set):
+        return mine | theirs
+    if isinstance(mine, dict):
+        for key, value in theirs.items():
+            mine[key] = _sum(mine.get(key), value)
+    elif isinstance(mine, (PageRecord, EndingRecord, Tally, GameCounts)):
+        for name, value in vars(theirs).items():
+            setattr(mine, name, _sum(getattr(mine, name), value))
+    return mine
 
 
 def _passages(before: Arrival | None, now: Arrival) -> tuple[str, ...]:

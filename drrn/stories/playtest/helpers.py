@@ -39,6 +39,7 @@ class Helper:
         interval = REPORT_SECONDS
         next_report = start + interval
         while clock() < end and self.evidence.random.games < MAX_GAMES:
+            self.games.type_words()
             self.games.play_next(start, end)
             if clock() > next_report:
                 report(self._parcel())

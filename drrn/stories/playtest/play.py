@@ -27,6 +27,11 @@ RANDOM_SECONDS = 30.0
 # one that draws seldom taken actions.
 PATIENCE = 60
 LONG_PATIENCE = 300
+MAX_CLICKS = 10_000  # of a searching game: a player has no step limit
+# Kinds of searching games: how curious it is (see `ClickPath`), and how it searches: it draws
+# seldom taken actions, plans a path, or first returns to a page with an action never taken.
+DRAWS, PLANS, RETURNS = "draws", "plans", "returns"
+KINDS = ((0, DRAWS), (0, RETURNS), (2, PLANS), (0, PLANS), (2, DRAWS))
 CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
 MAX_PLAN = 400  # pages between here and an action that was never taken
 PERSEVERANCE = 4  # times that an action on the path there is taken in vain
@@ -63,7 +68,7 @@ class Trace:
     total: float = 0.0  # return
     failed: bool = False  # ended in an error
     walks: bool = False  # in one engine, so that every variable has the value of this game
-    is_curious: bool = False  # see `ClickPath.curious`
+    curious: int = 0  # see `ClickPath.curious`
 
     def arrive(self, page: Observation) -> bool:
         """Record the page that the last action led to; return whether it is new."""
@@ -84,7 +89,7 @@ class Trace:
         clicks = zip(self.arrivals, self.indices, strict=False)
         actions = tuple(arrival.page.actions[index] for arrival, index in clicks)
         text = self.arrivals[-1].page.text if self.arrivals else ""
-        return ClickPath(actions, tuple(self.indices), self.seed, (), text, self.is_curious)
+        return ClickPath(actions, tuple(self.indices), self.seed, (), text, self.curious)
 
 
 @dataclass
@@ -98,7 +103,11 @@ class Pace:
     def seconds_per_page(self) -> float:
         return self.seconds / self.pages if self.pages else 0.0
 
-    def add(self, seconds: float, pages: int) -> None:
+    @property
+    def pages_per_second(self) -> float:
+        return self.pages / self.seconds if self.seconds else math.inf
+
+    def add(self, seconds: float, pages: float) -> None:
         """Add a game."""
         self.seconds = FORGETTING * self.seconds + seconds
         self.pages = FORGETTING * self.pages + pages
@@ -115,19 +124,26 @@ class Games:
     # One of several processes plays games number `first`, `first + stride`, …
     first: int = 0
     stride: int = 1
+    types: bool = False  # whether random games type words that the story compares with
     random_seconds: float = 0.0  # of random games
     _trials: Counter[Trial] = field(default_factory=Counter)  # of searching games
     _hops: Counter[Trial] = field(default_factory=Counter)  # of these, since the last new action
     # Speeds of games that stay in one engine (True), and of those that cache their steps.
     _paces: dict[bool, Pace] = field(default_factory=lambda: {False: Pace(), True: Pace()})
     _paced_games: int = 0
+    _returns: Counter[Hashable] = field(default_factory=Counter)  # to a page
+    # Passages and links that each kind of searching game first reached.
+    _news: dict[tuple[int, str], Pace] = field(
+        default_factory=lambda: {kind: Pace() for kind in KINDS}
+    )
 
     def play_random(self, until: float) -> None:
         """Play one random game with the next seed."""
         tally = self.evidence.random
         seed = self.first + self.stride * (tally.games + tally.failed)
         draw = random.Random(seed)
-        trace = self.play(tally, lambda page: draw.randrange(len(page.actions)), seed, until)
+        trace = Trace(self.game, self.evidence, seed, curious=int(self.types))
+        self.play(tally, lambda page: draw.randrange(len(page.actions)), trace, until)
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
         if trace.arrivals and (ending := trace.arrivals[-1].ending):
@@ -160,6 +176,12 @@ class Games:
         else:
             self.search(last)
 
+    def type_words(self) -> None:
+        """Let random games type words, if the story asks for some; exact odds are of [inputs]."""
+        if not self.types and isinstance(self.game, HostedGame) and self.game.stage.asks:
+            self.types = True
+            self.random_seconds = 0.0  # those that typed nothing do not count
+
     def play_agent(self, train: TrainPlayer, seconds: float) -> None:
         """Train an agent on the game and let it play, for some seconds in all.
 
@@ -178,7 +200,8 @@ class Games:
         for number in range(MAX_AGENT_GAMES):
             if clock() > start + seconds:
                 return
-            self.play(evidence.agent, new_policy(), AGENT_SEED + number, start + seconds)
+            trace = Trace(self.game, evidence, AGENT_SEED + number)
+            self.play(evidence.agent, new_policy(), trace, start + seconds)
 
     def search_states(self, until: float, progress: Callable[[int], None]) -> str:
         """Visit every state while there is time; set `evidence.complete` if all were visited.
@@ -200,9 +223,8 @@ class Games:
             evidence.states = max(evidence.states, len(search.visited))
         return search.why_not
 
-    def play(self, tally: Tally, policy: Policy, seed: int, until: float) -> Trace:
+    def play(self, tally: Tally, policy: Policy, trace: Trace, until: float) -> None:
         """Play one game by a policy and count it, unless its time is over before its end."""
-        trace = Trace(self.game, self.evidence, seed)
         with self._pace(trace):
             is_finished = self._play(trace, policy, until, lambda _: True)
         if is_finished:
@@ -210,37 +232,63 @@ class Games:
             tally.add(last, trace.total, len(trace.indices))
         else:
             tally.cut_short += 1
-        return trace
 
     def search(self, until: float, *, curious: bool = False) -> None:
         """Play one game that searches for new pages: links that were never taken come first.
 
-        Half of them, or all with `curious`, type likely words and do not always wait. Half of them
-        draw their actions, seldom taken ones more often; the others plan a path.
+        Its kind is that which finds most in its time, or, every other time, the next one; with
+        `curious`, one that types likely words and does not always wait.
         """
-        self.evidence.searching_games += 1
-        number = self.evidence.searching_games
+        evidence = self.evidence
+        evidence.searching_games += 1
+        number = evidence.searching_games
         seed = self.first + self.stride * number
         draw = random.Random(-seed)
-        trace = Trace(self.game, self.evidence, 10**6 + seed)
-        trace.is_curious = isinstance(self.game, HostedGame) and (curious or number % 4 in (1, 2))
-        patience = PATIENCE if number % 2 else LONG_PATIENCE
-        last_step = patience
+        has_engine = isinstance(self.game, HostedGame)
+        kinds = [kind for kind in KINDS if (kind[0] or not curious) and (has_engine or not kind[0])]
+        kind = kinds[number // 2 % len(kinds)]
+        if number % 2 == 0:
+            kind = max(kinds, key=lambda kind: self._news[kind].pages_per_second)
+        trace = Trace(self.game, evidence, 10**6 + seed, curious=kind[0])
+        choose = self._toward_news if kind[1] == PLANS else self._seldom_taken
+        patience = LONG_PATIENCE if kind[1] == DRAWS else PATIENCE
+        path = self._path_to_news() if kind[1] == RETURNS else None
+        if path:
+            trace = Trace(self.game, evidence, path.seed, curious=path.curious)
+        choices = path.choices if path else ()
+        last_step = len(choices) + patience
 
         def explore(page: Observation) -> int:
             now = trace.arrivals[-1]
-            index = self._toward_news(now, draw) if number % 2 else self._seldom_taken(now, draw)
+            number = len(trace.indices)
+            is_on_path = number < len(choices) and choices[number] < len(page.actions)
+            index = choices[number] if is_on_path else choose(now, draw)
             self._trials[now.key, index] += 1
             return index
 
         def is_patient(is_new: bool) -> bool:
             nonlocal last_step
             if is_new:
-                last_step = len(trace.indices) + patience
+                last_step = max(last_step, len(trace.indices) + patience)
             return len(trace.indices) <= last_step
 
+        start = clock()
+        before = len(evidence.passages) + len(evidence.links) / 4
         with self._pace(trace):
-            self._play(trace, explore, until, is_patient)
+            self._play(trace, explore, until, is_patient, MAX_CLICKS)
+        news = len(evidence.passages) + len(evidence.links) / 4 - before
+        self._news[kind].add(clock() - start, news)
+
+    def _path_to_news(self) -> ClickPath | None:
+        """Return the clicks to a page with an action that was never taken, if a game was there."""
+        pages = self.evidence.pages
+        keys = [key for key, page in pages.items() if page.path.seed is not None]
+        keys = [key for key in keys if self._never_taken(pages[key])]
+        if not keys:
+            return None
+        key = min(keys, key=lambda key: (self._returns[key], len(pages[key].path)))
+        self._returns[key] += 1
+        return pages[key].path
 
     def _toward_news(self, now: Arrival, draw: random.Random) -> int:
         """Return an action that was never taken, else one toward such an action, if one is known.
@@ -301,8 +349,8 @@ class Games:
         self._paced_games += 1
         walking = self._paces[True].seconds_per_page
         is_faster = CACHE_BONUS * walking < self._paces[False].seconds_per_page
-        game.walks = trace.is_curious or is_faster != (self._paced_games % 8 == 0)
-        game.curious = trace.is_curious
+        game.walks = trace.curious > 0 or is_faster != (self._paced_games % 8 == 0)
+        game.curious = trace.curious
         trace.walks = game.walks
         start = clock()
         try:
@@ -310,10 +358,15 @@ class Games:
         finally:
             self._paces[game.walks].add(clock() - start, len(trace.arrivals))
             game.walks = False
-            game.curious = False
+            game.curious = 0
 
     def _play(
-        self, trace: Trace, policy: Policy, until: float, goes_on: Callable[[bool], bool]
+        self,
+        trace: Trace,
+        policy: Policy,
+        until: float,
+        goes_on: Callable[[bool], bool],
+        max_steps: int | None = None,
     ) -> bool:
         """Play while `goes_on(is_new)` holds after a page; return False if time ran out."""
 
@@ -324,7 +377,7 @@ class Games:
 
         old_errors = len(_errors(self.game))
         try:
-            for step in episode(self.game, choose, trace.seed):
+            for step in episode(self.game, choose, trace.seed, max_steps=max_steps):
                 is_new = trace.arrive(step.page)
                 if self.pages is not None:
                     self.pages[step.page.text, step.page.actions] += 1

@@ -154,6 +154,7 @@ class StoryTest:
         if train and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS:
             part = PLAYING
         self.helpers.start(self._at(part) - clock())
+        self.games.type_words()
         self._play(part, part)
         seconds = self._at(1) - clock()
         if train and seconds > MIN_AGENT_SECONDS:
@@ -181,6 +182,7 @@ class StoryTest:
             self.solution = None
             self.evidence.complete = False
             self.why_not = "typed words, or clicks before a timer ends, lead to more passages"
+            self.games.type_words()
             self._play(1.0, 1.0)
 
     def _compile(self) -> bool:

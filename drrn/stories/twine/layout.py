@@ -27,12 +27,15 @@ Choices = list[tuple[str, Link]]  # the words of each action, and its link
 
 
 def judge_page(
-    rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool
+    rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool, is_first: bool = False
 ) -> tuple[Face, Choices]:
-    """Apply the rules to a page: what it shows and pays, and its actions with their links."""
+    """Apply the rules to a page: what it shows and pays, and its actions with their links.
+
+    On the opening, and later in the first passage (`is_first`), no link restarts the story.
+    """
     text, all_links, hypertext = lay_out(page.pieces)
     links = [pair for pair in all_links if rules.is_action(pair[0])]
-    if rules.restart is None and not opening:
+    if rules.restart is None and not (opening or is_first):
         links = [
             (label, link)
             for label, link in links

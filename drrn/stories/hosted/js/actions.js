@@ -206,9 +206,10 @@
     const words = (drrn.curious || []).filter((word) => !size || word.length === size);
     const pick = Math.floor(drrn.chance.key() / 12);
     const isPlain = drrn.chance.key() % 4 === 0; // then the answer is the usual one
-    return words.length && !isPlain && hasNoAnswer(names)
-      ? words[(pick + number) % words.length]
-      : "";
+    if (!words.length || isPlain || !hasNoAnswer(names)) return "";
+    const word = words[(pick + number) % words.length];
+    // A story may ask for a word and a name, such as "call Ann".
+    return drrn.chance.key() % 5 || size ? word : `${word} ${words[pick % 7919 % words.length]}`;
   };
 
   /**

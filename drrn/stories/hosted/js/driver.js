@@ -109,6 +109,7 @@
       draws: drrn.chance.draws,
       lots: drrn.chance.lots,
       restarted: Boolean(drrn.restarted),
+      asks: view.boxes.length > 0,
     });
   };
 
