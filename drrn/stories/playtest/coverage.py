@@ -169,7 +169,7 @@ def _seldom(evidence: Evidence) -> str:
     games = evidence.random.games
     if games <= 10:
         return "few games were played"
-    return f"in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
+    return f"if at all, in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
 
 
 def broken_links(source: Source) -> list[Issue]:

@@ -134,7 +134,8 @@ def certainty(findings: Findings) -> str:
     if findings.interrupted:
         start += "Stopped early. "
     if findings.exact:
-        counts = "." if findings.complete else "; links and values of variables are lower bounds."
+        more = "; there may be more links and values of variables than are listed."
+        counts = "." if findings.complete else more
         return f"{start}Exact: every way through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
@@ -147,8 +148,8 @@ def certainty(findings: Findings) -> str:
         games += f" and {count} by an agent that was trained on {lessons}"
     why = f" Not exact, because {literal(findings.why_not)}." if findings.why_not else ""
     return (
-        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: odds have "
-        f"their standard error (±), counts are lower bounds.{why}"
+        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: ± says how far a share "
+        f"may be off (its standard error), and there may be more than was seen.{why}"
     )
 
 
