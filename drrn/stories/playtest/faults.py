@@ -53,8 +53,7 @@ def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
         if len(group) == 1 or not is_everywhere:
             result += own or rest
             continue
-        text = f"{error} (on {counted(len(rest), 'passage')})"
-        problem = replace(rest[0], text=text)
+        problem = replace(rest[0], text=f"{error} (on {counted(len(rest), 'passage')})")
         if shared:
             cause = max(shared, key=counts.__getitem__)
             problem = replace(problem, passage=cause, line=source.story.passages[cause].line)

@@ -249,9 +249,8 @@ def _endings(findings: Findings, command: str) -> list[doc.Block]:
 
 def endings_table(findings: Findings, command: str = "") -> doc.Table:
     """Build the table of endings, with the probability of each."""
-    games = "random games"
-    if not findings.exact:
-        games = f"of {counted(findings.games, 'random game')}"
+    count = counted(findings.games, "random game")
+    games = "random games" if findings.exact else f"of {count}"
     header = ["ending", "worth", games]
     if findings.exact and not findings.equal_rewards:
         header.append("best play")
