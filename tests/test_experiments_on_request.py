@@ -17,6 +17,7 @@ from drrn.lab.experiments.plan import (
     BAG_VECTORS,
     BEST,
     BOW_DQN,
+    DEFAULTS,
     DRRN_BAG,
     ENCODERS,
     LSTM,
@@ -29,6 +30,8 @@ from drrn.lab.experiments.plan import (
 from drrn.lab.experiments.results import Results
 from drrn.lab.reports.beyond import encoder_verdicts, on_par
 from drrn.lab.reports.result_set import ResultSet
+from drrn.playing.survey import PARSER_GAME
+from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from tests.experiment_jobs import assert_interrupted_job_matches
 from tests.suite_files import game_file
@@ -88,7 +91,7 @@ def test_additional_experiments_run_only_on_request():
     jobs = []
     for name in ON_REQUEST:
         jobs += [job for job in variants_of([name], paraphrases=True) if job != BEST]
-    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 4 + 2 + 7
+    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 6 + 2 + 7
     assert not set(jobs) & set(variants_of([], paraphrases=True))
 
 
@@ -105,7 +108,7 @@ def test_agents_in_a_world_use_its_training_settings_and_five_seeds():
     game = drrn.make("home-world")
     for job in ADDED["parser"]:
         settings = settings_of("home-world", job, game, Scale())
-        assert training_of(game).items() <= settings.flat().items()
+        assert job.strong or training_of(game).items() <= settings.flat().items()
         assert settings.run.seeds == [0, 1, 2, 3, 4]
 
 
@@ -225,6 +228,16 @@ def test_the_on_par_verdict_follows_from_the_rows(parser_results):
     assert "so “on par” holds" in verdict([0.2, 0.3], [0.22, 0.31])
     assert "nearly on par" in verdict([0.2, 0.3], [0.3, 0.4])
     assert "“on par” does not hold: BOW-DQN is ahead" in verdict([0.2, 0.21], [0.9, 0.91])
+
+
+@pytest.mark.parametrize("name", ["home-world", "comet-house"])
+def test_the_default_agent_of_parser_games_has_the_settings_of_the_survey(name):
+    game = drrn.make(name)
+    whole, bag = (settings_of(name, job, game, Scale(seeds=1)).flat() for job in DEFAULTS)
+    sizes = {"rounds": 40, "episodes_per_round": 100, "replicas": 1, "seed": 0, "survey": False}
+    usual = settings_for_game(game, {**PARSER_GAME, **sizes}, paper=False).flat()
+    assert whole == usual
+    assert bag == {**usual, "phrases": False}
 
 
 def test_an_interrupted_parser_job_ends_with_the_same_rows(tmp_path):

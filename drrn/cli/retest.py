@@ -100,9 +100,9 @@ class Watch:
             self.headline = headline(findings)
             print(visible(f"{time.strftime('%H:%M:%S')}  {self.headline}"))
         for key in former:
-            print(visible(f"  fixed: {_line(self.problems.pop(key))}"))
+            print(visible(f"  fixed: {self.problems.pop(key)}"))
         for key in latest:
-            print(visible(f"  new: {_line(now[key])}"))
+            print(visible(f"  new: {now[key]}"))
         sys.stdout.flush()
         return findings.exact, now
 
@@ -119,9 +119,3 @@ class Watch:
     def _current_stamps(self) -> Stamps:
         states = {file: file.stat() for file in self.files if file.is_file()}
         return {file: (state.st_mtime_ns, state.st_size) for file, state in states.items()}
-
-
-def _line(problem: Problem) -> str:
-    line = f" (line {problem.line})" if problem.line else ""
-    place = f"{problem.passage}{line}: " if problem.passage else ""
-    return f"{place}{problem.text}"

@@ -71,7 +71,7 @@ def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespa
     if options.format == "json":
         terminal.print_json(findings.as_json(), indent=2)
     elif options.format == "html":
-        print(_page(document, test, findings), end="")
+        print(_page(document, test, findings, options.game), end="")
     elif options.format == "markdown":
         print(to_markdown(document), end="")
     elif options.format == "github":
@@ -81,7 +81,7 @@ def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespa
     sys.stdout.flush()
 
 
-def _page(document: Document, test: StoryTest, findings: Findings) -> str:
+def _page(document: Document, test: StoryTest, findings: Findings, story: str) -> str:
     """Return the report as a self-contained page with the map."""
     from drrn.pages import rendered, safe_markup
 
@@ -96,7 +96,7 @@ def _page(document: Document, test: StoryTest, findings: Findings) -> str:
     body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
     parts = {"body": body, "map": map_svg, "legend": legend}
     markup = {name: safe_markup(text) for name, text in parts.items()}
-    return rendered("story_page.html", title=title_of(test.game), **markup)
+    return rendered("story_page.html", title=title_of(test.game), story=story, **markup)
 
 
 def _print_for_github(document: Document, findings: Findings) -> None:

@@ -384,8 +384,7 @@ class InkGame(AuthoredGame):
         self._current: InkPage | None = None  # the page whose state the runtime is in
         self._page_errors: list[str] = []
         with self._checked_runtime():
-            with _silent_stderr():
-                self._runtime: Any = runtime.Story(self.ink.text)
+            self._runtime: Any = runtime.Story(self.ink.text)
             if not self.ink.has_seed:
                 for name, function in zip(DRAWS.values(), self._draws(), strict=True):
                     self._runtime.bind_external_function(name, function)
@@ -552,10 +551,13 @@ class InkGame(AuthoredGame):
     @contextlib.contextmanager
     def _checked_runtime(self) -> Iterator[None]:
         try:
-            yield
+            with _silent_stderr():
+                yield
         except RuntimeError as error:
-            cause = f"the Ink runtime cannot play it: {' '.join(str(error).split())}"
-            raise self._refusal(f"{cause}; correct the story and compile it again") from error
+            words = " ".join(str(error).split())
+            if "panic" in words:
+                words = "its code fails, for example by a division by zero"
+            raise self._refusal(f"the Ink runtime cannot play it: {words}") from error
 
 
 class EnumerableInkGame(InkGame):

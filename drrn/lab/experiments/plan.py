@@ -50,6 +50,7 @@ class Variant:
     changes: dict[str, Any] = field(default_factory=dict, hash=False)  # settings, by flat name
     games: Sequence[str] = field(default=(), hash=False)  # patterns of names; empty: all games
     vectors: bool = False  # whether it needs word vectors
+    strong: bool = False  # whether it has the strong recipe in a parser game, too
 
     @property
     def name(self) -> str:
@@ -133,7 +134,7 @@ ENCODERS = _planned("encoders")
 LSTM, GRU, ATTENTION, BAG_VECTORS = ENCODERS
 ENCODED = ("machine-of-death", "saving-john")  # the games of encoders, unless others are named
 PARSERS = _planned("parser")
-BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM = PARSERS
+BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM, *DEFAULTS = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
@@ -242,7 +243,7 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     """
     few = QUICK_SUITE if variant.group == "suites" else QUICK
     common = {**(few if scale.quick else {}), **scale.overrides}
-    paper = variant.group not in ("beyond", "reading") or name in PARSED
+    paper = not variant.strong and (variant.group not in ("beyond", "reading") or name in PARSED)
     settings = recipe(paper=paper, recommended=recommended_settings(game))
     for entry in PLAN["tuned"]:
         if fnmatchcase(name, entry["games"]) and fnmatchcase(variant.name, entry["jobs"]):

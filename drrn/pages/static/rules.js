@@ -76,7 +76,8 @@ export class RulesForm {
 
   variableButton(variable) {
     const add = () => {
-      const never = prompt("This must never hold:", `${variable} < 0`);
+      const name = variable.replace(/^(s\.|\$)/, ""); // the TOML names every variable with $
+      const never = prompt("This must never hold:", `$${name} < 0`);
       if (never) this.add({ never });
     };
     return h("button", { type: "button", class: "play-from", onclick: add }, "+ expect");

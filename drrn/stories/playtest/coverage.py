@@ -49,6 +49,7 @@ class Source:
             self.engine = game.engine
             self.problems = game.problems
             self.no_actions = game.left_out
+        self.format_name = self.story.format.split("-")[0].split(" ")[0]  # without its version
 
     @cached_property
     def links(self) -> dict[str, set[str]]:
@@ -65,11 +66,6 @@ class Source:
             names |= {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
             links[name] = parsed.get(name, names) & self.pages.keys()
         return links
-
-    @property
-    def format_name(self) -> str:
-        """The story format without its version, such as "chapbook"; "" if unknown."""
-        return self.story.format.split("-")[0].split(" ")[0]
 
     def name_of(self, variable: str) -> str:
         """Return a variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
@@ -173,7 +169,7 @@ def _seldom(evidence: Evidence) -> str:
     games = evidence.random.games
     if games <= 10:
         return "few games were played"
-    return f"in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
+    return f"if at all, in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
 
 
 def broken_links(source: Source) -> list[Issue]:
@@ -260,8 +256,10 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
 def errors(source: Source, evidence: Evidence) -> list[Issue]:
     """List the errors that were thrown."""
     issues = []
+    file = source.story.source
     for error, path in evidence.errors.items():
-        name, _, what = error.partition(": ")
+        name, _, message = error.partition(": ")
+        what = message.removeprefix(file).lstrip(":, ")
         passage = source.story.passages.get(name)
         issues.append(Issue(name, what, passage.line if passage else 0, path))
     return issues

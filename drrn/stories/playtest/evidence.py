@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
@@ -19,6 +19,7 @@ from drrn.stories.twine.values import Value
 
 MAX_VALUES = 1_000  # recorded for one variable
 
+Key = TypeVar("Key")
 Shares = Mapping[EndingId, Estimate | None]  # probability of each ending under a policy
 MakePath = Callable[[], ClickPath]
 Pages = Counter[tuple[str, tuple[str, ...]]]  # texts and actions of pages, with their number
@@ -126,9 +127,8 @@ class Evidence:
     always_set: dict[str, set[str]] = field(default_factory=dict)
     unset: dict[tuple[str, str], ClickPath] = field(default_factory=dict)
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
-    faults: dict[tuple[str, str, str], ClickPath] = field(
-        default_factory=dict
-    )  # passage, kind, text
+    # By passage, kind and text.
+    faults: dict[tuple[str, str, str], ClickPath] = field(default_factory=dict)
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)  # passage, words of the action
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
@@ -167,9 +167,7 @@ class Evidence:
         for error in now.position.errors:
             self.add_error(error, path)
         for kind, text in now.position.faults:
-            fault = (now.position.passage, kind, text)
-            if fault not in self.faults:
-                self.faults[fault] = path()
+            _add_shorter(self.faults, (now.position.passage, kind, text), path)
         if now.ending:
             self._record_ending(now.ending, now, path())
         is_new = now.key not in self.pages
@@ -200,9 +198,8 @@ class Evidence:
         return variable not in self.always_set.get(passage, {variable})
 
     def add_error(self, error: str, path: MakePath) -> None:
-        """Record an error, with the clicks that first led to it."""
-        if error not in self.errors:
-            self.errors[error] = path()
+        """Record an error, with the fewest clicks that led to it."""
+        _add_shorter(self.errors, error, path)
 
     def _record_ending(self, key: EndingId, now: Arrival, path: ClickPath) -> None:
         record = self.endings.setdefault(key, EndingRecord())
@@ -238,6 +235,14 @@ class Evidence:
         peak = self.peaks.get(name)
         if peak is None or value > peak[0]:
             self.peaks[name] = (value, peak[1] + 1 if peak else 0, path())
+
+
+def _add_shorter(paths: dict[Key, ClickPath], key: Key, path: MakePath) -> None:
+    """Store the clicks to something if there are none yet, or more, or those of a curious player."""
+    if key not in paths:
+        paths[key] = path()
+    elif len(paths[key]) > 1 or paths[key].curious:
+        paths[key] = _sum(paths[key], path())
 
 
 def _sum(mine: Any, theirs: Any) -> Any:

@@ -16,17 +16,10 @@ from drrn.stories.playtest.source_checks import SOURCE_CHECKS
 from drrn.writing import counted, one_line
 
 EXPECTATION = "expectation"
-EXPLAINS = (
-    "trap",
-    "loop",
-    "unreachable",
-    "condition",
-    "thrown error",
-    "error page",
-)  # why an expectation fails
-
+# Kinds that explain why an expectation fails.
+EXPLAINS = ("trap", "loop", "unreachable", "condition", "thrown error", "error page")
 # A macro, a variable, or a name in JavaScript's errors.
-CODE_NAME = re.compile(r"<<[\w=-]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
+CODE_NAME = re.compile(r"<<[\w=-]+|\{[\w.]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
 MAX_EQUAL = 3  # errors with the same text that are reported one by one
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
@@ -46,38 +39,26 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
 
 def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
     """Report an error once that a header, footer or side bar shows on several passages."""
-    groups: dict[tuple[str, str], list[Problem]] = {}
-    result = []
-    for problem in problems:
-        if problem.kind in ("error page", "thrown error"):
-            groups.setdefault((problem.kind, problem.text), []).append(problem)
-        else:
-            result.append(problem)
-    for group in groups.values():
-        cause = _shared_cause(group[0].text, source) if len(group) > 1 else ""
-        rest = [one for one in group if cause or len(group) > MAX_EQUAL]
-        if cause:  # a passage may have the same mistake
-            rest = [one for one in group if not _names_in(one.text, one.passage, source)]
-        result += [one for one in group if one not in rest]
-        if rest:
-            first = rest[0]
-            text = f"{first.text} (on {counted(len(rest), 'passage')})"
-            line = source.story.passages[cause].line if cause else first.line
-            result.append(replace(first, text=text, passage=cause or first.passage, line=line))
+    errors = [one for one in problems if one.kind in ("error page", "thrown error")]
+    result = [one for one in problems if one not in errors]
+    texts = {name: passage.text for name, passage in source.story.passages.items()}
+    for error in dict.fromkeys(one.text for one in errors):
+        group = [one for one in errors if one.text == error]
+        names = CODE_NAME.findall(error)
+        counts = {passage: sum(name in text for name in names) for passage, text in texts.items()}
+        own = [one for one in group if counts.get(one.passage)]  # on others it is only seen
+        rest = [one for one in group if one not in own]
+        shared = [name for name in texts if counts[name] and is_shared(source.story.passages[name])]
+        is_everywhere = rest and (shared or (not own and len(rest) > MAX_EQUAL))
+        if len(group) == 1 or not is_everywhere:
+            result += own or rest
+            continue
+        problem = replace(rest[0], text=f"{error} (on {counted(len(rest), 'passage')})")
+        if shared:
+            cause = max(shared, key=counts.__getitem__)
+            problem = replace(problem, passage=cause, line=source.story.passages[cause].line)
+        result += [*own, problem]
     return result
-
-
-def _shared_cause(error: str, source: Source) -> str:
-    """Return the header, footer or side bar with most of the names in an error; "" if none has."""
-    shared = [name for name, passage in source.story.passages.items() if is_shared(passage)]
-    cause = max(shared, key=lambda name: _names_in(error, name, source), default="")
-    return cause if cause and _names_in(error, cause, source) else ""
-
-
-def _names_in(error: str, passage: str, source: Source) -> int:
-    """Count the names of macros and variables in an error that a passage has."""
-    page = source.story.passages.get(passage)
-    return sum(name in page.text for name in CODE_NAME.findall(error)) if page else 0
 
 
 def _merged(problems: list[Problem], findings: Findings) -> list[Problem]:
@@ -120,7 +101,8 @@ def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Ite
     for issue in findings.errors:
         if not _is_broken_link(issue, findings):
             line = issue.line or None
-            yield Problem("thrown error", issue.what, issue.passage, line, issue.path)
+            what = re.sub(r"^(?=\w*Error: )", "the story's code fails: ", issue.what)
+            yield Problem("thrown error", what, issue.passage, line, issue.path)
 
 
 def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:

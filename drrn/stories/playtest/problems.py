@@ -22,6 +22,16 @@ class Problem:
     path: ClickPath | None = None  # the clicks that show it
     severity: Severity = "error"
 
+    def __str__(self) -> str:
+        """Format the place and the text."""
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+    @property
+    def place(self) -> str:
+        """The passage and the line, for the author."""
+        line = f"line {self.line}" if self.line else ""
+        return f"{self.passage} ({line})" if self.passage and line else self.passage or line
+
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return each problem once: errors first, then by kind."""

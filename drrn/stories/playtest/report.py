@@ -5,7 +5,7 @@ To add a section to all formats, yield it in `_sections`.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +74,12 @@ def headline(findings: Findings) -> str:
 def _problem(problem: Problem, findings: Findings, command: str, toml: str) -> Note:
     """Build the line of a problem: what, where, and how to see it."""
     is_expectation = problem.kind == "expectation"
-    line = f"line {problem.line}" if problem.line else ""
-    title = problem.passage or (f"{Path(toml).name or 'TOML'}" if is_expectation else "")
-    if line:
-        title = f"{title} ({line})" if title else line
+    file = Path(toml).name or "TOML"
+    place = replace(problem, passage=file).place if is_expectation else problem.place
     return Note(
         literal(problem.text),
         NOTES[problem.severity],
-        title=literal(title),
+        title=literal(place),
         label=problem.kind,
         steps=steps_of(problem.path),
         steps_title="Clicks",
@@ -136,7 +134,8 @@ def certainty(findings: Findings) -> str:
     if findings.interrupted:
         start += "Stopped early. "
     if findings.exact:
-        counts = "." if findings.complete else "; links and values of variables are lower bounds."
+        more = "; there may be more links and values of variables than are listed."
+        counts = "." if findings.complete else more
         return f"{start}Exact: every way through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
@@ -149,8 +148,8 @@ def certainty(findings: Findings) -> str:
         games += f" and {count} by an agent that was trained on {lessons}"
     why = f" Not exact, because {literal(findings.why_not)}." if findings.why_not else ""
     return (
-        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: odds have "
-        f"their standard error (±), counts are lower bounds.{why}"
+        f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: ± says how far a share "
+        f"may be off (its standard error), and there may be more than was seen.{why}"
     )
 
 
@@ -250,7 +249,9 @@ def _endings(findings: Findings, command: str) -> list[doc.Block]:
 
 def endings_table(findings: Findings, command: str = "") -> doc.Table:
     """Build the table of endings, with the probability of each."""
-    header = ["ending", "worth", "random games"]
+    count = counted(findings.games, "random game")
+    games = "random games" if findings.exact else f"of {count}"
+    header = ["ending", "worth", games]
     if findings.exact and not findings.equal_rewards:
         header.append("best play")
     if findings.agent:
@@ -278,7 +279,7 @@ def endings_table(findings: Findings, command: str = "") -> doc.Table:
         for column, share in (("best play", ending.best), ("agent", ending.agent)):
             cells[column] = doc.Cell(share.percent, bar=share.mean) if share else ""
         share = ending.probability
-        cells["random games"] = doc.Cell(_odds(ending, findings), bar=share.mean if share else None)
+        cells[games] = doc.Cell(_odds(ending, findings), bar=share.mean if share else None)
         rows.append([cells[column] for column in header])
     return doc.Table("", header, rows, align="l" + "r" * len(header[1:]))
 

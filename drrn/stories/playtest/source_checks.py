@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from drrn.errors import did_you_mean
-from drrn.files import read_text
+from drrn.files import home, read_text
 from drrn.stories.authored import INK
 from drrn.stories.hosted import patterns
 from drrn.stories.playtest.coverage import Source
@@ -60,7 +60,8 @@ def duplicates(source: Source, evidence: Evidence, findings: Findings) -> Iterat
 def missing_files(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     """Yield pictures and sounds that are not where the story looks for them."""
     path = Path(source.story.source)
-    if not source.story.source or not path.exists():
+    is_uploaded = path.is_relative_to(home() / "serve")  # without its files
+    if not source.story.source or not path.exists() or is_uploaded:
         return
     folders = [path, path.parent] if path.is_dir() else [path.parent]
     reported = set(source.story.passages)

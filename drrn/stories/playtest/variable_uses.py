@@ -14,15 +14,10 @@ from drrn.stories.playtest.coverage import PREFIXES, Source
 ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
 # Formats whose variables can be read from the source.
 WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
-# Chapbook: a line such as "gold (chance): value" above "--", and inserts such as {… for: 'gold'}.
-CHAPBOOK_SET = re.compile(r"(?m)^([A-Za-z_]\w*)[^\s():]*[ \t]*(\(.*\))?[ \t]*:(.*)$")
+# Chapbook: a line such as "gold (condition): value" above "--", or {… for: 'gold'}.
+CHAPBOOK_SET = re.compile(r"(?m)^(?!config\b)([A-Za-z_]\w*)[^\s():]*[ \t]*(\(.*\))?[ \t]*:(.*)$")
 CHAPBOOK_BOUND = re.compile(r"\bfor:\s*['\"]([A-Za-z_]\w*)")
-CHAPBOOK_OWN = {"config", "engine", "browser"}
-SNOWMAN_COMPUTED = re.compile(r"\b(?:s|state)\[")
-SNOWMAN = re.compile(
-    r"(?<![\w'’.])(?:s|(?:window\.)?story\.state)\.([A-Za-z_]\w*)(?!\w*\()"
-    r"(\s*(?:[-+*/]?=(?!=)|\+\+|--))?"
-)
+SNOWMAN = re.compile(r"(?<![\w'’.])s\.([A-Za-z_]\w*)(?!\w*\()(\s*(?:[-+*/]?=(?!=)|\+\+|--))?")
 
 
 class VariableUses:
@@ -43,7 +38,7 @@ class VariableUses:
         elif source.engine and format_name in PREFIXES:
             for name, passage in self.story.passages.items():
                 if not {"stylesheet", "script"} & {*passage.tags}:
-                    self._read_code(name, patterns.COMMENT.sub("", passage.text), format_name)
+                    self._read_code(name, patterns.COMMENT.sub("", passage.text))
             if format_name == "chapbook":  # words that no passage sets are no variables
                 self.by_name = {name: use for name, use in self.by_name.items() if use.set_in}
 
@@ -54,10 +49,7 @@ class VariableUses:
     @cached_property
     def _words_in_code(self) -> Collection[str]:
         passages = self.story.passages.values()
-        computed = patterns.COMPUTED_NAME
-        if self.source.format_name == "snowman":
-            computed = SNOWMAN_COMPUTED
-        if any(computed.search(passage.text) for passage in passages):
+        if any(patterns.COMPUTED_NAME.search(passage.text) for passage in passages):
             return {patterns.WORD.findall(name)[-1] for name in self.by_name}
         texts = [passage.text for passage in passages if has_code(passage)]
         return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
@@ -82,20 +74,19 @@ class VariableUses:
             use.set_in += [passage] * (name in settings)
             use.read_in += [passage] * (name in read)
 
-    def _read_code(self, passage: str, text: str, format_name: str) -> None:
+    def _read_code(self, passage: str, text: str) -> None:
         """Add the variables of a passage in Snowman; in Chapbook, all words of its code."""
-        if format_name == "snowman":
-            uses = [(f"s.{name}", is_set) for name, is_set in SNOWMAN.findall(text)]
-            read = {name for name, is_set in uses if not is_set}
-            self._add(passage, read, {name for name, is_set in uses if is_set})
-            return
-        head, dashes, rest = f"\n{text}".partition("\n--\n")
-        lines = CHAPBOOK_SET.findall(head) if dashes else []
-        settings = {name for name, *_ in lines} - CHAPBOOK_OWN
-        read = set(patterns.WORD.findall(rest if dashes else text))
-        for name, condition, value in lines:
-            read |= set(patterns.WORD.findall(f"{condition} {value}")) - {name}
-        self._add(passage, read, settings | set(CHAPBOOK_BOUND.findall(text)))
+        uses = [(f"s.{name}", is_set) for name, is_set in SNOWMAN.findall(text)]
+        read = {name for name, is_set in uses if not is_set}
+        settings = {name for name, is_set in uses if is_set}
+        if self.source.format_name == "chapbook":
+            head, dashes, rest = f"\n{text}".partition("\n--\n")
+            lines = CHAPBOOK_SET.findall(head) if dashes else []
+            settings = {name for name, *_ in lines}.union(CHAPBOOK_BOUND.findall(text))
+            read = set(patterns.WORD.findall(rest or text))
+            for name, *code in lines:
+                read |= set(patterns.WORD.findall(" ".join(code))) - {name}
+        self._add(passage, read, settings)
 
     def _read_passages(self) -> None:
         game = self.source.game

@@ -154,6 +154,7 @@
     }
   }
 
+  const SIDE_BAR = ":is(#story-banner,#story-caption,#menu-story) :is(a,button)";
   const sugarcube = {
     ...unknown,
     name: "SugarCube",
@@ -164,13 +165,9 @@
       const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share");
       return [ownUse ? null : find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
     },
-    sideBar: () => {
-      if (sugarcube.roots()[0] !== document.body) return [];
-      const parts = ["#story-banner", "#story-caption", "#menu-story"];
-      const links = parts.flatMap((part) => [`${part} a`, `${part} button`]).join(",");
-      return Array.from(document.querySelectorAll(links))
-        .filter((link) => link.getAttribute("data-passage") !== sugarcube.passage());
-    },
+    sideBar: () =>
+      Array.from(sugarcube.roots()[0] === document.body ? document.querySelectorAll(SIDE_BAR) : [])
+        .filter((link) => link.getAttribute("data-passage") !== sugarcube.passage()),
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
     history: () => attempt(() => {
@@ -229,7 +226,8 @@
   const chapbook = {
     ...unknown,
     name: "Chapbook",
-    roots: rootsOf(["#page", "body"]),
+    // After an error, Chapbook covers the page by a message, and the story cannot go on.
+    roots: rootsOf(["error-handler.active", "#page", "body"]),
     passage: () => attempt(() => globalThis.engine.state.get("trail").slice(-1)[0], "")
       || attempt(() => globalThis._state.get("trail").slice(-1)[0], ""),
     variables: () => attempt(() => {
@@ -262,12 +260,8 @@
     ...unknown,
     name: "Snowman",
     roots: rootsOf(["tw-story", "#main", "#passage", ".passage", "body"]),
-    passage: () => {
-      const { story } = globalThis;
-      return attempt(() => story.passage(entering).name, "")
-        || attempt(() => globalThis.passage.name, "")
-        || attempt(() => story.passage(story.startPassage).name, "");
-    },
+    passage: () => attempt(() => globalThis.story.passage(entering).name, "")
+      || attempt(() => globalThis.passage.name, ""),
     variables: () => attempt(() => globalThis.s, null) || attempt(() => globalThis.story.state, {}),
     history: () => attempt(() => globalThis.story.history.map(String), []),
     moment: () => {

@@ -225,10 +225,8 @@
     }
   }
 
-  /**
-   * The visible page below these elements: pieces, actions in order, and text boxes. The links of a
-   * side bar come last; a page without other links ends the story, unless it was opened from there.
-   */
+  // The visible page below these elements: pieces, actions in order, and text boxes. The links of a
+  // side bar come last; a page without other links ends the story, unless it was opened from there.
   drrn.read = function read(roots, sideBar = [], isAside = false) {
     const writer = new Writer();
     for (const root of roots) {
