@@ -12,8 +12,8 @@ from drrn.game.contract import Game, close
 from drrn.processes import cores
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.playtest.checks import require_playable
+from drrn.stories.playtest.findings import Problem
 from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.problems import Problem
 from drrn.stories.playtest.report import headline
 from drrn.writing import visible
 

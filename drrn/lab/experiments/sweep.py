@@ -6,8 +6,6 @@ sweep.csv             one line for each combination, the best first
 best.json             the settings of the best: drrn train GAME --config FOLDER/best.json
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -267,7 +265,7 @@ class Sweep:
             raise InputError(f"{self.root}: contains other results; choose another --out")
         write_json(path, {**value, "vary": self.grid.values})
 
-    def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
+    def write_tables(self, tuning: "list[Scored]", report: "list[Scored]") -> None:
         """Write sweep.csv and best.json; the scores are sorted, the best first."""
         reported = {each.changes: each for each in report}
         rows = []

@@ -9,11 +9,10 @@ from drrn.document import Block, Document, Figure, Table, figures, to_html, to_m
 from drrn.errors import InputError
 from drrn.files import write
 from drrn.lab.experiments.results import Results
-from drrn.lab.reports.beyond import parts_block
+from drrn.lab.reports.beyond import parts_block, reading_block
 from drrn.lab.reports.claims import with_blocks, with_headline
 from drrn.lab.reports.diagnostics import diagnostics_block
 from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page
-from drrn.lab.reports.reading import reading_block
 from drrn.lab.reports.result_set import ResultSet
 from drrn.lab.reports.sections import document
 from drrn.pages import rendered, safe_markup

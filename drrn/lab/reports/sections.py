@@ -15,7 +15,6 @@ from drrn.lab.experiments.plan import Variant
 from drrn.lab.reports import beyond, paper
 from drrn.lab.reports.claims import headline_blocks
 from drrn.lab.reports.diagnostics import diagnostics_section
-from drrn.lab.reports.reading import reading_section
 from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
 from drrn.settings import Settings
@@ -40,7 +39,7 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "parser": beyond.parser_section,
     "suites": beyond.suites_section,
     "diagnostics": diagnostics_section,
-    "reading": reading_section,
+    "reading": beyond.reading_section,
 }
 FAMILIES = "per-action max-action linear table drrn strong parser suite reading".split()
 

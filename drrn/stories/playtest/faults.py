@@ -10,8 +10,7 @@ from dataclasses import replace
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Issue
-from drrn.stories.playtest.problems import Problem, Severity, in_order, is_allowed
+from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Problem
 from drrn.stories.playtest.source_checks import SOURCE_CHECKS
 from drrn.writing import counted, one_line
 
@@ -28,13 +27,14 @@ Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Findings:
     """Return findings with their problems, except those that the TOML allows."""
     problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
-    allowed = [problem for problem in problems if is_allowed(problem, source.rules.allow)]
+    allowed = [one for one in problems if source.rules.allows(one.kind, one.passage)]
     rest = [one for one in problems if one not in allowed]
     rest = _merged(_grouped(rest, source), findings)
     if not findings.has_lines:
         rest = [one if one.kind == EXPECTATION else replace(one, line=None) for one in rest]
+    problems = sorted(dict.fromkeys(rest), key=lambda one: one.order)
     count = findings.allowed + len(allowed)
-    return replace(findings, problems=in_order(rest), allowed=count)
+    return replace(findings, problems=tuple(problems), allowed=count)
 
 
 def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
@@ -84,9 +84,9 @@ def failed_expectations(
     """Yield the expectations that fail, and those that are undecided."""
     for check in findings.expectations:
         if check.status != PASSED:
-            severity: Severity = "error" if check.status == FAILED else "warning"
             text = f"expected: {check.expectation}; {check.result}"
-            yield Problem(EXPECTATION, text, "", check.line, check.path, severity)
+            problem = Problem(EXPECTATION, text, "", check.line, check.path)
+            yield problem if check.status == FAILED else replace(problem, severity="warning")
 
 
 def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
@@ -99,7 +99,7 @@ def broken_links(source: Source, evidence: Evidence, findings: Findings) -> Iter
 
 def thrown_errors(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
     for issue in findings.errors:
-        if not _is_broken_link(issue, findings):
+        if not findings.is_broken_link(issue):
             line = issue.line or None
             what = re.sub(r"^(?=\w*Error: )", "the story's code fails: ", issue.what)
             yield Problem("thrown error", what, issue.passage, line, issue.path)
@@ -112,13 +112,13 @@ def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterato
     loops = []
     for issue in findings.dead_ends:
         line = source.pages.get(issue.passage)
-        if issue.passage in known or _is_broken_link(issue, findings):
+        if issue.passage in known or findings.is_broken_link(issue):
             continue
         if issue.kind == ERROR:
             yield Problem(ERROR, issue.what, issue.passage, line, issue.path)
         elif issue.kind != LOOP:
             yield Problem(issue.kind, issue.what, issue.passage, line, issue.path, "warning")
-        elif not _follows_error(issue, findings):
+        elif not findings.follows_error(issue):
             loops.append(issue)
     if loops:
         first = loops[0]
@@ -126,18 +126,6 @@ def dead_ends(source: Source, evidence: Evidence, findings: Findings) -> Iterato
         text = f"no ending can be reached from here{more}"
         line = source.pages.get(first.passage)
         yield Problem(LOOP, text, first.passage, line, first.path, "warning")
-
-
-def _follows_error(issue: Issue, findings: Findings) -> bool:
-    """Return whether the clicks to a page pass an error."""
-    paths = [error.path.actions for error in findings.errors if error.path]
-    return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)
-
-
-def _is_broken_link(issue: Issue, findings: Findings) -> bool:
-    """Return whether a page shows the error of a link whose target does not exist."""
-    targets = {link.targets[0] for link in findings.broken_links if link.targets}
-    return issue.passage in targets or any(f'"{target}"' in issue.what for target in targets)
 
 
 def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:

@@ -16,8 +16,7 @@ from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.map.flaws import with_flaws
-from drrn.stories.map.story_map import StoryMap, seen_map, story_map
+from drrn.stories.map.story_map import StoryMap, seen_map, story_map, with_flaws
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
@@ -27,7 +26,6 @@ from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.helpers import MAX_GAMES, Helpers
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
-from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.playtest.variable_uses import VariableUses
@@ -325,7 +323,7 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
     issues = coverage.dead_ends(source, evidence)
     if evidence.endings:
         issues += solution.traps if solution else coverage.loops(evidence)
-    rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
+    rest = [issue for issue in issues if not source.rules.allows(issue.kind, issue.passage)]
     return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
 
 

@@ -14,8 +14,7 @@ from drrn.stories.authored import INK
 from drrn.stories.hosted import patterns
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import Findings
-from drrn.stories.playtest.problems import Problem
+from drrn.stories.playtest.findings import Findings, Problem
 from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.twine.story import Passage
 from drrn.writing import one_line

@@ -171,6 +171,11 @@ class Rules:
     def stops(self, page: Page, text: str) -> bool:
         return any(condition.holds(page, text) for condition in self.ends)
 
+    def allows(self, kind: str, passage: str) -> bool:
+        """Return whether [allow] has a kind of problem, for all passages or for this one."""
+        passages = self.allow.get(kind)
+        return passages is not None and (not passages or passage in passages)
+
     def ending_name(self, rule: int | None, passage: str) -> str:
         """Return the passage that an ending is named after: its rule's, or else its own."""
         of_rule = self.endings[rule].condition.passage if rule is not None else None

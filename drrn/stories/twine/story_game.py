@@ -1,7 +1,5 @@
 """A Twine story as a game, played by our own interpreter."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -70,7 +68,7 @@ class StoryGame(Explorable):
         self._tracked = script.facts.tracked
         self._views: dict[tuple[Scene, int], View] = {}
 
-    def another(self) -> StoryGame:
+    def another(self) -> "StoryGame":
         twin = super().another()
         twin.scene = None
         twin._journey = Journey()
