@@ -168,6 +168,9 @@ def test_an_agent_acts_in_any_loop(tale, run):
     for _ in range(CIRCLE):
         player.act(page.text, page.actions)
     assert player.is_circle(page)
+    much: Any = "much"
+    with pytest.raises(drrn.InputError, match="reward: 'much' is not a number"):
+        player.act(page.text, page.actions, reward=much)
     generator: Any = (action for action in page.actions)
     assert agent.act(page.text, generator) == page.actions[q.argmax()]
 

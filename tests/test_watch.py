@@ -32,7 +32,7 @@ def test_the_agent_plays_page_by_page_to_the_end(run, capsys):
 
 
 def test_without_a_terminal_one_game_is_played_and_another_game_gives_a_warning(run, capsys):
-    options = ["--seconds", "0", "--game", "long-watch", "--policy", "softmax"]
+    options = ["--game", "long-watch", "--policy", "softmax"]  # and no pause
     assert main(["watch", str(run), *options]) == 0
     out, error = capsys.readouterr()
     assert out.count("The end") + out.count("The game stops here") == 1

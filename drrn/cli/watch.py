@@ -36,10 +36,12 @@ def run(options: argparse.Namespace) -> None:
         learned = f'another version or game ("{entry["title"]}")'
         warn(f"the agent was trained on {learned}, so it may play poorly")
     seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
-    games = options.episodes or (None if sys.stdin and sys.stdin.isatty() else 1)
+    has_person = sys.stdin is not None and sys.stdin.isatty()
+    games = options.episodes or (None if has_person else 1)
+    seconds = 0.0 if options.seconds is None and not has_person else options.seconds
     player = agent.policy(options.policy, seed=seed)
     with Keys() as keys:
-        Watching(game, player, keys, options.seconds).play(seed, games)
+        Watching(game, player, keys, seconds).play(seed, games)
     close(game)
 
 

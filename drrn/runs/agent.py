@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -286,7 +287,9 @@ class Player:
 
         `reward` is that of the last action: after a positive one, a page that recurs is no circle.
         """
-        page = replace(_page(text, actions), reward=reward)
+        if not isinstance(reward, Real):
+            raise InputError(f"reward: {reward!r} is not a number")
+        page = replace(_page(text, actions), reward=float(reward))
         return page.actions[self(page)]
 
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:

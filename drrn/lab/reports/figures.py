@@ -216,7 +216,7 @@ def _radar(pyplot: Any, data: dict[str, Any]) -> Any:
     angles = [2 * math.pi * number / count for number in range(count)]
     styles = itertools.cycle({style[0]: style for style in LINES.values()}.values())
     for line, (colour, dash, marker) in zip(data["lines"], styles, strict=False):
-        shares = [math.nan if share is None else max(share, 0) for share in line["points"]]
+        shares = [math.nan if share is None else min(max(share, 0), 1) for share in line["points"]]
         form = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 4}
         axes.plot([*angles, angles[0]], [*shares, shares[0]], label=line["label"], **form)
     axes.set(theta_offset=math.pi / 2, theta_direction=-1, ylim=(-0.15, 1.03))

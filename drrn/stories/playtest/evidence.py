@@ -238,7 +238,7 @@ class Evidence:
 
 
 def _add_shorter(paths: dict[Key, ClickPath], key: Key, path: MakePath) -> None:
-    """Store the clicks to something if there are none yet, or more, or those of a curious player."""
+    """Store the clicks to something, unless shorter or less curious ones are known."""
     if key not in paths:
         paths[key] = path()
     elif len(paths[key]) > 1 or paths[key].curious:
