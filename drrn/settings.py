@@ -73,9 +73,8 @@ class ModelSettings(_Group):
         for name in ("hidden", "encoder") if self.shared else ():
             other = getattr(self, f"action_{name}")
             if other not in (None, getattr(self, name)):
-                raise InputError(
-                    f"with shared, both sides have the same {name}; leave out action_{name}"
-                )
+                message = f"with shared, both sides have the same {name}; leave out action_{name}"
+                raise InputError(message)
         for name in ("vectors", "sentences"):
             source = getattr(self, name)
             # Absolute, because a run may be loaded from another folder.

@@ -231,9 +231,8 @@ class Sweep:
         most = min(budget or MAX_JOBS, MAX_JOBS)
         size = self.grid.size
         if budget is None and size > MAX_JOBS:
-            raise InputError(
-                f"{size:,} combinations are too many; add a limit, such as --budget 50"
-            )
+            message = f"{size:,} combinations are too many; add a limit, such as --budget 50"
+            raise InputError(message)
         jobs = list[Job]()
         errors = list[str]()
         for changes in self.grid.at_random(seed) if size > most else self.grid.in_order():

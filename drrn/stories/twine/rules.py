@@ -468,9 +468,8 @@ def _bind_where(condition: Condition, where: str, facts: Facts) -> None:
     except ExpressionError as error:
         raise InputError(f"where = {where!r} cannot be parsed: {error}") from error
     if used.written or used.chance:
-        raise InputError(
-            "where can only compare; write `is` instead of `=`, and no random functions"
-        )
+        message = "where can only compare; write `is` instead of `=`, and no random functions"
+        raise InputError(message)
     facts.tracked |= used.tracked
     facts.read |= used.read
     for variable in sorted(used.read - facts.written):
