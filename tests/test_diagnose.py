@@ -9,7 +9,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.cli.diagnose import changes_of
+from drrn.cli.jobs import changes_of
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.lab.experiments import diagnose
 from drrn.lab.experiments.diagnose import Trial, share_of, sizes
@@ -147,7 +147,7 @@ def test_the_report_and_the_page_agree_with_the_rows(tmp_path):
 
 def test_reproduce_runs_the_published_agents(tmp_path, monkeypatch):
     monkeypatch.setattr(diagnose, "sources_of", lambda *_: ["diagnostic:memory/2"])
-    monkeypatch.setattr("drrn.cli.reproduce._write_report", lambda results: True)
+    monkeypatch.setattr("drrn.cli.jobs._write_report", lambda results: True)
     command = ["reproduce", "--only", "diagnostics", "--quick", *SET, "rounds=1"]
     assert main([*command, "episodes_per_round=2", "--out", str(tmp_path)]) == 0
     assert {row["agent"] for row in rows_of(tmp_path)} == diagnose.PUBLISHED.keys()

@@ -8,7 +8,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.cli.reproduce import experiment_games, suite_games
+from drrn.cli.jobs import experiment_games, suite_games
 from drrn.game.contract import training_of
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
@@ -80,7 +80,7 @@ def games_of(only, names=()):
     """Return the sources of the games of experiments, and the messages."""
     messages: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.cli.reproduce.warn", messages.append)
+        patch.setattr("drrn.cli.jobs.warn", messages.append)
         return [game.source for game in experiment_games(names, only, {})], messages
 
 

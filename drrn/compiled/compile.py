@@ -8,12 +8,14 @@ import contextlib
 import dataclasses
 import hashlib
 import io
+import itertools
 import json
 import logging
 import math
 import zipfile
 import zlib
-from collections.abc import Callable, Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from functools import cache as memoise
 from pathlib import Path
 from typing import Any
@@ -25,16 +27,8 @@ from drrn.compiled.game import Compiled, Floats, Ints, totals
 from drrn.compiled.search import BreadthFirst, EndingId, Face, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
-from drrn.game.contract import (
-    Enumerable,
-    Game,
-    Searchable,
-    fingerprint_of,
-    has_fingerprint,
-    looks_like_a_game,
-    step_limit_of,
-    title_of,
-)
+from drrn.game import contract
+from drrn.game.contract import Enumerable, Game, Searchable
 from drrn.text import Hashes, mix, ranges, starts_of
 
 LIMIT = 200_000  # states
@@ -83,7 +77,7 @@ def compile_game(
         >>> game = drrn.compile_game(drrn.make("long-watch"))
         >>> drrn.best(game).score
     """
-    if not looks_like_a_game(game):
+    if not contract.looks_like_a_game(game):
         cause = f"a value of type {type(game).__name__} is not a game"
         raise InputError(f"{cause}; pass a game, or open one by name with drrn.make")
     if isinstance(game, Compiled):
@@ -93,7 +87,7 @@ def compile_game(
         lacks = f"{type(game).__name__} lacks {missing} (see docs/games.md)"
         raise refusal(game, f"it does not list its outcomes: {lacks}")
     folder = home() / "cache" if cache is True else cache or None
-    path = _cache_path(game, folder) if folder and has_fingerprint(game) else None
+    path = _cache_path(game, folder) if folder and contract.has_fingerprint(game) else None
     compiled = _load(path, bool(getattr(game, "shuffle", False))) if path else None
     if compiled is None or not _is_within(compiled, limit, memory * 2**20):
         compiled = assemble(game, _search_once(game, path, limit, memory * 2**20, progress))
@@ -105,7 +99,7 @@ def compile_game(
 
 def is_cached(game: Game) -> bool:
     """Whether a game was compiled before, and its file is in the default folder."""
-    return has_fingerprint(game) and _cache_path(game, home() / "cache").is_file()
+    return contract.has_fingerprint(game) and _cache_path(game, home() / "cache").is_file()
 
 
 def _is_within(compiled: Compiled, limit: int, memory: int) -> bool:
@@ -165,8 +159,15 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
 def _cache_path(game: Game, folder: Path) -> Path:
     # what a player sees although the fingerprint leaves it out, such as paraphrases
     edition = getattr(game, "edition", "")
-    limit = str(step_limit_of(game))
-    parts = (_code_hash(), game.name, title_of(game), limit, fingerprint_of(game), edition)
+    limit = str(contract.step_limit_of(game))
+    parts = (
+        _code_hash(),
+        game.name,
+        contract.title_of(game),
+        limit,
+        contract.fingerprint_of(game),
+        edition,
+    )
     digest = hashlib.sha256("\0".join(parts).encode())
     return folder / f"{slug(game.name)}-{digest.hexdigest()[:24]}.npz"
 
@@ -235,8 +236,8 @@ def assemble(game: Game, states: States) -> Compiled:
     page, passage, ending_at = _ints(faces.parts)[of_state, :3].T
     return Compiled(
         name=game.name,
-        title=title_of(game),
-        max_steps=step_limit_of(game),
+        title=contract.title_of(game),
+        max_steps=contract.step_limit_of(game),
         texts=tuple(faces.texts),
         actions=tuple(faces.actions),
         passages=tuple(faces.passages),
@@ -260,25 +261,21 @@ def assemble(game: Game, states: States) -> Compiled:
     )
 
 
-class _Numbers(dict[Any, int]):
-    """Interned values: each distinct value gets the next id."""
-
-    def __missing__(self, value: Hashable) -> int:
-        number = len(self)
-        self[value] = number
-        return number
+def _numbers() -> defaultdict[Any, int]:
+    """Return interned values: each distinct value gets the next id."""
+    return defaultdict(itertools.count().__next__)
 
 
 class _Faces:
     """Interned faces. The first face that shows a page determines the order of its actions."""
 
     def __init__(self, faces: Sequence[Face]) -> None:
-        self.texts = _Numbers()
-        self.actions = _Numbers()
-        self.passages = _Numbers()
-        self.endings = _Numbers()
-        self.pages = _Numbers()
-        self.kinds = _Numbers()  # what a state shows and pays
+        self.texts = _numbers()
+        self.actions = _numbers()
+        self.passages = _numbers()
+        self.endings = _numbers()
+        self.pages = _numbers()
+        self.kinds = _numbers()  # what a state shows and pays
         self.page_text: list[int] = []
         self.page_hypertext: list[bool] = []
         self.menus: list[list[int]] = []  # actions of each page

@@ -97,7 +97,6 @@ class HasEffects(Protocol):
 
     def effects(self, state: Any) -> Sequence[Hashable]:
         """Return the effect of each action; actions of equal effect have equal outcomes."""
-        ...
 
 
 class BreadthFirst:

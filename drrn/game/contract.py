@@ -72,11 +72,9 @@ class Game(Protocol):
 
     def reset(self, seed: int | None = None) -> Observation:
         """Start a new episode. A seed restarts the random generator; None continues it."""
-        ...
 
     def step(self, index: int) -> Observation:
         """Take the action at `index` of the last observation."""
-        ...
 
 
 @runtime_checkable
@@ -89,15 +87,12 @@ class Enumerable(Protocol):
 
     def opening(self) -> Outcomes:
         """Return (probability, state) for each possible start of an episode."""
-        ...
 
     def outcomes(self, state: Any, index: int) -> Outcomes:
         """Return (probability, state) for each possible outcome of the action at `index`."""
-        ...
 
     def look(self, state: Any) -> Observation:
         """Return the observation of a state; the order of its actions depends on it alone."""
-        ...
 
 
 @runtime_checkable
@@ -108,7 +103,6 @@ class Searchable(Protocol):
         self, limit: int, memory: int, progress: Callable[[int], None] | None = None
     ) -> Any:
         """Return `drrn.compiled.search.States`."""
-        ...
 
 
 def looks_like_a_game(thing: object) -> bool:

@@ -11,7 +11,6 @@ import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -24,7 +23,7 @@ from starlette.staticfiles import StaticFiles
 
 from drrn.errors import InputError
 from drrn.pages import STATIC, rendered
-from drrn.serve.http import Access, Guard, error_response, local_access, shared_access
+from drrn.serve.http import TABLE, Access, Guard, error_response, local_access, shared_access
 from drrn.serve.library import Library, given_entries
 from drrn.serve.routes import ROUTES
 from drrn.serve.services import Services
@@ -36,16 +35,6 @@ logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 FIRST_PORT = 8642
 PORTS = 20  # that are tried if none is named
-UVICORN: dict[str, Any] = {
-    "log_level": "critical",
-    "access_log": False,
-    "server_header": False,
-    "lifespan": "on",
-    "timeout_graceful_shutdown": 2,  # seconds
-    "timeout_keep_alive": 30,
-    "limit_concurrency": 1_000,  # connections
-    "ws": "none",
-}
 
 
 def application(
@@ -110,7 +99,7 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    config = uvicorn.Config(application(services, access, announce), **UVICORN)
+    config = uvicorn.Config(application(services, access, announce), **TABLE["uvicorn"])
     try:
         uvicorn.Server(config).run(sockets=[bound])
     finally:

@@ -8,19 +8,13 @@ import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import (
-    Game,
-    Observation,
-    another,
-    close,
-    ending_of,
-    is_stopped,
-    most_copies_of,
-    title_of,
-)
+from drrn.files import read_toml
+from drrn.game import contract
+from drrn.game.contract import Game, Observation, title_of
 from drrn.game.make import GameSpec
 from drrn.registry import is_object
 from drrn.runs.config import recommended_settings
@@ -32,20 +26,9 @@ from drrn.stories.twine.script import summarise
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
-COMMON = (
-    "model rounds episodes_per_round replicas seed hidden layers encoder learner "
-    "learning_rate discount alpha exploration"
-).split()
-LIMITS: dict[str, float] = {  # of what the page may demand of the machine
-    "rounds": 10_000,
-    "episodes_per_round": 100_000,
-    "replicas": 64,
-    "hidden": 4096,
-    "layers": 8,
-    "evaluation_episodes": 100_000,
-    "history": 20,
-    "workers": max(1, os.cpu_count() or 1),
-}
+TABLE = read_toml(Path(__file__).with_name("server.toml"))
+COMMON = TABLE["common"].split()
+LIMITS: dict[str, float] = {**TABLE["limits"], "workers": max(1, os.cpu_count() or 1)}
 
 
 @dataclass(frozen=True)
@@ -124,8 +107,8 @@ class GameWorker:
             float(page.reward),
             episode.total,
             page.ended,
-            is_stopped(episode.game),
-            ending_of(episode.game, page),
+            contract.is_stopped(episode.game),
+            contract.ending_of(episode.game, page),
             title_of(episode.game),
             position.passage,
             variables,
@@ -157,8 +140,8 @@ class GameWorker:
     def _episode(self, spec: GameSpec, session: str) -> _Episode:
         game = self._open(spec)
         episode = self._episodes.pop(session, None)
-        if episode is None and len(self._episodes) < min(most_copies_of(game), MAX_COPIES):
-            copy = another(game) if self._episodes else game
+        if episode is None and len(self._episodes) < min(contract.most_copies_of(game), MAX_COPIES):
+            copy = contract.another(game) if self._episodes else game
             episode = None if copy is None else _Episode(copy)
         if episode is None:
             episode = self._episodes.popitem(last=False)[1]
@@ -186,7 +169,7 @@ class OpeningWorker:
             notes = [f"skipped: {line}" for line in summarise(problems)]
             return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
         finally:
-            close(game)
+            contract.close(game)
 
 
 def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
@@ -200,13 +183,10 @@ def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
 def _field(name: str, default: Any) -> dict[str, Any]:
     setting = all_settings()[name]
     return {
-        "name": name,
+        **{key: getattr(setting, key) for key in ("name", "optional", "help", "least")},
         "kind": setting.kind.__name__,
-        "optional": setting.optional,
         "default": default,
-        "help": setting.help,
         "choices": [choice for choice in setting.choices if choice not in FILE_ENCODERS],
-        "least": setting.least,
         "most": LIMITS.get(name, setting.most),
         "group": "common" if name in COMMON else "more",
     }

@@ -8,6 +8,7 @@ import logging
 import math
 import secrets
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
@@ -17,22 +18,15 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from drrn.errors import InputError
+from drrn.files import read_toml
 from drrn.pages import rendered
 from drrn.writing import visible
 
 FAILURE = "Something went wrong. The server's terminal has the details."
 MAX_NAME = 200  # characters of an id, a name or another short text in a request
 
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'none'; "
-    "base-uri 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Frame-Options": "DENY",
-}
+TABLE = read_toml(Path(__file__).with_name("server.toml"))
+HEADERS: dict[str, str] = TABLE["headers"]
 MAX_JSON = 64 * 2**10  # bytes of a request
 MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM_BYTES = 2**16  # of a form, in addition to its files

@@ -130,7 +130,6 @@ class VariableSetter(Protocol):
 
     def set_variables(self, values: Mapping[str, Value]) -> Observation:
         """Show the current page again with other values of variables, which start with `$`."""
-        ...
 
 
 class Explorable(AuthoredGame):

@@ -16,16 +16,7 @@ from drrn.stories.open_story import INSTALL, has_mini_racer
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
-from drrn.stories.playtest.findings import (
-    FAILED,
-    LOOP,
-    PASSED,
-    TRAP,
-    UNSURE,
-    Check,
-    Findings,
-    share_of,
-)
+from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, TRAP, UNSURE, Check, Findings
 from drrn.stories.playtest.solve import Solution, longer_than
 from drrn.stories.twine import native
 from drrn.stories.twine.rules import Bound, Expectation
@@ -84,7 +75,7 @@ class Checker:
             result = f"{percent(odds)} of random games reach it (exact)"
         else:
             tally = self.evidence.random
-            share = share_of(sum(len(tally.endings[key]) for key in endings), tally.games)
+            share = tally.share(endings)
             if share is None:
                 return UNSURE, "no random game ended within the time limit", path, ""
             odds = share.mean

@@ -95,9 +95,13 @@ class Tally:
         self.failed += last is None
         self.truncated += last is not None and ending is None
 
+    def share(self, keys: Iterable[EndingId]) -> Estimate | None:
+        """Estimate the share of games that reach one of some endings; None without games."""
+        return share_of(sum(len(self.endings[key]) for key in keys), self.games)
+
     def shares(self, keys: Iterable[EndingId]) -> Shares:
-        """Estimate the share of games that reach each ending; None if no game was finished."""
-        return {key: share_of(len(self.endings[key]), self.games) for key in keys}
+        """Estimate the share of games that reach each ending."""
+        return {key: self.share([key]) for key in keys}
 
     @property
     def play(self) -> Play | None:

@@ -13,29 +13,13 @@ from drrn.files import read_text, read_toml
 from drrn.stories.twine.patterns import Pattern
 from drrn.stories.twine.retelling import is_retelling
 from drrn.stories.twine.script import Expression, ExpressionError, Facts, Page, Script
-from drrn.stories.twine.story import unescape_html
+from drrn.stories.twine.story import RECOGNITION, unescape_html
 from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
 from drrn.writing import words
 
 # Kinds of problems that `drrn test` reports, in the order of the report.
-PROBLEM_KINDS = (
-    "broken link",
-    "thrown error",
-    "error page",
-    "expectation",
-    "trap",
-    "loop",
-    "empty passage",
-    "unreachable",
-    "condition",
-    "missing file",
-    "duplicate passage",
-    "unset variable",
-    "unused variable",
-    "number below zero",
-    "growing number",
-)
+PROBLEM_KINDS: list[str] = RECOGNITION["problem_kinds"]
 
 # Fingerprints of stories hash the names and the order of the fields of Condition, Payment and
 # Rules: do not change them.
