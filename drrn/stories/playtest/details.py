@@ -12,10 +12,10 @@ MAX_NAMES = 6  # of passages in a cell
 
 def detail_sections(findings: Findings) -> Iterator[Section]:
     """Yield the sections; those without blocks are left out."""
-    games = f"of {counted(findings.words.games if findings.words else 0, 'random game')}"
     if words := findings.words:
         counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
-        yield Section("Words per play-through", [f"{counts} ({games} that reached an ending)."])
+        games = f"of {counted(words.games, 'random game')} with an end"
+        yield Section("Words per play-through", [f"{counts} ({games})."])
     header = ["variable", "ending", "games", "least", "median", "mean", "most"]
     rows: list[list[doc.Cell | str]] = []
     for one in findings.numbers:
@@ -24,7 +24,7 @@ def detail_sections(findings: Findings) -> Iterator[Section]:
     yield _table("Numbers at the end", header, rows)
     uses = findings.uses.items()
     rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
-    yield _table("Where variables are used", ["variable", "set in", "read in"], rows)
+    yield _table("Where variables are used", ["variable", "set in", "read in"], rows, "lll")
     tags = [doc.Bullets([literal(tag) for tag in findings.unused_tags])]
     yield Section("Tags that nothing refers to", tags if findings.unused_tags else [])
     rows = []
@@ -33,11 +33,14 @@ def detail_sections(findings: Findings) -> Iterator[Section]:
         cells = [literal(one_line(choice.choice)), f"{choice.offered:,}", _names(targets)]
         rows.append([doc.Cell(literal(choice.passage), page=choice.passage), *cells])
     header = ["passage", "choice", "offered", "leads to (how often)"]
-    yield _table(f"Choices {games}", header, rows)
+    games = counted(findings.games + findings.cut_short, "random game")
+    yield _table(f"Choices of {games}", header, rows, "llrl")
 
 
-def _table(title: str, header: list[str], rows: Sequence[Sequence[doc.Cell | str]]) -> Section:
-    return Section(title, [doc.Table("", header, rows)] if rows else [])
+def _table(
+    title: str, header: list[str], rows: Sequence[Sequence[doc.Cell | str]], align: str = ""
+) -> Section:
+    return Section(title, [doc.Table("", header, rows, align=align)] if rows else [])
 
 
 def _names(names: Sequence[str]) -> str:

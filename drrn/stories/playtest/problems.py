@@ -34,11 +34,12 @@ class Problem:
 
 
 def in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return each problem once: errors first, then by kind."""
+    """Return each problem once: errors first, then by kind and line."""
     once = dict.fromkeys(problems)
 
-    def order(problem: Problem) -> tuple[int, int]:
-        return SEVERITIES.index(problem.severity), PROBLEM_KINDS.index(problem.kind)
+    def order(problem: Problem) -> tuple[int, int, int]:
+        kind = PROBLEM_KINDS.index(problem.kind)
+        return SEVERITIES.index(problem.severity), kind, problem.line or 0
 
     return tuple(sorted(once, key=order))
 

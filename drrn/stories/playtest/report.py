@@ -4,6 +4,7 @@ To add a section to all formats, yield it in `_sections`.
 """
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -292,7 +293,11 @@ def _odds(ending: Ending, findings: Findings) -> str:
         odds = share.percent
     elif findings.games > RULE_OF_THREE:
         odds = f"below {percent(RULE_OF_THREE / findings.games)}"
-    if ending.least:
+    if (
+        ending.least and share and ending.least > share.mean
+    ):  # a bound, unlike the estimate, is sure
+        odds = f"at least {percent(ending.least)}"
+    elif ending.least:
         odds += f", at least {percent(ending.least)}"
     if ending.most is not None and ending.most < INFORMATIVE:
         odds += f", at most {percent(ending.most)}"
@@ -319,6 +324,8 @@ def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
         return {}
     command = ""
     if story and (path.numbers or not path.actions):
-        quoted = f'"{story}"' if " " in story else story
+        quoted = shlex.quote(story)
         command = f"drrn play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
+        if len(path) > MAX_STEPS:
+            command = f"drrn test {quoted} --paths FOLDER saves the {len(path):,} clicks"
     return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}
