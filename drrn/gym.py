@@ -40,9 +40,8 @@ class PageText(gymnasium.spaces.Text):
 
 @create_shared_memory.register(PageText)
 def _no_shared_memory(space: PageText, n: int = 1, ctx: Any = None) -> Any:
-    raise gymnasium.error.CustomSpaceError(
-        "text spaces cannot use shared memory; pass vector_kwargs={'shared_memory': False}"
-    )
+    message = "text spaces cannot use shared memory; pass vector_kwargs={'shared_memory': False}"
+    raise gymnasium.error.CustomSpaceError(message)
 
 
 class StoryEnv(gymnasium.Env[str, Any]):

@@ -5,8 +5,6 @@ recorded jobs, the `[training]` tables of stories and `drrn.trainer(**settings)`
 code uses the groups (`settings.model.hidden`). settings.toml has help texts, bounds, conditions.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Mapping
@@ -75,9 +73,8 @@ class ModelSettings(_Group):
         for name in ("hidden", "encoder") if self.shared else ():
             other = getattr(self, f"action_{name}")
             if other not in (None, getattr(self, name)):
-                raise InputError(
-                    f"with shared, both sides have the same {name}; leave out action_{name}"
-                )
+                message = f"with shared, both sides have the same {name}; leave out action_{name}"
+                raise InputError(message)
         for name in ("vectors", "sentences"):
             source = getattr(self, name)
             # Absolute, because a run may be loaded from another folder.
@@ -217,7 +214,7 @@ class Settings:
             raise InputError(f"{cause}; choose another exploration or form")
 
     @staticmethod
-    def from_flat(settings: Flat | None = None, /, **more: Any) -> Settings:
+    def from_flat(settings: Flat | None = None, /, **more: Any) -> "Settings":
         """Return settings by their flat names; the others have the paper's values.
 
         Raises:
@@ -242,7 +239,7 @@ class Settings:
         every = all_settings().values()
         return {each.name: getattr(getattr(self, each.group), each.field) for each in every}
 
-    def replace(self, **changes: Any) -> Settings:
+    def replace(self, **changes: Any) -> "Settings":
         """Return these settings with other values of some, by flat name."""
         return replace(Settings.from_flat(self.flat(), **changes), given=self.given)
 

@@ -13,8 +13,7 @@ from drrn.errors import InputError
 from drrn.game.contract import check_game
 from drrn.game.make import BUILT_IN
 from drrn.stories.twine.renderer import Renderer
-from drrn.stories.twine.states import reachable_states
-from drrn.stories.twine.story_game import StoryGame
+from drrn.stories.twine.story_game import StoryGame, reachable_states
 from tests.paper_games import PAPER_GAMES
 from tests.stories import open_story
 

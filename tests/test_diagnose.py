@@ -15,7 +15,7 @@ from drrn.lab.experiments import diagnose
 from drrn.lab.experiments.diagnose import Trial, share_of, sizes
 from drrn.lab.experiments.plan import Scale
 from drrn.lab.experiments.results import TRIALS, to_csv
-from drrn.lab.reports.diagnostics import blocks_of
+from drrn.lab.reports.beyond import blocks_of
 from drrn.lab.reports.figures import draw
 from tests.documentation import ROOT
 

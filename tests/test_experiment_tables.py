@@ -17,9 +17,8 @@ from drrn.errors import InputError
 from drrn.lab.experiments.plan import BEST, EXAMPLES, GRID, Variant
 from drrn.lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
 from drrn.lab.reports.claims import with_headline
-from drrn.lab.reports.report import differences, results_markdown, results_page
+from drrn.lab.reports.report import differences, document, results_markdown, results_page
 from drrn.lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
-from drrn.lab.reports.sections import document
 from drrn.settings import PAPER
 from drrn.writing import words
 from tests.paper_games import PAPER_GAMES

@@ -7,9 +7,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.helpers import Helper, Helpers
 from drrn.stories.playtest.play import Games
-from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.playtest import Helper, Helpers, StoryTest
 from tests.stories import FORK, open_hosted, open_story
 from tests.tiny_engine import tiny_story
 

@@ -15,8 +15,8 @@ from drrn.errors import InputError
 from drrn.lab.reports.report import results_page
 from drrn.pages import rendered, safe_markup
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.findings import Problem
 from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.problems import Problem
 from drrn.stories.playtest.report import report, report_fragment
 from tests.stories import FORK, REWARDS
 

@@ -3,7 +3,7 @@
 import pytest
 
 from drrn.errors import InputError
-from drrn.lab.authors.stories import StoryNode, read_pickle
+from drrn.lab.authors.install import StoryNode, read_pickle
 from tests.imitation import pickled_string
 
 HARMFUL = {

@@ -12,11 +12,11 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.cli.test import SMALL, quick_player
 from drrn.compiled.solve import best, random_play
 from drrn.document import to_text
 from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.runs import quick_player
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.ink import open_ink
 from drrn.stories.playtest import play
@@ -434,10 +434,10 @@ def test_a_game_without_a_story_gets_its_endings():
 
 def test_an_agent_plays_a_game_that_cannot_be_compiled(monkeypatch):
     monkeypatch.setattr(play, "MAX_AGENT_GAMES", 20)
-    monkeypatch.setitem(quick_player.SMALL, "rounds", 4)
+    monkeypatch.setitem(SMALL, "rounds", 4)
     test = StoryTest(Coin(), 1)
     test.run()
-    test.games.play_agent(quick_player.quick_player, 120)
+    test.games.play_agent(quick_player, 120)
     report = test.findings()
     assert report.agent is not None
     assert (report.agent.games, report.agent_lessons) == (20, 4 * (20 + 3))
@@ -447,7 +447,7 @@ def test_an_agent_plays_a_game_that_cannot_be_compiled(monkeypatch):
 
 def test_an_agent_without_time_plays_nothing():
     evidence = Evidence()
-    play.Games(Coin(), evidence).play_agent(quick_player.quick_player, -1)
+    play.Games(Coin(), evidence).play_agent(quick_player, -1)
     assert evidence.agent.games == 0
 
 

@@ -15,7 +15,7 @@ from drrn.lab.experiments.diagnose import RANDOM
 from drrn.lab.experiments.plan import AGENTS, Scale
 from drrn.lab.experiments.results import Results, Row
 from drrn.lab.experiments.sweep import changes_text
-from drrn.lab.reports.diagnostics import blocks_of
+from drrn.lab.reports.beyond import blocks_of
 from drrn.lab.reports.figures import as_file, draw
 from drrn.lab.reports.report import results_page
 from drrn.runs.agent import torch_device

@@ -1,7 +1,5 @@
 """`drrn watch RUN`: a trained agent plays in the terminal, at reading speed."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os
@@ -50,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
 class Watching:
     """Shows game after game, until the last or until the person quits."""
 
-    def __init__(self, game: Game, player: Player, keys: Keys, seconds: float | None) -> None:
+    def __init__(self, game: Game, player: Player, keys: "Keys", seconds: float | None) -> None:
         self.game = game
         self.player = player
         self.keys = keys
@@ -107,7 +105,7 @@ class Keys:
     def __init__(self) -> None:
         self.before: list[Any] | None = None
 
-    def __enter__(self) -> Keys:
+    def __enter__(self) -> "Keys":
         if sys.stdin is not None and sys.stdin.isatty():
             import termios
             import tty

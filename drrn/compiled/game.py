@@ -5,8 +5,6 @@ plays one episode after another. Every episode that starts is played to its endi
 limit, so that short episodes are not over-represented.
 """
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import operator
@@ -191,7 +189,7 @@ class Compiled:
 
     # --- one episode
 
-    def another(self) -> Compiled:
+    def another(self) -> "Compiled":
         """Return a copy with its own state and random generator; the arrays are shared."""
         twin = copy.copy(self)
         twin.__post_init__()

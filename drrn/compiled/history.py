@@ -7,8 +7,6 @@ For players without memory. The oldest page comes first:
     Now: You are in the attic.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -29,7 +27,7 @@ class History:
     length: int
     pages: tuple[tuple[str, str], ...] = ()  # (text, action), the oldest first
 
-    def add(self, text: str, action: str) -> History:
+    def add(self, text: str, action: str) -> "History":
         """Return the history with one more page, without those that are too old."""
         pages = (*self.pages, (text, action))[-self.length :] if self.length else ()
         return History(self.length, pages)

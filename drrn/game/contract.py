@@ -294,9 +294,8 @@ def fingerprint_of(game: Game) -> str:
     if has_fingerprint(game):
         fingerprint = game.fingerprint  # type: ignore[attr-defined]
         if not isinstance(fingerprint, str) or not fingerprint:
-            raise InputError(
-                f"{game.name}: fingerprint must be a non-empty str, not {fingerprint!r}"
-            )
+            message = f"{game.name}: fingerprint must be a non-empty str, not {fingerprint!r}"
+            raise InputError(message)
         return fingerprint
     kind = type(game)
     identity = f"{kind.__module__}\0{kind.__qualname__}\0{game.name}"

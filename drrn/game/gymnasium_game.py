@@ -5,8 +5,6 @@ bootstraps from it, and the game is `stopped`: it must be reset. The limit that 
 registered with (`env.spec.max_episode_steps`) becomes the game's `max_steps`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -66,7 +64,7 @@ class GymnasiumGame:
         environment = (_class_of(inner), getattr(spec, "id", None), arguments, own)
         return hashlib.sha256(repr((environment, self.name, self._fixed)).encode()).hexdigest()
 
-    def another(self) -> GymnasiumGame | None:
+    def another(self) -> "GymnasiumGame | None":
         """Return a new copy of the environment; None if Gymnasium cannot make one."""
         if getattr(self.env, "spec", None) is None:
             return None

@@ -17,8 +17,6 @@ run that is killed at any moment resumes after its last finished round, and ends
 a run that was never interrupted.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import math
@@ -94,7 +92,7 @@ class Run:
         self.folder = Path(folder)
 
     @classmethod
-    def create(cls, folder: str | Path, trainer: Trainable) -> Run:
+    def create(cls, folder: str | Path, trainer: Trainable) -> "Run":
         """Start a run in a new folder; one that is not empty is refused."""
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
@@ -114,7 +112,7 @@ class Run:
             storage.replace_files(self.folder, files)
 
     @staticmethod
-    def find(folder: str | Path) -> list[Run]:
+    def find(folder: str | Path) -> "list[Run]":
         """Return every run in a folder and its subfolders, the last written first."""
         folder = Path(folder)
         if not folder.is_dir():
@@ -192,7 +190,7 @@ class Run:
         return reference
 
     def compare(
-        self, other: Run, column: str = "softmax_final_reward", number: int | None = None
+        self, other: "Run", column: str = "softmax_final_reward", number: int | None = None
     ) -> dict[str, Any]:
         """Return how much higher this run scores than another after a round; see `difference_of`.
 

@@ -1,7 +1,5 @@
 """The training loop: `Trainer.train` yields each finished round; the caller decides what to do."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -330,7 +328,7 @@ class Trainer:
         spec: GameSpec | None = None,
         changes: dict[str, Any] | None = None,
         **options: Any,
-    ) -> Trainer:
+    ) -> "Trainer":
         """Return a trainer that continues the run in a folder after its last finished round.
 
         Args:

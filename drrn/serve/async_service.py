@@ -1,7 +1,5 @@
 """Services for the event loop: worker processes that answer the questions of requests."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from collections.abc import Callable

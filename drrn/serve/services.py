@@ -1,7 +1,5 @@
 """State that the routes share: play sessions, play-tests and worker processes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

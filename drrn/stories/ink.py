@@ -5,8 +5,6 @@ module, so that their outcomes can be listed. A story with SEED_RANDOM keeps Ink
 generator, whose seed is part of the state; each episode gets one from the game's generator.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools
@@ -331,7 +329,7 @@ def open_ink(
     toml: Path | None = None,
     encoding: str | None = None,
     **options: Any,
-) -> InkGame:
+) -> "InkGame":
     """Open an Ink story under the rules of its TOML file; `options` are those of the game."""
     ink = read_ink(path, encoding)
     rules = rules or Rules()
@@ -373,7 +371,7 @@ class InkGame(AuthoredGame):
         self._shuffles: Mapping[int, tuple[int, ...]] = {}
         self._start_runtime()
 
-    def another(self) -> InkGame:
+    def another(self) -> "InkGame":
         twin = super().another()
         twin.errors = []
         twin._start_runtime()

@@ -159,9 +159,8 @@ class TextWorldEnvironment(Environment):
     def _page(self, state: Info, done: bool) -> SuitePage:
         commands = state.get("admissible_commands")
         if commands is None:
-            raise InputError(
-                "TextWorld lists no commands for this game; make it again with tw-make"
-            )
+            message = "TextWorld lists no commands for this game; make it again with tw-make"
+            raise InputError(message)
         feedback = state.get("feedback") or ""
         if "\n>" in feedback:  # a prompt and a status line (room, score, moves) at the end
             feedback = feedback.rpartition("\n>")[0]

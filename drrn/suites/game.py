@@ -5,8 +5,6 @@ Java machine that a suite started. A failure costs its episode only: the episode
 log has the reason, and the next one starts in another environment.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import random
@@ -28,7 +26,7 @@ MAX_FAILURES = 3  # in a row
 log = logging.getLogger("drrn")
 
 
-def open_suite_of(spec: GameSpec) -> SuiteGame:
+def open_suite_of(spec: GameSpec) -> "SuiteGame":
     """Open `suite:game?options`; called by `make`."""
     choice = read_choice(spec.source)
     choice.suite.check_installed()
@@ -170,7 +168,7 @@ class SuiteGame:
         sources: dict[str, Any] = {"suite": f"{suite.title} {suite.version}"}
         return sources | ({"files": hashes(self.choice.game)} if suite.of_file else {})
 
-    def another(self) -> SuiteGame:
+    def another(self) -> "SuiteGame":
         """Return a copy with its own episode and random generator, from the same pool."""
         return SuiteGame(self.choice, self._pool)
 

@@ -1,7 +1,5 @@
 """A job: train one variant on one game, measure it, and store the rows; resumes if interrupted."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil
@@ -175,7 +173,7 @@ class Job:
             files[".wordings"] = measure.wording_rows(trainer, self.source, ("", *recalled))
         return files
 
-    def _store(self, game: Game, files: Mapping[str, str], clock: _Clock) -> None:
+    def _store(self, game: Game, files: Mapping[str, str], clock: "_Clock") -> None:
         record = {
             "wanted": self.plan,
             "sources": sources_of(game),

@@ -1,7 +1,5 @@
 """What a job measures: scores, quests, Q-values, embeddings, and the facts of a game."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Mapping, Sequence
@@ -275,7 +273,7 @@ class Trace:
     texts: tuple[str, str, str]  # state, good and poor action
 
     @staticmethod
-    def of(folder: Path, game: str, compiled: Compiled | None) -> Trace | None:
+    def of(folder: Path, game: str, compiled: Compiled | None) -> "Trace | None":
         """Return the trace of the game's example; None if it has none."""
         example = next((each for each in examples_of(game) if each.embedding), None)
         texts = _example_texts(example, compiled) if example and compiled else None

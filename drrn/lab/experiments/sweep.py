@@ -6,8 +6,6 @@ sweep.csv             one line for each combination, the best first
 best.json             the settings of the best: drrn train GAME --config FOLDER/best.json
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -233,9 +231,8 @@ class Sweep:
         most = min(budget or MAX_JOBS, MAX_JOBS)
         size = self.grid.size
         if budget is None and size > MAX_JOBS:
-            raise InputError(
-                f"{size:,} combinations are too many; add a limit, such as --budget 50"
-            )
+            message = f"{size:,} combinations are too many; add a limit, such as --budget 50"
+            raise InputError(message)
         jobs = list[Job]()
         errors = list[str]()
         for changes in self.grid.at_random(seed) if size > most else self.grid.in_order():
@@ -267,7 +264,7 @@ class Sweep:
             raise InputError(f"{self.root}: contains other results; choose another --out")
         write_json(path, {**value, "vary": self.grid.values})
 
-    def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
+    def write_tables(self, tuning: "list[Scored]", report: "list[Scored]") -> None:
         """Write sweep.csv and best.json; the scores are sorted, the best first."""
         reported = {each.changes: each for each in report}
         rows = []

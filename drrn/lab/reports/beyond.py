@@ -1,10 +1,12 @@
-"""Experiments that the paper does not have: the strong agent, encoders, parser games, suites."""
+"""Experiments that are not in the paper, from the strong agent to the diagnostics."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
-from drrn.document import MISSING, Block, Cell, Table, markdown_block
+from drrn.diagnostics import DIAGNOSTICS
+from drrn.document import MISSING, Block, Cell, Table, literal, markdown_block
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import BEST, DRRN_BAG, LONG, REWORDED, STRONG_JOB, Variant
 from drrn.lab.experiments.results import Row
@@ -363,3 +365,153 @@ def _suite_table(results: ResultSet, games: Sequence[str]) -> Table:
             rows.append([*row, minutes(results, game, job)])
     header = ["", "", *POLICIES, "won", "steps", "minutes"]
     return Table("Returns in games of suites", header, rows, [PROSE["suite_table"]])
+
+
+# --- Reading: one agent with several readers, in a game's own and in other words
+
+READERS = {name: job for name, job in plan.READERS.items() if job != plan.BAGS[1]}
+
+
+def reading_section(results: ResultSet) -> list[Block]:
+    """Return the tables of readers and of recall; nothing without rows."""
+    if not any(plan.VARIANTS[name].group == "reading" for _, name in results.jobs):
+        return []
+    header = ["", "random play", *READERS, "bag, recall", "best possible"]
+    rows = [*_story_rows(results), *_diagnostic_rows(results)]
+    note = PROSE["readers"].format(bag=decimal(BAG_REACHES["home-world"][1], 2))
+    readers = Table("Readers", header, rows, [note], "l" + "r" * (len(header) - 1))
+    header = ["", "own words", "without recall", *map(literal, plan.RECALLED)]
+    recall = Table("Recall", header, list(_recall_rows(results)), [PROSE["recall"]])
+    return [PROSE["reading"], readers, *([recall] if recall.rows else [])]
+
+
+def reading_block(results: ResultSet) -> str:
+    """Return the tables as Markdown, for docs/beyond.md."""
+    return "\n\n".join(map(markdown_block, reading_section(results) or [PROSE["no_reading"]]))
+
+
+def _score(results: ResultSet, game: str, job: Variant, wording: str = "", recall: str = "") -> str:
+    rows = results.rows(game, job, ".wordings")
+    column = "return" if game in plan.PARSED else "final_reward"
+    if game in plan.PARSED and job in plan.BAGS and not recall:  # a job of the experiment parser
+        rows = results.final_rows(game, plan.DRRN_BAG, "softmax", ".quests")
+        rows = [{"wording": None, "recall": None, column: row["exact_return"]} for row in rows]
+    key = (wording or None, recall or None)
+    scores = [row[column] for row in rows if (row["wording"], row["recall"]) == key]
+    return spread(summary(scores), 2) if scores else ""
+
+
+def _story_rows(results: ResultSet) -> Iterator[Cells]:
+    for game in plan.READ:
+        column = "return" if game in plan.PARSED else "final_reward"
+        low, best = (results.fact_text(game, f"{name}_{column}", 2) for name in ("random", "best"))
+        for wording in ("", *plan.WORDINGS):
+            scores = [_score(results, game, job, wording) for job in READERS.values()]
+            if any(scores):
+                name = f"… {wording}" if wording else results.title(game)
+                recall = _score(results, game, plan.BAGS[0], wording, plan.RECALLED[-1])
+                yield [name, low, *_marked(f"{game} {wording}", scores), recall, best]
+
+
+def _diagnostic_rows(results: ResultSet) -> Iterator[Cells]:
+    """Yield the rows of diagnostics, in the order of the plan."""
+    scores: dict[tuple[str, int, str], dict[str, list[float]]] = {}
+    ends = {}
+    for row in published_rows(results, READERS):
+        game = (row["game"], row["level"], row["variant"])
+        ends[game] = [decimal(row[name], 2) for name in ("random_score", "optimum")]
+        scores.setdefault(game, {}).setdefault(row["agent"], []).append(row["score"])
+    order = plan.PLAN["read_diagnostics"]
+    for game in sorted(scores, key=lambda game: (order.index(game[0]), game[2] != "train")):
+        own = [scores[game].get(name) for name in READERS]
+        cells = _marked(f"{game[0]} {game[2]}", [spread(summary(x), 2) if x else "" for x in own])
+        yield [label_of(game).capitalize(), ends[game][0], *cells, "", ends[game][1]]
+
+
+def _marked(name: str, scores: list[str]) -> Cells:
+    """Return a cell for each reader; a mark says that random play is the most it can reach."""
+    limited = plan.PLAN["at_most_random"]
+    pairs = zip(READERS, scores, strict=True)
+    return [Cell(text, mark="‡" * (f"{reader} {name}" in limited)) for reader, text in pairs]
+
+
+def _recall_rows(results: ResultSet) -> Iterator[Cells]:
+    models = ("", *plan.RECALLED)
+    for game in results.stories:
+        for job, extra in zip(plan.BAGS, ("", ", 12,000 episodes"), strict=True):
+            for wording in plan.WORDINGS:
+                cells = [_score(results, game, job, wording, model) for model in models]
+                if any(cells):
+                    name = f"{results.title(game)}, {wording}{extra}"
+                    yield [name, _score(results, game, job), *cells]
+
+
+# --- Diagnostics: shares of the way from random play to the optimum, by agent
+
+SOLVED = 0.95  # of the way
+
+Game = tuple[str, int, str]  # name, level, variant
+
+
+def blocks_of(rows: Sequence[Row]) -> tuple[str, Plot, Table]:
+    """Return a text, the figure and the table of games by agents, with means over seeds."""
+    names = list(dict.fromkeys(row["agent"] for row in rows))
+    agents = sorted(names, key=[*plan.AGENTS, *names].index)
+    values: dict[Game, dict[str, list[float]]] = {}
+    for row in rows:
+        game = (row["game"], row["level"], row["variant"])
+        values.setdefault(game, {}).setdefault(row["agent"], []).append(row["share"])
+    shares: dict[Game, list[float | None]] = {}
+    for game in sorted(values, key=lambda g: (g[2] != "train", [*DIAGNOSTICS].index(g[0]), g[1])):
+        own = {agent: round(fmean(each), 4) for agent, each in values[game].items()}
+        shares[game] = [own.get(agent) for agent in agents]
+    columns = zip(*shares.values(), strict=True)
+    lines = [{"label": agent, "points": next(columns)} for agent in agents]
+    figure = plot(
+        "diagnostics", PROSE["radar"], "radar", {"labels": [*map(label_of, shares)], "lines": lines}
+    )
+    return PROSE["diagnostics"], figure, share_table(agents, shares)
+
+
+def share_table(agents: Sequence[str], shares: dict[Game, list[float | None]]) -> Table:
+    """Return the table of shares; a dagger marks those below 95 %."""
+    rows: list[list[Cell | str]] = []
+    for game, values in shares.items():
+        cells = [
+            MISSING if share is None else Cell(percent(share, 0), mark="†" * (share < SOLVED))
+            for share in values
+        ]
+        rows.append([label_of(game), f"{game[0]}/{game[1]}", *cells])
+    counts: list[Cell | str] = []
+    for column in zip(*shares.values(), strict=True):
+        known = [share for share in column if share is not None]
+        counts.append(f"{sum(share >= SOLVED for share in known)} of {len(known)}")
+    rows.append([f"at least {percent(SOLVED, 0)}", "", *counts])
+    header = ["Capability", "Game", *map(literal, agents)]
+    return Table("", header, rows, [PROSE["shares"]], "ll" + "r" * len(agents))
+
+
+def label_of(game: Game) -> str:
+    return DIAGNOSTICS[game[0]].capability + (", held out" if game[2] != "train" else "")
+
+
+def diagnostics_section(results: ResultSet) -> list[Block]:
+    """Return the published figure and table."""
+    rows = published_rows(results, plan.AGENTS)
+    return list(blocks_of(rows)) if rows else []
+
+
+def published_rows(results: ResultSet, agents: Collection[str]) -> list[Row]:
+    """Return the last row of each game, agent and seed, at the published level."""
+    keys = ("game", "variant", "agent", "seed")
+    rows = [
+        row for row in results.diagnostics if row["level"] == plan.LEVEL and row["agent"] in agents
+    ]
+    return list({tuple(row[key] for key in keys): row for row in rows}.values())
+
+
+def diagnostics_block(results: ResultSet) -> str:
+    """Return the published figure and table as Markdown, for docs/diagnostics.md."""
+    blocks = diagnostics_section(results) or [PROSE["no_diagnostics"]]
+    text = "\n\n".join(map(markdown_block, blocks))
+    return text.replace("](figures/", "](../results/figures/")

@@ -7,8 +7,6 @@ links away from the start lead forward and all others back. A link is drawn as a
 are near each other; otherwise its row names the target.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import textwrap
@@ -109,7 +107,7 @@ class Box:
     def nodes(self) -> tuple[int, ...]:
         return tuple(page.node for page in self.pages)
 
-    def with_origins(self, origins: tuple[int, ...]) -> Box:
+    def with_origins(self, origins: tuple[int, ...]) -> "Box":
         """Return the box with the names of nodes that lead to it above its first title."""
         first = replace(self.pages[0], origins=origins)
         shift = first.bottom - self.pages[0].bottom

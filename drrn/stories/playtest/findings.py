@@ -7,12 +7,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.counts import Choice, Spread, VariableUse
-from drrn.stories.playtest.problems import Problem
-from drrn.stories.twine.rules import Distance
+from drrn.stories.twine.rules import PROBLEM_KINDS, Distance
 from drrn.writing import percent, words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
@@ -27,6 +26,9 @@ UNWRITTEN = "empty passage"
 PASSED = "passed"
 FAILED = "failed"
 UNSURE = "unsure"
+
+Severity = Literal["error", "warning", "hint"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "hint")
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,33 @@ class Issue:
 
 
 @dataclass(frozen=True)
+class Problem:
+    """A fault of the story, in one sentence for its author; an error makes the test fail."""
+
+    kind: str  # one of PROBLEM_KINDS
+    text: str  # without the place
+    passage: str = ""
+    line: int | None = None  # in the story's file; of an expectation, in the TOML
+    path: ClickPath | None = None  # the clicks that show it
+    severity: Severity = "error"
+
+    def __str__(self) -> str:
+        """Format the place and the text."""
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+    @property
+    def place(self) -> str:
+        """The passage and the line, for the author."""
+        line = f"line {self.line}" if self.line else ""
+        return f"{self.passage} ({line})" if self.passage and line else self.passage or line
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        """Sorts problems: errors first, then by kind and line."""
+        return SEVERITIES.index(self.severity), PROBLEM_KINDS.index(self.kind), self.line or 0
+
+
+@dataclass(frozen=True)
 class Values:
     """The values of a variable: a range of numbers, or the first few of a list."""
 
@@ -243,6 +272,16 @@ class Findings:
     def is_dead_end(self, ending: Ending) -> bool:
         """Whether an ending is also listed as a dead end."""
         return ending.rule is None and any(dead.passage == ending.name for dead in self.dead_ends)
+
+    def is_broken_link(self, issue: Issue) -> bool:
+        """Whether a page shows the error of a link whose target does not exist."""
+        targets = {link.targets[0] for link in self.broken_links if link.targets}
+        return issue.passage in targets or any(f'"{target}"' in issue.what for target in targets)
+
+    def follows_error(self, issue: Issue) -> bool:
+        """Whether the clicks to a page pass an error."""
+        paths = [error.path.actions for error in self.errors if error.path]
+        return any(issue.path and issue.path.actions[: len(path)] == path for path in paths)
 
 
 def last_words(text: str) -> str:

@@ -1,24 +1,28 @@
 """The play-test of a story, and the inspection of any game: passes that fill `Findings`.
 
-Both are exact if the game can be compiled; otherwise they play as many games as time allows.
+Both are exact if the game can be compiled; otherwise they play as many games as time allows, also
+in other processes (`Helpers`).
 """
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game, is_cached
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError, OutOfTime
-from drrn.game.contract import Game, step_limit_of, title_of
+from drrn.game.contract import Game, close, step_limit_of, title_of
+from drrn.game.make import SPEC, GameSpec
+from drrn.processes import Service, ServiceError, report
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.formats import UNTITLED
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.map.flaws import with_flaws
-from drrn.stories.map.story_map import StoryMap, seen_map, story_map
+from drrn.stories.map.story_map import StoryMap, seen_map, story_map, with_flaws
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
@@ -26,14 +30,113 @@ from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
-from drrn.stories.playtest.helpers import MAX_GAMES, Helpers
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
-from drrn.stories.playtest.problems import is_allowed
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
+
+MIN_SECONDS = 1.0  # of play for which a process is worth its start
+REPORT_SECONDS = 2.0  # of play until the first report
+MAX_GAMES = 20_000  # random ones, of one process
+GROWTH = 1.3  # of the time until the next report: a process that dies loses little
+MAX_JOBS = 64
+LAST_SECONDS = 10.0  # at most, in which a process ends its last game
+
+
+class Helper:
+    """Plays in a process of its own; see `Service`."""
+
+    def __init__(self, spec: GameSpec, fingerprint: str, first: int, stride: int) -> None:
+        self.game = spec.open()
+        if getattr(self.game, "fingerprint", "") != fingerprint:
+            raise InputError(f"{spec.source}: the story was changed during the test")
+        forbidden = self.game.rules.forbidden if isinstance(self.game, AuthoredGame) else {}
+        self.evidence = Evidence(forbidden)
+        self.games = Games(self.game, self.evidence, first=first, stride=stride)
+
+    def play(self, seconds: float) -> Evidence:
+        """Play for some CPU seconds since the process started; report the evidence meanwhile."""
+        start = clock()
+        end = start - process_time() + seconds
+        interval = REPORT_SECONDS
+        next_report = start + interval
+        while clock() < end and self.evidence.random.games < MAX_GAMES:
+            self.games.type_words()
+            self.games.play_next(start, end)
+            if clock() > next_report:
+                report(self._parcel())
+                interval *= GROWTH
+                next_report = clock() + interval
+        return self._parcel()
+
+    def _parcel(self) -> Evidence:
+        return replace(self.evidence, forbidden={})  # conditions cannot be sent
+
+    def close(self) -> None:
+        """Close the engines."""
+        close(self.game)
+
+
+class Helpers:
+    """The processes that a play-test started, with the last report of each."""
+
+    def __init__(self, game: Game, jobs: int) -> None:
+        spec = getattr(game, SPEC, None)
+        can_be_opened = isinstance(spec, GameSpec) and isinstance(game, AuthoredGame)
+        self.jobs = min(jobs, MAX_JOBS) if can_be_opened else 1
+        self._spec = spec
+        self._fingerprint = str(getattr(game, "fingerprint", ""))
+        self._services: dict[Service, Evidence | None] = {}
+        self._running: set[Service] = set()
+
+    @property
+    def games(self) -> int:
+        """The random games that were reported so far."""
+        return sum(evidence.random.games for evidence in self._services.values() if evidence)
+
+    def start(self, seconds: float) -> None:
+        """Start the processes, once, for some CPU seconds each."""
+        if self._services or seconds < MIN_SECONDS:
+            return
+        for number in range(1, self.jobs):
+            arguments = (self._spec, self._fingerprint, number, self.jobs)
+            service = Service(Helper, *arguments, quiet=True)
+            service.send("play", seconds)
+            self._services[service] = None
+            self._running.add(service)
+
+    def read(self, wait: float = 0.0) -> None:
+        """Read the reports that have arrived; one that died or failed plays no longer."""
+        for service in list(self._running):
+            with contextlib.suppress(OSError):
+                if not service.connection.poll(wait):
+                    continue
+            try:
+                reply = service.receive(0.0)
+                evidence = reply.result()
+            except (InputError, ServiceError):
+                self._running.discard(service)
+                continue
+            if isinstance(evidence, Evidence):
+                self._services[service] = evidence
+                if reply.kind == "answer":
+                    self._running.discard(service)
+
+    def finish(self, *, wait: bool) -> list[Evidence]:
+        """Return the last report of each process, and end it; `wait` for its last game."""
+        deadline = time.monotonic() + LAST_SECONDS
+        while wait and self._running and time.monotonic() < deadline:
+            self.read(0.1)
+        for service in self._services:
+            service.kill()
+        reports = [evidence for evidence in self._services.values() if evidence]
+        self._services = {}
+        return reports
+
+
+# --- the play-test
 
 # Parts of the time after which a pass must be over. All but exact stories spend at least half of
 # it, or of what an agent leaves, on random games (`Games.play_next`).
@@ -325,7 +428,7 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
     """Return the dead ends, and the number of those that the TOML allows, by field."""
     issues = coverage.dead_ends(source, evidence)
     issues += solution.traps if solution else coverage.loops(evidence)
-    rest = [issue for issue in issues if not is_allowed(issue, source.rules.allow)]
+    rest = [issue for issue in issues if not source.rules.allows(issue.kind, issue.passage)]
     return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
 
 

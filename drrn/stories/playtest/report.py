@@ -14,15 +14,14 @@ from drrn import document as doc
 from drrn.document import Document, Note, Section, literal
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import RULE_OF_THREE
-from drrn.stories.playtest.details import detail_sections
-from drrn.stories.playtest.findings import BEHIND, PASSED, Ending, Findings, Issue
-from drrn.stories.playtest.problems import SEVERITIES, Problem
+from drrn.stories.playtest.findings import BEHIND, PASSED, Ending, Findings, Issue, Problem
 from drrn.writing import counted, one_line, percent
 
 MAX_STEPS = 40  # of a path that are printed
 MAX_GROUP = 4  # similar issues with a note each; more share one
 INFORMATIVE = 0.5  # larger upper bounds of the odds of an ending are not printed
 MAX_ROWS = 300  # of a table of the page
+MAX_NAMES = 6  # of passages in a cell
 NOTES: dict[str, doc.Severity] = {"error": "problem", "warning": "warning", "hint": "info"}
 
 
@@ -51,7 +50,7 @@ def report_fragment(findings: Findings) -> str:
 def headline(findings: Findings) -> str:
     """Count what is wrong, then describe the story: endings, passages, expectations."""
     kinds = [problem.severity for problem in findings.problems]
-    counts = [counted(kinds.count(one), one) for one in SEVERITIES if one in kinds]
+    counts = [counted(kinds.count(one), one) for one in NOTES if one in kinds]
     problems = len(kinds) - kinds.count("hint")
     sentence = "No problems" if findings.exact else "No problems were seen"
     if problems:
@@ -114,7 +113,7 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     yield _list("Skipped: macros that are not supported", findings.left_out)
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
     yield _list(f"Values of variables{so_far}", values)
-    yield from detail_sections(findings)
+    yield from _details(findings)
     yield _list("Notes", findings.notes)
 
 
@@ -199,6 +198,45 @@ def _checks(findings: Findings) -> list[Note]:
         Note(f"{literal(check.result)}.", "success", title=literal(check.expectation), label=PASSED)
         for check in checks
     ]
+
+
+def _details(findings: Findings) -> Iterator[Section]:
+    """Yield the sections on words, numbers at the end, variables, tags and choices."""
+    if words := findings.words:
+        counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
+        games = f"of {counted(words.games, 'random game')} with an end"
+        yield Section("Words per play-through", [f"{counts} ({games})."])
+    header = ["variable", "ending", "games", "least", "median", "mean", "most"]
+    rows: list[list[doc.Cell | str]] = []
+    for one in findings.numbers:
+        cells = [f"{number:,.4g}" for number in (one.least, one.median, one.mean, one.most)]
+        rows.append([literal(one.name), literal(one.ending or "all"), f"{one.games:,}", *cells])
+    yield _table("Numbers at the end", header, rows)
+    uses = findings.uses.items()
+    rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
+    yield _table("Where variables are used", ["variable", "set in", "read in"], rows, "lll")
+    tags = [doc.Bullets([literal(tag) for tag in findings.unused_tags])]
+    yield Section("Tags that nothing refers to", tags if findings.unused_tags else [])
+    rows = []
+    for choice in findings.choices:
+        targets = [f"{name} ({count:,})" for name, count in choice.leads_to.items()]
+        cells = [literal(one_line(choice.choice)), f"{choice.offered:,}", _names(targets)]
+        rows.append([doc.Cell(literal(choice.passage), page=choice.passage), *cells])
+    header = ["passage", "choice", "offered", "leads to (how often)"]
+    games = counted(findings.games + findings.cut_short, "random game")
+    yield _table(f"Choices of {games}", header, rows, "llrl")
+
+
+def _table(
+    title: str, header: list[str], rows: Sequence[Sequence[doc.Cell | str]], align: str = ""
+) -> Section:
+    return Section(title, [doc.Table("", header, rows, align=align)] if rows else [])
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - MAX_NAMES
+    rest = f" and {more:,} more" if more > 0 else ""
+    return literal(", ".join(names[:MAX_NAMES]) + rest)
 
 
 def _issues(findings: Findings, title: str, issues: list[Issue]) -> Section:

@@ -5,8 +5,6 @@ hypertext: its words stay in the text, and they are the action. Links that resta
 as "Try again?" on its last page, are not actions.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -27,7 +25,7 @@ Choices = list[tuple[str, Link]]  # the words of each action, and its link
 
 
 def judge_page(
-    rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool, is_first: bool = False
+    rules: Rules, restarts: "RestartLinks", page: Page, *, opening: bool, is_first: bool = False
 ) -> tuple[Face, Choices]:
     """Apply the rules to a page: what it shows and pays, and its actions with their links.
 

@@ -5,8 +5,6 @@ are safe by a conservative check; RE2 (`google-re2`) searches the others. Withou
 refused.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import re
@@ -48,7 +46,7 @@ class Pattern:
     def __repr__(self) -> str:
         return repr(self.compiled)  # part of the fingerprints of stories
 
-    def __reduce__(self) -> tuple[type[Pattern], tuple[str, int]]:
+    def __reduce__(self) -> "tuple[type[Pattern], tuple[str, int]]":
         return Pattern, self.arguments  # RE2's objects cannot be copied
 
     def search(self, text: str) -> bool:

@@ -64,9 +64,8 @@ def story_files(folder: Path) -> list[Path]:
         twee += sources
         extra += [path for path in paths if sources and path.suffix.lower() in EXTRA_FILES]
         if len(twee) + len(extra) > MOST_FILES:
-            raise InputError(
-                f"{folder}: more than {MOST_FILES:,} files; name the folder of one story"
-            )
+            message = f"{folder}: more than {MOST_FILES:,} files; name the folder of one story"
+            raise InputError(message)
     if not twee:
         suffixes = ", ".join(IN_A_FOLDER)
         raise InputError(f"{folder}: no Twee files ({suffixes}) in this folder; name the story")
@@ -165,9 +164,8 @@ def read_twine_html(text: str, source: str) -> Story:
         return _read_twine_2(text, match.start(), source)
     if match := TWINE_1.search(text):
         return _read_twine_1(text, match.start(), source)
-    raise InputError(
-        f"{source}: no Twine story in this HTML: it has neither a storeArea nor tw-storydata"
-    )
+    message = f"{source}: no Twine story in this HTML: it has neither a storeArea nor tw-storydata"
+    raise InputError(message)
 
 
 def _read_twine_2(text: str, position: int, source: str) -> Story:

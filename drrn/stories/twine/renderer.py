@@ -5,8 +5,6 @@ The paths of one move form a tree, so a move that was rendered before with the s
 few look-ups.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -25,7 +23,7 @@ class Scene:
     """A rendered page: what the player sees, and the changes of the state."""
 
     face: Face
-    moves: tuple[Move, ...]
+    moves: "tuple[Move, ...]"
     writes: dict[str, Value]
     passages: tuple[str, ...]  # on the page, displayed ones included
 
@@ -47,7 +45,7 @@ class Question:
     """A cell to read or a random draw, and the result of each answer."""
 
     subject: str | int
-    answers: dict[Value, Scene | Question] = field(default_factory=dict)
+    answers: "dict[Value, Scene | Question]" = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
@@ -170,10 +168,10 @@ class Journey:
     cells: dict[str, Value] = field(default_factory=dict)
     history: list[tuple[Move, dict[str, Value]]] = field(default_factory=list)
 
-    def copy(self) -> Journey:
+    def copy(self) -> "Journey":
         return Journey(dict(self.cells), list(self.history))
 
-    def after(self, scene: Scene) -> Journey:
+    def after(self, scene: Scene) -> "Journey":
         """Return the journey at the scene: this one if the scene writes nothing."""
         return Journey({**self.cells, **scene.writes}, self.history) if scene.writes else self
 

@@ -171,6 +171,11 @@ class Rules:
     def stops(self, page: Page, text: str) -> bool:
         return any(condition.holds(page, text) for condition in self.ends)
 
+    def allows(self, kind: str, passage: str) -> bool:
+        """Return whether [allow] has a kind of problem, for all passages or for this one."""
+        passages = self.allow.get(kind)
+        return passages is not None and (not passages or passage in passages)
+
     def ending_name(self, rule: int | None, passage: str) -> str:
         """Return the passage that an ending is named after: its rule's, or else its own."""
         of_rule = self.endings[rule].condition.passage if rule is not None else None
@@ -463,9 +468,8 @@ def _bind_where(condition: Condition, where: str, facts: Facts) -> None:
     except ExpressionError as error:
         raise InputError(f"where = {where!r} cannot be parsed: {error}") from error
     if used.written or used.chance:
-        raise InputError(
-            "where can only compare; write `is` instead of `=`, and no random functions"
-        )
+        message = "where can only compare; write `is` instead of `=`, and no random functions"
+        raise InputError(message)
     facts.tracked |= used.tracked
     facts.read |= used.read
     for variable in sorted(used.read - facts.written):

@@ -81,9 +81,8 @@ def build_story(source: str, passages: list[Passage], title: str = "", **details
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, duplicates=tuple(duplicates), **details)
     if not story.pages:
-        raise InputError(
-            f"{source}: no passages found; is it a Twee file or a published Twine story?"
-        )
+        message = f"{source}: no passages found; is it a Twee file or a published Twine story?"
+        raise InputError(message)
     if story.start not in story.passages:
         raise InputError(
             f'{source}: no passage named "{story.start}" to start from; '

@@ -1,21 +1,308 @@
-"""A Twine story as a game, played by our own interpreter."""
+"""A Twine story as a game, played by our own interpreter, and a search of its states.
 
-from __future__ import annotations
+The search merges states that differ only in cells that no longer matter: a cell matters on a page
+if some path may read it before writing it. Which paths exist is known only after they were
+rendered, so the search starts with nothing that matters, learns, and starts again when it has
+learned more. When it ends without having learned anything, no two different states were merged.
+"""
 
 import itertools
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
-from drrn.compiled.search import Face, States, refusal
+from drrn.compiled import search
+from drrn.compiled.search import Face, States, TooLargeError, refusal
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.authored import NATIVE, Explorable, Position, Progress
-from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, cells_key
+from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene, cells_key, key_of
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.states import reachable_states
 from drrn.stories.twine.values import Value
+
+FIRST_STATES = 500  # to search at least before starting again
+
+Values = tuple[int, ...]  # ids of the values of the cells that matter
+
+
+# --- cells that matter
+
+
+class UnknownCellError(Exception):
+    """A cell was read that was not known to matter, so its value was not stored."""
+
+
+class KnownCells(dict[str, Value]):
+    """The cells whose values are stored."""
+
+    def get(self, cell: str, default: Value = 0) -> Value:  # type: ignore[override]
+        try:
+            return self[cell]
+        except KeyError:
+            raise UnknownCellError(cell) from None
+
+
+@dataclass
+class _Ahead:
+    """What is known of a move: the cells it reads, its faces with the cells written before."""
+
+    reads: set[str] = field(default_factory=set)
+    leads: set[tuple[int, frozenset[str]]] = field(default_factory=set)
+    matters: tuple[str, ...] = ()  # before the move
+
+
+class LiveCells:
+    """The cells that matter before each move and on each face: the least fixed point."""
+
+    def __init__(self, tracked: set[str]) -> None:
+        self.tracked = tracked
+        self.ahead: dict[Move, _Ahead] = {}
+        self.moves: list[tuple[Move, ...]] = []  # of each face
+        self.on_face: list[tuple[str, ...]] = []
+
+    def add_face(self, moves: tuple[Move, ...]) -> None:
+        self.moves.append(moves)
+        cells = [self.ahead.setdefault(move, _Ahead()).matters for move in moves]
+        self.on_face.append(tuple(sorted(set().union(*cells))))
+
+    def add_leads(
+        self, move: Move, reads: Iterable[str], leads: Iterable[tuple[int, frozenset[str]]]
+    ) -> None:
+        ahead = self.ahead.setdefault(move, _Ahead())
+        ahead.reads.update(reads)
+        ahead.leads.update(leads)
+
+    def learn(self) -> None:
+        """Propagate the cells that matter until nothing changes."""
+        faces = [set(cells) for cells in self.on_face]
+        moves = {move: set(ahead.matters) for move, ahead in self.ahead.items()}
+        changed = True
+        while changed:
+            changed = False
+            for move, ahead in self.ahead.items():
+                later = (faces[face] - written for face, written in ahead.leads)
+                matters = self._before(move, ahead.reads.union(*later))
+                changed |= not matters <= moves[move]
+                moves[move] |= matters
+            for cells, face_moves in zip(faces, self.moves, strict=True):
+                cells.update(*(moves[move] for move in face_moves))
+        for move, ahead in self.ahead.items():
+            ahead.matters = tuple(sorted(moves[move]))
+        self.on_face = [tuple(sorted(cells)) for cells in faces]
+
+    def _before(self, move: Move, matters: set[str]) -> set[str]:
+        """Return what matters before `Journey.follow`, given what matters after it."""
+        before = matters - {move.mark or ""}
+        if "last" in self.tracked or "previous" in self.tracked:
+            before.discard("here")
+            if not before.isdisjoint(("last", "previous")):
+                before.add("here")
+        return before
+
+
+# --- search of the states
+
+
+def reachable_states(
+    renderer: Renderer, limit: int, memory: int, progress: Progress | None = None
+) -> States:
+    """Return all states of a story without <<back>>; row 0 is the opening.
+
+    Raises:
+        TooLargeError: more than `limit` states, or about `memory` bytes.
+    """
+    run = _StateSearch(renderer, limit, memory, progress)
+    while not run.complete():
+        run.live.learn()
+    run.states.faces = [scene.face for scene in run.faces]
+    pages = renderer.script.story.pages
+    run.states.unreached = tuple(name for name in pages if name not in run.passages)
+    return run.states
+
+
+class _StateSearch:
+    """Repeated searches, until the cells that matter are known."""
+
+    def __init__(
+        self, renderer: Renderer, limit: int, memory: int, progress: Progress | None
+    ) -> None:
+        self.renderer = renderer
+        self.limit = limit
+        self.memory = memory
+        self.progress = progress
+        self.live = LiveCells(renderer.script.facts.tracked)
+        self.values: list[Value] = [0]  # by id; a cell that was never set is 0
+        self._ids: dict[Value, int] = {0: 0}
+        self.faces: list[Scene] = []
+        self.passages: set[str] = set()
+        self._face_of: dict[Scene, tuple[int, frozenset[str]]] = {}
+        self._face_ids: dict[Hashable, int] = {}
+        self._learn_from_cache()
+
+    def _learn_from_cache(self) -> None:
+        """Learn from the renderings before this search."""
+        queue = [self.renderer.opening]
+        visited = set(queue)
+        while queue:
+            move = queue.pop()
+            reads, scenes = _cached(move)
+            self.live.add_leads(move, reads, [self._face(scene) for scene in scenes])
+            for scene in scenes:
+                fresh = dict.fromkeys(one for one in scene.moves if one not in visited)
+                queue += fresh
+                visited.update(fresh)
+        self.live.learn()
+
+    def complete(self) -> bool:
+        """Search from the start; return False if a cell that matters was not known."""
+        self.states = States()
+        self.ids: dict[tuple[int, Values], int] = {}
+        self.keys: list[tuple[int, Values]] = []
+        self.rows: dict[tuple[Move, Values], int] = {}
+        self._projections: dict[int, list[tuple[Move, Callable[[Values], Values]]]] = {}
+        self.incomplete = False
+        # After this number of states an incomplete search stops; until then it may learn more.
+        enough = 0
+        opening = self.renderer.opening
+        self._row(opening, (0,) * len(self.live.ahead[opening].matters))
+        for done, key in enumerate(self.keys, 1):  # the list grows during the loop
+            self._expand(*key)
+            if self.progress and done % 1000 == 0:
+                self.progress(done)
+            if self.incomplete:
+                enough = enough or FIRST_STATES + 2 * len(self.keys)
+                if len(self.keys) > enough:
+                    break
+        return not self.incomplete
+
+    def _expand(self, face: int, values: Values) -> None:
+        states = self.states
+        if face not in self._projections:
+            cells = self.live.on_face[face]
+            moves = self.faces[face].moves
+            ahead = self.live.ahead
+            self._projections[face] = [(m, _projection(cells, ahead[m].matters)) for m in moves]
+        for move, projection in self._projections[face]:
+            states.row.append(self._row(move, projection(values)))
+        states.first.append(len(states.row))
+        states.face.append(face)
+
+    def _row(self, move: Move, values: Values) -> int:
+        """Return the row of a move with the values that matter to it."""
+        row = self.rows.get((move, values))
+        if row is None:
+            row = self.rows[move, values] = len(self.rows)
+            self._add_row(move, values)
+        return row
+
+    def _add_row(self, move: Move, values: Values) -> None:
+        matters = self.live.ahead[move].matters
+        journey = Journey({cell: self.values[i] for cell, i in zip(matters, values, strict=True)})
+        target = journey.follow(move, self.live.tracked)
+        # Counters that the journey increased from a value that was not stored are unknown.
+        sure = (*matters, move.mark, "here", "last", "previous")
+        cells = KnownCells({cell: value for cell, value in journey.cells.items() if cell in sure})
+        outcomes: dict[int, float] = {}
+        leads: list[tuple[int, frozenset[str]]] = []
+        reads: Iterable[str] = ()
+        try:
+            for probability, scene in self.renderer.outcomes(target, cells):
+                face, written = self._face(scene)
+                leads.append((face, written))
+                state = self._state(face, KnownCells({**cells, **scene.writes}))
+                outcomes[state] = outcomes.get(state, 0.0) + probability
+                self._check_size(move, len(leads))
+        except UnknownCellError as unknown:
+            self.incomplete = True
+            reads = unknown.args
+        self.live.add_leads(move, reads, leads)
+        self.states.add_row(outcomes)
+        self.states.bytes += (
+            search.ROW_BYTES
+            + search.CELL_BYTES * len(values)
+            + search.OUTCOME_BYTES * len(outcomes)
+        )
+
+    def _state(self, face: int, cells: KnownCells) -> int:
+        key = (face, tuple([self._id(cells.get(cell)) for cell in self.live.on_face[face]]))
+        state = self.ids.get(key)
+        if state is None:
+            state = self.ids[key] = len(self.keys)
+            self.keys.append(key)
+            self.states.bytes += search.STATE_BYTES + search.CELL_BYTES * len(key[1])
+        return state
+
+    def _id(self, value: Value) -> int:
+        key = value if value.__class__ is int else key_of(value)
+        number = self._ids.get(key)
+        if number is None:
+            number = self._ids[key] = len(self.values)
+            self.values.append(value)
+        return number
+
+    def _face(self, scene: Scene) -> tuple[int, frozenset[str]]:
+        """Return the id of what a scene displays and offers, and the cells it writes."""
+        face = self._face_of.get(scene)
+        if face is None:
+            number = self._face_ids.setdefault(scene.key, len(self.faces))
+            if number == len(self.faces):
+                self.faces.append(scene)
+                self.live.add_face(scene.moves)
+            self.passages.update(scene.passages)
+            face = self._face_of[scene] = (number, frozenset(scene.writes))
+        return face
+
+    def _check_size(self, move: Move, outcomes: int) -> None:
+        if len(self.keys) > self.limit:
+            raise TooLargeError(f"it has more than {self.limit:,} states{self._growth()}")
+        if self.states.bytes > self.memory:
+            size = f"{len(self.keys):,} states take more than {self.memory / 2**20:,.0f} MB"
+            raise TooLargeError(f"its {size}{self._growth()}")
+        if outcomes > self.limit:
+            message = f'passage "{move.target}" has more than {self.limit:,} random outcomes'
+            raise TooLargeError(message)
+
+    def _growth(self) -> str:
+        """Name the cell with the most values, if it has at least 100."""
+        pairs: set[tuple[str, int]] = set()
+        for face, values in self.keys:
+            pairs.update(zip(self.live.on_face[face], values, strict=True))
+        counts = Counter(cell for cell, _ in pairs).most_common(1)
+        if not counts or counts[0][1] < 100:
+            return ""
+        cell, count = counts[0]
+        return f"; {cell} alone has {count:,} values, so it may grow without end"
+
+
+def _cached(move: Move) -> tuple[set[str], list[Scene]]:
+    """Return the cells that renderings of a move have read, and their scenes."""
+    reads = set()
+    scenes = []
+    nodes = [*move.cache.values()]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Scene):
+            scenes.append(node)
+            continue
+        if isinstance(node.subject, str):
+            reads.add(node.subject)
+        nodes += node.answers.values()
+    return reads, scenes
+
+
+def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[Values], Values]:
+    """Return the function that selects the values of the target cells."""
+    indices = [cells.index(cell) for cell in targets]
+    if len(indices) < 2:
+        return lambda values: tuple([values[index] for index in indices])
+    return itemgetter(*indices)
+
+
+# --- the game
 
 # All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
@@ -70,7 +357,7 @@ class StoryGame(Explorable):
         self._tracked = script.facts.tracked
         self._views: dict[tuple[Scene, int], View] = {}
 
-    def another(self) -> StoryGame:
+    def another(self) -> "StoryGame":
         twin = super().another()
         twin.scene = None
         twin._journey = Journey()

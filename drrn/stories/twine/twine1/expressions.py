@@ -60,9 +60,8 @@ def parse_parameters(source: str, facts: Facts) -> list[Expression]:
 def _tokens(source: str) -> list[tuple[str, str]]:
     """Return the kind and text of each token; operators in words become signs."""
     if len(source) > LONGEST:
-        raise ExpressionError(
-            f"an expression of {len(source):,} characters; the limit is {LONGEST:,}"
-        )
+        message = f"an expression of {len(source):,} characters; the limit is {LONGEST:,}"
+        raise ExpressionError(message)
     tokens: list[tuple[str, str]] = []
     for match in TOKEN.finditer(source):
         kind = match.lastgroup or ""

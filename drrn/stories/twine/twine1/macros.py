@@ -256,9 +256,8 @@ class Reader:
     def open(self, kind: str, condition: Expression = lambda page: True) -> None:
         if len(self.blocks) >= DEEPEST:
             location = self._problem(f"more than {DEEPEST} nested blocks", self.line)
-            raise InputError(
-                f"{self.script.story.source}, {location}: use <<elseif>> or <<display>>"
-            )
+            message = f"{self.script.story.source}, {location}: use <<elseif>> or <<display>>"
+            raise InputError(message)
         self.flush()
         self.blocks.append(OpenBlock(kind, self.line, self.nodes, self.glued, condition))
         self.nodes = []
