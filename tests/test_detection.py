@@ -341,6 +341,11 @@ CASES: list[Case] = [
         "true",
     ),
 ]
+NAMES = [
+    ("sugarcube", '<<if visited("Attic") gt 9>>Dust.<</if>><<if $no>><<goto "Attic">><</if>>'),
+    ("harlowe", '(if: (history:) contains "Attic")[Dust.](display: "Note")'),
+    ("chapbook", "[if passage.from === 'Attic']\nDust.\n\n[continued]\nQuiet."),
+]
 NEEDS_ENGINE = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None or not REAL_FORMATS,
     reason="needs drrn[twine] and the story formats (../shared/formats)",
@@ -391,6 +396,22 @@ def test_a_fault_is_reported_and_its_repair_is_not(
         results.append(findings_of(opened, lenient=True))
     assert kinds(results[0]) == [fault], results[0].problems
     assert kinds(results[1]) == [], results[1].problems
+
+
+@pytest.mark.slow
+@NEEDS_ENGINE
+@pytest.mark.parametrize(("engine", "text"), NAMES)
+def test_a_page_that_names_a_passage_without_a_link_is_an_ending(
+    engine: str, text: str, tmp_path: Path, formats: None
+):
+    path = tmp_path / "tale.twee"
+    start = ":: Start\n[[Up.->Attic]]\n[[Out.->Out]]" + END + ATTIC + "\n:: Note\nA note.\n"
+    path.write_text(f"{HEADERS[engine]}{start}\n:: Out\n{text}\nNight falls.\n", encoding="utf-8")
+    findings = findings_of(path)
+    assert not {"trap", "loop"} & set(kinds(findings)), findings.problems
+    assert findings.intended_endings == 2
+    words = sorted(ending.last_words[-7:] for ending in findings.endings)
+    assert words == [" falls.", "he end."]
 
 
 @pytest.mark.slow

@@ -29,7 +29,9 @@ def test_errors_come_first():
     hint = Problem("number below zero", "low", severity="hint")
     trap = Problem("trap", "stuck", "Cell", severity="warning")
     broken = Problem("broken link", "leads nowhere", "Goat", 3)
-    assert sorted([hint, trap, broken], key=lambda one: one.order) == [broken, trap, hint]
+    earlier = Problem("broken link", "leads nowhere", "Quay", 2)
+    problems = sorted([hint, trap, broken, earlier], key=lambda one: one.order)
+    assert problems == [earlier, broken, trap, hint]
 
 
 def test_problems_are_allowed_by_kind_or_by_passage():
@@ -56,7 +58,7 @@ A yard.
 
 def test_passages_behind_an_unreachable_one_are_no_problems_of_their_own(story):
     problems = problems_of(story(ISLAND))
-    assert problems == [("unreachable", "Shed", 10, None), ("unreachable", "Attic", 6, None)]
+    assert problems == [("unreachable", "Attic", 6, None), ("unreachable", "Shed", 10, None)]
 
 
 CELL = """\
@@ -93,6 +95,41 @@ def test_a_story_with_a_trap_does_not_always_end(story):
     (problem,) = StoryTest(story(CELL, HOME + ALWAYS), 10).run().problems
     assert (problem.kind, problem.passage, problem.severity) == ("trap", "Cell", "error")
     assert "expected: the story always ends" in problem.text
+
+
+CIRCLE = """\
+:: Start
+[[In.|Ring]]
+[[Round.|Path]]
+:: Ring
+[[On.|Rim]]
+:: Rim
+[[On.|Ring]]
+:: Path
+[[Back.|Start]]
+"""
+
+
+def test_a_loop_is_reported_in_a_story_without_an_ending_unless_it_leads_to_the_start(story):
+    assert problems_of(story(CIRCLE)) == [("loop", "Ring", 5, ("In.",))]
+    assert problems_of(story(CIRCLE.replace(":: Rim\n", ":: Rim\n[[Out.|Start]]\n"))) == []
+    (problem,) = StoryTest(story(CIRCLE, ALWAYS), 10).run().problems
+    assert (problem.kind, problem.severity) == ("loop", "error")
+
+
+MENTION = """\
+:: Start
+[[To the gate.|Gate]]
+[[Home.|Home]]
+:: Gate
+<<if visited("Home") gt 5>><<display "Home">><<endif>>The gate is shut.
+:: Home
+At home.
+"""
+
+
+def test_a_page_that_only_names_or_displays_a_passage_is_an_ending(story):
+    assert problems_of(story(MENTION)) == []
 
 
 def test_an_allowed_trap_is_an_ending(story):

@@ -93,20 +93,29 @@ def run_formats(options: argparse.Namespace) -> None:
 
 
 def run_add_formats(options: argparse.Namespace) -> None:
+    errors = []
     for name in options.names:
-        path = Path(name)
-        if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
-            _add_files(path, options.replace)
-            continue
-        downloads = packages.downloads_of(name)
-        for download in downloads:
-            try:
-                print(_fetch(download, options.replace))
-                break
-            except InputError as error:
-                if download is downloads[-1]:
-                    raise
-                warn(f"{error}; an older version is tried")
+        try:
+            _add_format(name, options.replace)
+        except InputError as error:  # the others are added nevertheless
+            errors.append(str(error))
+    if errors:
+        raise InputError("; ".join(errors))
+
+
+def _add_format(name: str, replace: bool) -> None:
+    path = Path(name)
+    if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
+        _add_files(path, replace)
+        return
+    *newer, last = packages.downloads_of(name)
+    for download in newer:
+        try:
+            print(_fetch(download, replace))
+            return
+        except InputError as error:
+            warn(f"{error}; another source or an older version is tried")
+    print(_fetch(last, replace))
 
 
 def _fetch(download: packages.Download, replace: bool) -> str:

@@ -30,6 +30,7 @@ MEMBER = re.compile(r'[\s,]*"?(\w+)"?\s*:\s*')
 VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}(?:[-+][\w.+-]{1,40})?")
 NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
 STORY_DATA = "{{STORY_DATA}}"
+UNTITLED = "Untitled Story"
 FILE_NAME = "format.js"  # as Twine and Tweego name it
 MAX_FOLDERS = 20_000  # to search for formats
 LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
@@ -264,7 +265,7 @@ def _fill(story_format: StoryFormat, story: Story, data: str) -> str:
 
 
 def _title(story: Story) -> str:
-    return story.title or "Untitled Story"
+    return story.title or UNTITLED
 
 
 def story_data(story: Story, story_format: StoryFormat) -> str:

@@ -112,7 +112,7 @@ def downloads_of(request: str) -> list[Download]:
     if near:
         return [one for one in near if one.order[0] == near[0].order[0]]
     if files:
-        versions = ", ".join(one.version for one in files)
+        versions = ", ".join(dict.fromkeys(one.version for one in files))
         raise InputError(f"{request}: only {name} {versions} can be fetched; add its file: {HOW}")
     cause = f"not a file, and not the name of a format ({', '.join(_downloads())})"
     raise InputError(f"{request}: {cause}.{did_you_mean(name, _downloads())}")

@@ -110,8 +110,6 @@ class Checker:
 
     def _always_ends(self) -> _Verdict:
         loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
-        if self.solution and not self.evidence.endings:
-            loops = self.solution.traps
         traps = [issue for issue in self.findings.dead_ends if issue.kind == TRAP]
         if loops:
             result = f'no ending can be reached from "{loops[0].passage}"'
@@ -119,10 +117,10 @@ class Checker:
         if traps:
             result = f'"{traps[0].passage}" is no ending; {traps[0].what}'
             return FAILED, result, traps[0].path, traps[0].passage
-        if self.findings.exact:
-            return PASSED, "an ending can be reached from every page", None, ""
         if not self.evidence.endings:
             return FAILED, "no ending was found", self.evidence.longest, ""
+        if self.findings.exact:
+            return PASSED, "an ending can be reached from every page", None, ""
         result = "an ending can be reached from every page that was seen"
         tally = self.evidence.random
         if not tally.truncated:

@@ -1,9 +1,10 @@
-"""Counts of random games that reach an ending: words read, choices, and numbers at the end."""
+"""Counts of random games: choices, and of those that reach an ending, words and numbers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
@@ -45,7 +46,7 @@ class VariableUse:
 
 @dataclass
 class GameCounts:
-    """Counts of finished games, while they are played."""
+    """Counts of games, while they are played."""
 
     words: list[float] = field(default_factory=list)
     offered: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -61,18 +62,18 @@ class GameCounts:
         game: Game | None,
         pages: Sequence[tuple[Observation, Position]],
         indices: Sequence[int],
-        ending: str,
+        ending: str | None,
     ) -> None:
-        """Add a game that reached an ending: its pages, and the indices of its actions.
+        """Add a game: its pages, the indices of its actions, and its ending, if it reached one.
 
         `game` says which variables belong to this game alone; None: all of them.
         """
-        self.words.append(sum(_count_words(page.text) for page, _ in pages))
-        for number, index in enumerate(indices):
-            page, position = pages[number]
+        for ((page, position), (_, after)), index in zip(pairwise(pages), indices, strict=False):
             self.offered.update((position.passage, action) for action in page.actions)
-            key = (position.passage, page.actions[index])
-            self.next_passages[key][pages[number + 1][1].passage] += 1
+            self.next_passages[position.passage, page.actions[index]][after.passage] += 1
+        if ending is None:
+            return
+        self.words.append(sum(_count_words(page.text) for page, _ in pages))
         passages = {position.passage for _, position in pages[:-1]}
         for name, value in pages[-1][1].variables.items():
             is_tracked = not isinstance(game, AuthoredGame) or game.tracks(name, passages)

@@ -67,6 +67,16 @@ class Source:
             links[name] = parsed.get(name, names) & self.pages.keys()
         return links
 
+    def offered(self, name: str) -> set[str]:
+        """Return the passages to which a passage has links, not those that it only names."""
+        if self.engine == INK:
+            return self.links[name]
+        page = self.story.pages.get(name)
+        text = patterns.NOT_DISPLAYED.sub("", page.text) if page else ""
+        if not patterns.CLICK_MACRO.search(text):
+            text = patterns.AUTOMATIC.sub("", text)
+        return {target for _, _, target in _links_in(text)} & self.pages.keys()
+
     def name_of(self, variable: str) -> str:
         """Return a variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
         prefix = "" if self.engine == INK else PREFIXES.get(self.format_name, "$")
@@ -106,7 +116,8 @@ def passages_covered(source: Source, evidence: Evidence) -> Coverage:
 
 def links_covered(source: Source, evidence: Evidence) -> Coverage:
     """Count the links that led to their target; links that are not actions do not count."""
-    pairs = source.pairs - (set(source.no_actions) - evidence.links)
+    written = {(name, target) for name in source.links for target in source.offered(name)}
+    pairs = (written | (source.pairs & evidence.links)) - (set(source.no_actions) - evidence.links)
     return Coverage(len(pairs & evidence.links), len(pairs))
 
 
@@ -115,8 +126,8 @@ def untaken_links(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
     issues: list[Issue] = []
     if exact and not evidence.complete:  # untried links are not known to be untaken
         return issues
-    for name, links in source.links.items():
-        targets = links & evidence.passages.keys() - {name}
+    for name in source.links:
+        targets = source.offered(name) & evidence.passages.keys() - {name}
         pairs = {(name, target) for target in targets} - evidence.links - set(source.no_actions)
         untaken = tuple(sorted(target for _, target in pairs))
         if untaken and name in evidence.passages:
@@ -188,13 +199,18 @@ def broken_links(source: Source) -> list[Issue]:
     return [issue for passage in pages for issue in _broken_in(passage, source.story)]
 
 
-def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
-    text = patterns.NOT_DISPLAYED.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
+def _links_in(text: str) -> list[tuple[int, str, str]]:
+    """List the links in the source of a passage: position, label or "", target."""
     links = [(match.start(), *split_link(match[1])) for match in patterns.LINK.finditer(text)]
     for match in patterns.LINK_MACRO.finditer(text):
         links.append((match.start(), "", next(filter(None, match.groups()))))
+    return sorted(links)
+
+
+def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
+    text = patterns.NOT_DISPLAYED.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
     reported = {""}
-    for start, label, target in sorted(links):
+    for start, label, target in _links_in(text):
         is_known = target in reported or target in story.passages
         if is_known or patterns.COMPUTED_TARGET.search(target):
             continue
@@ -242,7 +258,7 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     why = "it is not in the TOML's list of endings" if has_list else ""
     if source.engine == INK:  # which ends by -> END alone; other ends are errors
         return why
-    links = source.links.get(key.passage, set()) - {key.passage}
+    links = source.offered(key.passage) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
     if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
         reason = "at other times it has choices"
@@ -266,11 +282,13 @@ def errors(source: Source, evidence: Evidence) -> list[Issue]:
 
 
 def loops(evidence: Evidence) -> list[Issue]:
-    """List pages from which no ending was reached although every action was tried."""
+    """List pages from which no ending was reached although every action was tried.
+
+    In a story without endings, these are pages from which its start was not reached either.
+    """
     pages = evidence.pages
-    if not evidence.endings:
-        return []
-    escaping = {key for key, page in pages.items() if page.ending or page.untried}
+    start = None if evidence.endings else next((page.passage for page in pages.values()), None)
+    escaping = {k for k, one in pages.items() if one.ending or one.untried or one.passage == start}
     origins: dict[Hashable, set[Hashable]] = {}
     for key, page in pages.items():
         for successor in set().union(*page.successors.values()):

@@ -160,9 +160,9 @@ class Problem:
         return f"{self.passage} ({line})" if self.passage and line else self.passage or line
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Sorts problems: errors first, then by kind."""
-        return SEVERITIES.index(self.severity), PROBLEM_KINDS.index(self.kind)
+    def order(self) -> tuple[int, int, int]:
+        """Sorts problems: errors first, then by kind and line."""
+        return SEVERITIES.index(self.severity), PROBLEM_KINDS.index(self.kind), self.line or 0
 
 
 @dataclass(frozen=True)

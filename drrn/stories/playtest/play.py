@@ -135,10 +135,12 @@ class Games:
         self.play(tally, lambda page: draw.randrange(len(page.actions)), trace, until)
         for (before, after), index in zip(pairwise(trace.arrivals), trace.indices, strict=False):
             self.evidence.steps[before.key, index, after.key] += 1
-        if trace.arrivals and (ending := trace.arrivals[-1].ending):
+        if trace.arrivals:
             pages = [(arrival.page, arrival.position) for arrival in trace.arrivals]
             game = None if trace.walks else self.game
-            self.evidence.counts.add(game, pages, trace.indices, ending.passage)
+            ending = trace.arrivals[-1].ending
+            name = ending.passage if ending else None
+            self.evidence.counts.add(game, pages, trace.indices, name)
 
     def play_many(
         self, seconds: float, *, finish: bool = True, progress: Callable[[int], None] | None = None

@@ -20,6 +20,7 @@ from drrn.game.contract import Game, close, step_limit_of, title_of
 from drrn.game.make import SPEC, GameSpec
 from drrn.processes import Service, ServiceError, report
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
+from drrn.stories.formats import UNTITLED
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map, with_flaws
 from drrn.stories.playtest import coverage
@@ -426,8 +427,7 @@ def gather(
 def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
     """Return the dead ends, and the number of those that the TOML allows, by field."""
     issues = coverage.dead_ends(source, evidence)
-    if evidence.endings:
-        issues += solution.traps if solution else coverage.loops(evidence)
+    issues += solution.traps if solution else coverage.loops(evidence)
     rest = [issue for issue in issues if not source.rules.allows(issue.kind, issue.passage)]
     return {"dead_ends": rest, "allowed": len(issues) - len(rest)}
 
@@ -491,6 +491,7 @@ def endings_of(
 ) -> list[Ending]:
     """Return the endings with their probabilities under policies: random, best, agent."""
     endings = []
+    title = f"\n{source.story.title or UNTITLED}"  # the last line of every page of Chapbook
     for key, record in records.items():
         odds = {policy: share.get(key, Estimate(0.0)) for policy, share in shares.items()}
         returns = random_games.endings[key] if random_games else []
@@ -498,7 +499,7 @@ def endings_of(
             name=key.passage,
             reward=source.reward(key),
             rule=None if key.rule is None else key.rule + 1,
-            last_words=last_words(record.text),
+            last_words=last_words(record.text.removesuffix(title)),
             path=record.path,
             probability=odds.get("random"),
             best=odds.get("best"),

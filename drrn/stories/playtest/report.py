@@ -4,6 +4,7 @@ To add a section to all formats, yield it in `_sections`.
 """
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -201,10 +202,10 @@ def _checks(findings: Findings) -> list[Note]:
 
 def _details(findings: Findings) -> Iterator[Section]:
     """Yield the sections on words, numbers at the end, variables, tags and choices."""
-    games = f"of {counted(findings.words.games if findings.words else 0, 'random game')}"
     if words := findings.words:
         counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
-        yield Section("Words per play-through", [f"{counts} ({games} that reached an ending)."])
+        games = f"of {counted(words.games, 'random game')} with an end"
+        yield Section("Words per play-through", [f"{counts} ({games})."])
     header = ["variable", "ending", "games", "least", "median", "mean", "most"]
     rows: list[list[doc.Cell | str]] = []
     for one in findings.numbers:
@@ -213,7 +214,7 @@ def _details(findings: Findings) -> Iterator[Section]:
     yield _table("Numbers at the end", header, rows)
     uses = findings.uses.items()
     rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
-    yield _table("Where variables are used", ["variable", "set in", "read in"], rows)
+    yield _table("Where variables are used", ["variable", "set in", "read in"], rows, "lll")
     tags = [doc.Bullets([literal(tag) for tag in findings.unused_tags])]
     yield Section("Tags that nothing refers to", tags if findings.unused_tags else [])
     rows = []
@@ -222,11 +223,14 @@ def _details(findings: Findings) -> Iterator[Section]:
         cells = [literal(one_line(choice.choice)), f"{choice.offered:,}", _names(targets)]
         rows.append([doc.Cell(literal(choice.passage), page=choice.passage), *cells])
     header = ["passage", "choice", "offered", "leads to (how often)"]
-    yield _table(f"Choices {games}", header, rows)
+    games = counted(findings.games + findings.cut_short, "random game")
+    yield _table(f"Choices of {games}", header, rows, "llrl")
 
 
-def _table(title: str, header: list[str], rows: Sequence[Sequence[doc.Cell | str]]) -> Section:
-    return Section(title, [doc.Table("", header, rows)] if rows else [])
+def _table(
+    title: str, header: list[str], rows: Sequence[Sequence[doc.Cell | str]], align: str = ""
+) -> Section:
+    return Section(title, [doc.Table("", header, rows, align=align)] if rows else [])
 
 
 def _names(names: Sequence[str]) -> str:
@@ -327,7 +331,11 @@ def _odds(ending: Ending, findings: Findings) -> str:
         odds = share.percent
     elif findings.games > RULE_OF_THREE:
         odds = f"below {percent(RULE_OF_THREE / findings.games)}"
-    if ending.least:
+    if (
+        ending.least and share and ending.least > share.mean
+    ):  # a bound, unlike the estimate, is sure
+        odds = f"at least {percent(ending.least)}"
+    elif ending.least:
         odds += f", at least {percent(ending.least)}"
     if ending.most is not None and ending.most < INFORMATIVE:
         odds += f", at most {percent(ending.most)}"
@@ -354,6 +362,8 @@ def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
         return {}
     command = ""
     if story and (path.numbers or not path.actions):
-        quoted = f'"{story}"' if " " in story else story
+        quoted = shlex.quote(story)
         command = f"drrn play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
+        if len(path) > MAX_STEPS:
+            command = f"drrn test {quoted} --paths FOLDER saves the {len(path):,} clicks"
     return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}

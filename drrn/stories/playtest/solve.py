@@ -33,7 +33,7 @@ class Solution:
     best: Play
     shares: dict[str, Shares]  # by random and best play
     memoryless: Play | None
-    traps: list[Issue]  # pages that reach no ending
+    traps: list[Issue]  # pages that reach no ending; if there is none, not the start either
     trap_states: int
 
 
@@ -48,14 +48,19 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
         best_return = _best_return(compiled)
         final_reward = Estimate(best_memoryless(compiled).score)
         memoryless = Play(final_reward, _best_return(compiled, memoryless=True), None)
-    is_trap = ~Chain(compiled, uniform(compiled)).leads_to(compiled.ended)
+    chain = Chain(compiled, uniform(compiled))
+    is_trap = ~chain.leads_to(compiled.ended)
+    is_loop = is_trap
+    if is_trap.all():  # no page ends the story, but one may lead back to its start
+        starts = compiled.passage[compiled.start > 0]
+        is_loop = ~chain.leads_to(np.isin(compiled.passage, starts))
     return Solution(
         compiled,
         random=random_play,
         best=replace(best_play, final_reward=Estimate(solution.score), returns=best_return),
         shares={"random": random_shares, "best": best_shares},
         memoryless=memoryless,
-        traps=_traps(compiled, is_trap),
+        traps=_traps(compiled, is_loop),
         trap_states=int(is_trap.sum()),
     )
 
