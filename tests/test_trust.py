@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,14 @@ from drrn.errors import InputError
 from drrn.files import inside
 from drrn.game.make import GameSpec
 from drrn.lab.experiments import cluster
+from drrn.lab.experiments.job import Job
 from drrn.processes import Service
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
 from drrn.serve.advice_worker import agent_of
 from drrn.serve.game_worker import settings_from
-from drrn.settings import all_settings
+from drrn.settings import Settings, all_settings
 from tests.runs import SMALL, rehash, train
-from tests.test_job_workers import JOB
 
 CANARY = """
 from pathlib import Path
@@ -276,8 +275,9 @@ def test_a_process_trusts_what_its_parent_trusts(stranger, monkeypatch):
 
 
 def test_a_job_of_a_cluster_imports_what_its_command_named(stranger, monkeypatch):
-    job = replace(JOB, source="tests.sample_games:Doors", game="doors")
-    for names, message in (([], "--trust tests.sample_games:Doors"), ([job.source], "has changed")):
+    source = "tests.sample_games:Doors"
+    job = Job(stranger, source, "doors", None, Settings(), {}, {"sha256": "0"}, "")
+    for names, message in (([], "--trust tests.sample_games:Doors"), ([source], "has changed")):
         monkeypatch.setenv(registry.TRUSTED, "")
         *_, (event, _) = cluster.run_job(job, {}, versions(), stranger, None, names)
         assert event.kind == "failed" and message in event.why, event
