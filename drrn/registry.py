@@ -11,7 +11,6 @@ file names (config.json, a story's TOML, --config, a request of the page) is ref
 import functools
 import hashlib
 import importlib
-import inspect
 import json
 import logging
 import os
@@ -19,12 +18,14 @@ import re
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Mapping
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError, did_you_mean
 from drrn.files import home
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
@@ -47,18 +48,22 @@ def is_object(name: str) -> bool:
     return OBJECT.fullmatch(name) is not None
 
 
-def registered(kind: str) -> dict[str, metadata.EntryPoint]:
+def registered(kind: str) -> dict[str, "EntryPoint"]:
     """Return the entry points of a kind, by name; the first on the path wins."""
     return _entry_points(GROUPS[kind], tuple(sys.path))
 
 
 @functools.cache  # searching the installed packages takes milliseconds
-def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, metadata.EntryPoint]:
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, "EntryPoint"]:
+    from importlib import metadata  # slow to import
+
     return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
     """Refuse an unknown name; of `module:attribute`, only the form is checked."""
+    if name in built_in:  # before the search of installed packages
+        return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
     if name not in names and not is_object(name):
         cure = f"choose from {', '.join(names)}, or give your own as module:name"
@@ -89,7 +94,7 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     if point is None:
         _check_origin(module, match["module"], Path(folder or "."), source)
     value = _attribute(module, match["attribute"], source)
-    if inspect.isroutine(value) or isinstance(value, type):
+    if hasattr(value, "__qualname__"):  # a class or a function
         _check_library(str(value.__module__), source)
     return value
 
