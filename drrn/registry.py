@@ -10,11 +10,13 @@ import re
 import sys
 import traceback
 from collections.abc import Collection, Mapping
-from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError, did_you_mean
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
@@ -31,18 +33,22 @@ def is_object(name: str) -> bool:
     return OBJECT.fullmatch(name) is not None
 
 
-def registered(kind: str) -> dict[str, metadata.EntryPoint]:
+def registered(kind: str) -> dict[str, "EntryPoint"]:
     """Return the entry points of a kind, by name; the first on the path wins."""
     return _entry_points(GROUPS[kind], tuple(sys.path))
 
 
 @functools.cache  # searching the installed packages takes milliseconds
-def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, metadata.EntryPoint]:
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, "EntryPoint"]:
+    from importlib import metadata  # slow to import
+
     return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
     """Refuse an unknown name; of `module:attribute`, only the form is checked."""
+    if name in built_in:  # before the search of installed packages
+        return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
     if name not in names and not is_object(name):
         cure = f"choose from {', '.join(names)}, or give your own as module:name"

@@ -8,7 +8,6 @@ import platform
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
-from drrn.sentences import open_sentences
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
-from drrn.vectors import open_vectors
 from drrn.version import __version__
 
 MODULE_SETTINGS = (*registry.GROUPS, "action_encoder", "sentences")  # may be `module:name`
@@ -80,6 +77,8 @@ def settings_for_game(
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that affect results."""
+    from importlib import metadata
+
     packages = {"numpy": np.__version__, "torch": metadata.version("torch")}
     return {"drrn": __version__, "python": platform.python_version(), **packages}
 
@@ -135,6 +134,9 @@ def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
 
 def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     """Check that the word vectors and the sentence model of a run exist and are unchanged."""
+    from drrn.sentences import open_sentences
+    from drrn.vectors import open_vectors
+
     entry = config.get("sentences")
     name = config["settings"].get("sentences")
     if entry and name and open_sentences(name).digest != entry.get("sha256"):

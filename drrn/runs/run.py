@@ -27,12 +27,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.files import make_folder, remove_leftovers
 from drrn.game.contract import Game
@@ -45,6 +44,9 @@ from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, S
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
 from drrn.writing import visible
+
+if TYPE_CHECKING:
+    from drrn.compiled.game import Compiled
 
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
@@ -60,7 +62,7 @@ class Trainable(Protocol):
     """What a run needs of a trainer."""
 
     game: Game
-    compiled: Compiled | None
+    compiled: "Compiled | None"
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
