@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from drrn import settings
+from drrn import registry, settings
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_toml
@@ -57,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             root.print_help()
             return 0
+        _trust(words, getattr(options, "trust", ()))
         if options.torch:
             require("torch", "torch")
         module, _, function = options.run.partition(":")
@@ -77,6 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(message)
     return code
+
+
+def _trust(words: Sequence[str], names: Sequence[str]) -> None:
+    """Allow the Python code that the user names in a command to be imported."""
+    for name in names:
+        if not registry.is_object(name):
+            raise InputError(f'--trust "{name}": give it as module:name')
+    registry.trust(*words)
 
 
 def _read(root: Parser, words: Sequence[str]) -> argparse.Namespace:

@@ -39,7 +39,7 @@ from drrn.game.make import GameSpec, spec_for
 from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
-from drrn.runs.config import missing_text, read_config, spec_from
+from drrn.runs.config import missing_text, read_config, record_start, spec_from
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
@@ -98,7 +98,9 @@ class Run:
         """Start a run in a new folder; one that is not empty is refused."""
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
-        files = {CONFIG: storage.json_bytes(trainer.config()), ROWS: scores.csv_bytes([])}
+        config = trainer.config()
+        record_start(config)
+        files = {CONFIG: storage.json_bytes(config), ROWS: scores.csv_bytes([])}
         run.create_files(files, remedy)
         return run
 
