@@ -210,12 +210,17 @@ DEBT = """\
 """
 
 
+def policy_of(choices):
+    """Return a policy that makes these choices."""
+    rest = iter(choices)
+    return lambda _: next(rest)
+
+
 def test_a_number_below_zero_is_shown_by_the_fewest_clicks_that_are_known(story):
     evidence = Evidence()
     game = story(DEBT)
     games = Games(game, evidence)
     for choices in ((0, 0, 0, 0, 1), (0, 1)):
         trace = Trace(game, evidence, 0)
-        rest = iter(choices)
-        games._play(trace, lambda _, rest=rest: next(rest), math.inf, lambda _: True)
+        games._play(trace, policy_of(choices), math.inf, lambda _: True)
     assert evidence.below_zero["$gold"].actions == ("Shop.", "Pay all.")

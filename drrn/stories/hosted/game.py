@@ -126,6 +126,14 @@ class HostedGame(Explorable):
         moment = self.stage.walk(state.moment, link, key, curious=self.curious)
         return self._state_after(state, moment, scene)
 
+    def set_variables(self, values: Mapping[str, Value]) -> Observation:
+        """Enter the passage again with other values of variables."""
+        new = {name.lstrip("$"): value for name, value in values.items()}
+        key = self._random.getrandbits(32)
+        return self._show(
+            replace(self._state, moment=self.stage.change(self._state.moment, new, key))
+        )
+
     def opening(self) -> Iterator[tuple[float, HostedState]]:
         return self.outcomes(self.start, 0)
 

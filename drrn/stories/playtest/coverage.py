@@ -276,7 +276,8 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
         return why
     links = source.offered(key.passage) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
-    if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
+    pages = [page for page in evidence.pages.values() if page.path.curious < 2]
+    if any(page.passage == key.passage and page.actions for page in pages):
         reason = "at other times it has choices"
     elif targets:
         reason = f'its link to "{targets[0]}" does not show'

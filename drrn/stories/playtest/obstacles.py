@@ -34,7 +34,7 @@ def _only_curious(source: Source, evidence: Evidence) -> Iterator[str]:
     if hidden:
         count = f'{counted(len(hidden), "passage")}, such as "{hidden[0]}",'
         verb = "was" if len(hidden) == 1 else "were"
-        games = "only by games that type in words or do not wait for timers"
+        games = "only by games that type in words, do not wait for timers, or move the pointer"
         cure = "[inputs] in the TOML gives random games the words to type in"
         yield f"{count} {verb} reached {games}; {cure}."
 

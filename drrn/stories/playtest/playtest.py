@@ -288,7 +288,9 @@ class StoryTest:
         if left & self.evidence.passages.keys():
             self.solution = None
             self.evidence.complete = False
-            self.why_not = "typed words, or clicks before a timer ends, lead to more passages"
+            self.why_not = (
+                "typed words, clicks before a timer ends, or the pointer lead to more passages"
+            )
             self.games.type_words()
             self._play(1.0, 1.0)
 
