@@ -226,7 +226,7 @@ def test_the_reason_for_estimates_is_the_true_one(tmp_path, home):
 
 def test_a_story_of_an_unknown_format_says_that_values_cannot_be_changed(tmp_path):
     (tmp_path / "fork.html").write_text(tiny_story(FORK), encoding="utf-8")
-    game = drrn.make(tmp_path / "fork.html", shuffle=False)
+    game = open_hosted(tmp_path / "fork.html", shuffle=False)
     game.reset(0)
     with pytest.raises(InputError, match=r"values of variables cannot be changed"):
         game.set_variables({"$gold": 3})
