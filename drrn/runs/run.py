@@ -4,6 +4,7 @@
     evaluations.csv         one row for each replica and round
     metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
+    learning.json           what the pictures of its learning need; see drrn.runs.records
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
     memory.json             pages of the training, if the agent recalls by meaning
@@ -41,7 +42,17 @@ from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, spec_from
-from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
+from drrn.runs.storage import (
+    CARD,
+    CHECKPOINT,
+    CONFIG,
+    HASHES,
+    LEARNING,
+    METRICS,
+    ROWS,
+    SCORES,
+    WORDS,
+)
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
 from drrn.writing import visible
@@ -64,6 +75,7 @@ class Trainable(Protocol):
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
+    record: Any  # a `LearningRecord`
 
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
@@ -172,6 +184,14 @@ class Run:
         if number is not None and number > last:
             raise InputError(f"{self.folder}: it has {last} rounds, so there is no round {number}")
         return rounds[(number or last) - 1]
+
+    def learning(self) -> dict[str, Any] | None:
+        """Return the contents of learning.json; None for a run of an older version."""
+        if not self.has(LEARNING):
+            return None
+        self.check(LEARNING)
+        record: dict[str, Any] = storage.read_json(self.folder / LEARNING)
+        return record
 
     def reference(self) -> scores.ReferenceScores | None:
         """Return the reference scores; None if the run has none."""
@@ -287,6 +307,7 @@ class Run:
     def save(self, trainer: Trainable) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
+        files[LEARNING] = json.dumps(trainer.record.as_json(), ensure_ascii=False).encode()
         files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
@@ -342,10 +363,12 @@ class Run:
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
         rows = self.rows()  # before the hashes, since it can name the line
-        self.check(CONFIG, ROWS, CHECKPOINT)
+        self.check(CONFIG, ROWS, CHECKPOINT, LEARNING)
         try:
             trainer.restore(storage.load_checkpoint(checkpoint), str(checkpoint))
             done = int(trainer.round)
+            if (record := self.learning()) is not None:
+                trainer.record.restore(record, done)
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]

@@ -24,6 +24,7 @@ CONFIG = "config.json"
 ROWS = "evaluations.csv"
 METRICS = "metrics.jsonl"
 SCORES = "reference_scores.json"
+LEARNING = "learning.json"
 WORDS = "vocabulary.json"
 WEIGHTS = "model.safetensors"
 MEMORY = "memory.json"
@@ -31,7 +32,8 @@ CHECKPOINT = "checkpoint.safetensors"
 HASHES = "hashes.json"
 CARD = "README.md"
 CURVE = "curve.png"
-FILES = (CONFIG, ROWS, CHECKPOINT, WORDS, WEIGHTS, MEMORY, METRICS, SCORES, HASHES, CURVE, CARD)
+SEALED = (CONFIG, ROWS, LEARNING, CHECKPOINT, WORDS, WEIGHTS, MEMORY, METRICS, SCORES)
+FILES = (*SEALED, HASHES, CURVE, CARD)
 FREE = ("rounds", "vectors")  # settings that users may edit in config.json
 RESTORED = (WEIGHTS, WORDS, MEMORY, METRICS)  # `drrn train --resume` writes them again
 EDITION = 3  # of checkpoints; raised whenever their contents change
@@ -80,6 +82,8 @@ def remedy(path: Path) -> str:
     """Return what to do about a damaged file."""
     if path.name == SCORES:
         return "delete it, and it will be computed again"
+    if path.name == LEARNING:
+        return "delete it; only the pictures of the rounds so far are lost"
     if path.name in RESTORED:
         return f"rebuild it with drrn train --resume {path.parent}, or start a new run"
     return "restore it from a copy, or start a new run"

@@ -30,6 +30,7 @@ from drrn.playing.survey import choose
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
+from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows
 from drrn.settings import POLICIES, Settings
@@ -82,6 +83,8 @@ class Trainer:
     """
 
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
+    # called with a phase ("play", "learn", "evaluate"), episodes, and their number
+    watch: Callable[[str, int, int], None] = staticmethod(lambda phase, done, total: None)
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class Trainer:
         self.round = 0  # the last finished one
         self.phase = ""  # "play" or "learn", during a round and if it was interrupted
         self.rows: list[Row] = []  # of evaluations.csv
+        self.record = LearningRecord()
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
         self._build(torch_device(device), progress)
@@ -185,6 +189,7 @@ class Trainer:
             [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
             for purpose in (PLAY, LEARN)
         )
+        self.record.played = []
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
@@ -194,6 +199,7 @@ class Trainer:
         else:
             self._play(number, play)
             self.phase = "learn"
+            self.watch("learn", 0, 0)
             transitions = self.learner.learn(learn)
             self._check_count(transitions)
         return self._finish(number, transitions, time.perf_counter() - start)
@@ -218,12 +224,21 @@ class Trainer:
             policy = (self.explorer.probabilities, None)
         for start in range(0, episodes, at_once):
             count = min(at_once, episodes - start)
+            self._report_episodes("play", start, episodes)
             for replica, steps in enumerate(self.rollouts.record(count, policy, generators)):
+                self.record.played += steps.returns
                 if self.scale:
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.tell(replica, steps)
                 if self.explorer and explores:
                     self.explorer.tell(replica, steps)
+
+    def _report_episodes(self, phase: str, start: int, episodes: int) -> None:
+        """Report the episodes of all replicas, now and as they end."""
+        before = start * self.settings.run.replicas
+        total = episodes * self.settings.run.replicas
+        self.watch(phase, before, total)
+        self.rollouts.progress = lambda done: self.watch(phase, before + done, total)
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
         """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
@@ -243,9 +258,11 @@ class Trainer:
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
+        self._report_episodes("evaluate", 0, episodes)
         evaluations = evaluate(self.rollouts, POLICIES, *how)
         if self.recipe == "strong" and number == settings.run.rounds:
             self.deployment = choose_policy(self.rollouts, *how)
+        self.record.add(self, number)
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -300,6 +317,7 @@ class Trainer:
             for episode in running:
                 self._tell_last_step(episode)
                 if episode.over:
+                    self.record.played.append(sum(episode.rewards))
                     episodes[episode.replica] = None
                     remaining[episode.replica] -= 1
             stepped = {episode.replica for episode in running}
@@ -378,6 +396,7 @@ class Trainer:
         run = Run(folder)
         with run.locked():
             run.save(self)
+            run.ensure_reference(self)
             run.write_card()
 
     def config(self) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from starlette.routing import Route
 
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
-from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import Move, Page
 from drrn.serve.library import TYPES, GameEntry
 from drrn.serve.runs import PageRun, check_torch
@@ -373,9 +372,20 @@ async def resume_run(services: Services, request: Request, run: PageRun) -> Any:
     return (await asyncio.to_thread(services.runs.resume, run, rounds)).as_json()
 
 
-@route("GET", "/api/runs/{run}/embeddings/{page:int}")
-async def embeddings(_: Services, __: Request, run: PageRun, page: int) -> Any:
-    return await asyncio.to_thread(read_embeddings, run.side, page)
+@route("GET", "/api/runs/{run}/learning")
+async def show_learning(_: Services, __: Request, run: PageRun) -> Any:
+    """Return what the run has recorded about its learning."""
+    record = await asyncio.to_thread(run.learning)
+    if record is None:
+        cause = "it is of an older version" if run.rounds() else "its first round has not finished"
+        raise HTTPException(404, f"This run has recorded nothing yet: {cause}.")
+    return record
+
+
+@route("POST", "/api/runs/{run}/title")
+async def rename_run(services: Services, request: Request, run: PageRun) -> Any:
+    title = visible(http.text_in(await http.body_of(request), "title", "")).strip()
+    return (await asyncio.to_thread(run.rename, title[: http.MAX_NAME])).as_json()
 
 
 # --- scores of people
