@@ -1,4 +1,4 @@
-"""`drrn play GAME`: play in the terminal, or let a policy play; `drrn watch RUN`: watch an agent."""
+"""`drrn play GAME`: play in the terminal, or with a policy; `drrn watch RUN`: watch an agent."""
 
 from __future__ import annotations
 

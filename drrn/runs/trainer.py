@@ -229,9 +229,9 @@ class Trainer:
                 self.record.played += steps.returns
                 if self.scale:
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
-                self.learner.tell(replica, steps)
+                self.learner.observe(replica, steps)
                 if self.explorer and explores:
-                    self.explorer.tell(replica, steps)
+                    self.explorer.observe(replica, steps)
 
     def _report_episodes(self, phase: str, start: int, episodes: int) -> None:
         """Report the episodes of all replicas, now and as they end."""
@@ -333,7 +333,7 @@ class Trainer:
         if self.scale:
             returns = [sum(trajectory.rewards)]
             steps = steps.scaled(self._factor(self.scale, trajectory.replica, returns))
-        self.learner.tell(trajectory.replica, steps, None if trajectory.over else 1)
+        self.learner.observe(trajectory.replica, steps, None if trajectory.over else 1)
 
     # --- saving and resuming
 
