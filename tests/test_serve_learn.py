@@ -43,6 +43,8 @@ def test_the_form_has_every_setting_but_those_that_name_files():
     assert form["learner"]["default"] == "returns"  # the strong recipe's
     assert form["rounds"]["kind"] == "int" and form["rounds"]["help"]
     assert "sentence" not in form["encoder"]["choices"]
+    assert [name for name, field in form.items() if not field["group"]] == ["rounds"]
+    assert form["hidden"]["label"] == "Units per layer"
 
 
 @pytest.mark.parametrize(

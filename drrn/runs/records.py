@@ -21,7 +21,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -33,9 +33,6 @@ from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
 
-if TYPE_CHECKING:
-    from drrn.runs.trainer import Trainer
-
 MAX_PAGES = 8
 MAX_ACTIONS = 12
 GAMES = 10  # random games in which pages are counted
@@ -45,6 +42,7 @@ MAX_TEXT = 2_000  # characters
 EVERY_ROUND = 200  # all rounds up to this one are recorded; then fewer and fewer
 DIGITS = 4
 
+Trainer = Any  # `drrn.runs.trainer.Trainer`, which imports this module
 Page = tuple[str, tuple[str, ...]]
 Floats = NDArray[np.floating[Any]]
 

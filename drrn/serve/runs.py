@@ -123,10 +123,9 @@ class PageRun(Run):
         data["title"] = self.title_file.read_text("utf-8") if self.title_file.exists() else ""
         return data
 
-    def rename(self, title: str) -> "PageRun":
+    def rename(self, title: str) -> None:
         """Give the run a name on the page; its folder keeps its own."""
         write(self.title_file, title)
-        return self
 
     def details(self, after: int = 0) -> dict[str, Any]:
         """Return the run with its settings, and its scores after a round."""
