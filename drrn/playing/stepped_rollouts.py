@@ -135,7 +135,8 @@ class SteppedRollouts(Rollouts):
                 self.step(running, self.choices(running, policy, generators, store, caches), store)
                 running = _still_running(running, free)
             if self.progress:
-                self.progress(len(generators) * count - len(waiting) - len(running))
+                total = count * len(generators)
+                self.progress(total - len(waiting) - len(running), total)
             texts = max(len(store.states), len(store.actions))
             if store is not self.model.store and texts > MOST_SCRATCH:
                 store = self.model.store.scratch()  # with the present pages only

@@ -21,6 +21,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from numpy.typing import NDArray
 
 from drrn.game.contract import Game, Observation, another, close, ending_of
 from drrn.game.episodes import Policy, episode, random_policy
+from drrn.learning.experience import Steps
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
@@ -47,15 +49,15 @@ Page = tuple[str, tuple[str, ...]]
 Floats = NDArray[np.floating[Any]]
 
 
+@dataclass
 class LearningRecord:
     """The record of one run; `add` is called after each round."""
 
-    def __init__(self) -> None:
-        self.pages: list[Page] | None = None  # chosen after the first round
-        self.rounds: list[dict[str, Any]] = []
-        self.games: list[dict[str, Any]] = []
-        self.texts: dict[str, int] = {}  # numbers of texts
-        self.played: list[float] = []  # returns of this round's games
+    pages: list[Page] | None = None  # chosen after the first round
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    games: list[dict[str, Any]] = field(default_factory=list)
+    texts: dict[str, int] = field(default_factory=dict)  # numbers of texts
+    steps: list[Steps] = field(default_factory=list)  # of the games that this round played
 
     def as_json(self) -> dict[str, Any]:
         pages = [{"text": text, "actions": actions} for text, actions in self.pages or ()]
@@ -80,16 +82,17 @@ class LearningRecord:
             self.rounds.append(self._round(trainer, number))
         if is_last or _is_round(number):
             self._add_game(trainer.game, trainer.agent.policy("best"), number)
-        self.played = []
+        self.steps = []
 
     def _round(self, trainer: Trainer, number: int) -> dict[str, Any]:
         settings = trainer.settings
+        returns = [each for steps in self.steps for each in steps.returns]
         entry: dict[str, Any] = {
             "round": number,
             "alpha": round(settings.alpha_at(number), 6),
             "optimism": settings.explores_at(number),
             "greedy": None,
-            "played": _rounded(np.mean(self.played)) if self.played else None,
+            "played": _rounded(np.mean(returns)) if returns else None,
             "error": None,
         }
         scales = np.array(trainer.scale.factors if trainer.scale else [1.0])

@@ -83,8 +83,8 @@ class Trainer:
     """
 
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
-    # called with a phase ("play", "learn", "evaluate"), episodes, and their number
-    watch: Callable[[str, int, int], None] = staticmethod(lambda phase, done, total: None)
+    # called with a phase ("play", "learn", "evaluate"), its episodes, and how many have ended
+    watch: Callable[..., None] = staticmethod(lambda phase, total=0, done=0: None)
 
     def __init__(
         self,
@@ -155,7 +155,11 @@ class Trainer:
         lanes = lanes_of(self.played, spec, run.workers)
         rollouts = SteppedRollouts(self.played, self.model, lanes)
         rollouts.pages = {} if self.settings.uses("recall") else None
+        rollouts.progress = self._report
         return rollouts
+
+    def _report(self, done: int, total: int) -> None:
+        self.watch("play" if self.phase == "play" else "evaluate", total, done)
 
     @property
     def agent(self) -> Agent:
@@ -189,7 +193,6 @@ class Trainer:
             [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
             for purpose in (PLAY, LEARN)
         )
-        self.record.played = []
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
@@ -199,7 +202,7 @@ class Trainer:
         else:
             self._play(number, play)
             self.phase = "learn"
-            self.watch("learn", 0, 0)
+            self.watch("learn")
             transitions = self.learner.learn(learn)
             self._check_count(transitions)
         return self._finish(number, transitions, time.perf_counter() - start)
@@ -207,11 +210,8 @@ class Trainer:
     def _check_count(self, transitions: Any) -> None:
         """Refuse what is no number, such as None from a user's learner that returns nothing."""
         if not isinstance(transitions, (int, np.integer)):
-            name = self.settings.learner.name
-            raise InputError(
-                f"learner {name}: learn returned {transitions!r}; it must return the number of "
-                "transitions learned from"
-            )
+            cause = f"learner {self.settings.learner.name}: learn returned {transitions!r}"
+            raise InputError(f"{cause}; it must return the number of transitions learned from")
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
@@ -224,21 +224,14 @@ class Trainer:
             policy = (self.explorer.probabilities, None)
         for start in range(0, episodes, at_once):
             count = min(at_once, episodes - start)
-            self._report_episodes("play", start, episodes)
+            self.watch("play", episodes, start)
             for replica, steps in enumerate(self.rollouts.record(count, policy, generators)):
-                self.record.played += steps.returns
+                self.record.steps.append(steps)
                 if self.scale:
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.observe(replica, steps)
                 if self.explorer and explores:
                     self.explorer.observe(replica, steps)
-
-    def _report_episodes(self, phase: str, start: int, episodes: int) -> None:
-        """Report the episodes of all replicas, now and as they end."""
-        before = start * self.settings.run.replicas
-        total = episodes * self.settings.run.replicas
-        self.watch(phase, before, total)
-        self.rollouts.progress = lambda done: self.watch(phase, before + done, total)
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
         """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
@@ -258,7 +251,7 @@ class Trainer:
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
-        self._report_episodes("evaluate", 0, episodes)
+        self.watch("evaluate", episodes)
         evaluations = evaluate(self.rollouts, POLICIES, *how)
         if self.recipe == "strong" and number == settings.run.rounds:
             self.deployment = choose_policy(self.rollouts, *how)
@@ -317,7 +310,7 @@ class Trainer:
             for episode in running:
                 self._tell_last_step(episode)
                 if episode.over:
-                    self.record.played.append(sum(episode.rewards))
+                    self.record.steps.append(steps_of([episode]))
                     episodes[episode.replica] = None
                     remaining[episode.replica] -= 1
             stepped = {episode.replica for episode in running}

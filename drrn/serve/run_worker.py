@@ -10,6 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,8 @@ class Progress:
         self.phase = ""
         self.next = 0.0
 
-    def report(self, phase: str, done: int = 0, total: int = 0) -> None:
-        """Write a phase of the training, and how many episodes of it are done."""
+    def report(self, phase: str, total: int = 0, done: int = 0) -> None:
+        """Write a phase of the training, and how many of its episodes are done."""
         now = time.monotonic()
         if phase == self.phase and now < self.next:
             return
@@ -62,7 +63,8 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
     progress = Progress(page_run.progress_file)
     progress.report("open")
     if not resumes:
-        trainer = _new_trainer(page_run.config, lambda states: progress.report("compile", states))
+        compiling = partial(progress.report, "compile", 0)
+        trainer = _new_trainer(page_run.config, compiling)
         Run.create(run.folder, trainer)
     with run.locked():
         if resumes:
