@@ -189,10 +189,8 @@ class Trainer:
 
     def _train_round(self, number: int) -> Round:
         start = time.perf_counter()
-        play, learn = (
-            [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
-            for purpose in (PLAY, LEARN)
-        )
+        play = [np.random.default_rng([seed, PLAY, number]) for seed in self.model.seeds]
+        learn = [np.random.default_rng([seed, LEARN, number]) for seed in self.model.seeds]
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
@@ -216,12 +214,11 @@ class Trainer:
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
         episodes = self.settings.run.episodes_per_round
-        at_once = episodes
         policy = softmax_policy(self.settings.alpha_at(number) * self.learner.alpha_factor)
-        explores = self.explorer is not None and self.explorer.start(number)
-        if self.explorer and explores:
-            at_once = self.settings.exploration.replan
-            policy = (self.explorer.probabilities, None)
+        explorer = self.explorer if self.explorer and self.explorer.start(number) else None
+        at_once = self.settings.exploration.replan if explorer else episodes
+        if explorer:
+            policy = (explorer.probabilities, None)
         for start in range(0, episodes, at_once):
             count = min(at_once, episodes - start)
             self.watch("play", episodes, start)
@@ -230,8 +227,8 @@ class Trainer:
                 if self.scale:
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.observe(replica, steps)
-                if self.explorer and explores:
-                    self.explorer.observe(replica, steps)
+                if explorer:
+                    explorer.observe(replica, steps)
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
         """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
