@@ -147,7 +147,7 @@ def our_sampled_update(work: Work, batch: int, device: str) -> Update:
         rewards=np.ones(count),
         last=np.ones(count, bool),
     )
-    learner.tell(0, steps)
+    learner.observe(0, steps)
     generator = np.random.default_rng(2)
     return lambda: learner.learn_once([generator], [True])
 

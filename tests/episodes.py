@@ -93,6 +93,6 @@ def state_after_rounds(
     for number in range(rounds):
         learning.forget()
         for replica, seed in enumerate(seeds):
-            learning.tell(replica, random_episodes(learning.model, [seed, number]))
+            learning.observe(replica, random_episodes(learning.model, [seed, number]))
         learning.learn([make(seed, number) for seed in seeds])
     return learning.model.state()

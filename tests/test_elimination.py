@@ -43,7 +43,7 @@ def test_a_command_that_did_nothing_is_skipped():
     assert words_on_page(store, *np.array([[0, 0, 1], [0, 1, 0]])).tolist() == [1, 1, 1]
     optimism = Optimism(Settings.from_flat(replicas=1), store, np.ones(1))
     steps = episode(*STAY, (0, 3, -1.0, 0), (0, 4, 5.0, 1), (1, 4, 5.0, END))
-    optimism.tell(0, steps_of(*[steps] * 30))
+    optimism.observe(0, steps_of(*[steps] * 30))
     pages = Pages(np.array([0]), np.array([MENU]))
     assert optimism.probabilities(0, np.zeros((1, 5)), pages).tolist() == [[0, 0, 0, 0, 1]]
 

@@ -38,22 +38,22 @@ def test_without_episodes_all_actions_have_equal_probability():
 
 def test_an_untried_action_is_chosen_whatever_the_q_values_of_the_others():
     optimism = explorer()
-    optimism.tell(0, one_step_episodes(0, 4.0, times=30))
-    optimism.tell(0, one_step_episodes(2, 1.0, times=30))
+    optimism.observe(0, one_step_episodes(0, 4.0, times=30))
+    optimism.observe(0, one_step_episodes(2, 1.0, times=30))
     assert optimism.probabilities(0, np.array([[50.0, -50.0, 50.0]]), PAGE)[0, 1] > 0.99
 
 
 def test_after_many_trials_of_all_actions_the_best_return_is_chosen():
     optimism = explorer()
     for index, reward in enumerate((1.0, 3.0, 2.0)):
-        optimism.tell(0, one_step_episodes(index, reward, times=200))
+        optimism.observe(0, one_step_episodes(index, reward, times=200))
     assert optimism.probabilities(0, NO_Q, PAGE)[0, 1] > 0.98
 
 
 def test_the_value_is_the_mean_of_returns_and_of_an_optimistic_one_with_weight_0_3():
     optimism = explorer(optimism=2.0)
     optimism.alpha = 1.0
-    optimism.tell(0, one_step_episodes(0, 4.0, times=4))
+    optimism.observe(0, one_step_episodes(0, 4.0, times=4))
     values = np.array([(4 * 4.0 + 0.3 * 8.0) / 4.3, 8.0, 8.0])  # V is twice the best return, 4
     assert optimism.probabilities(0, NO_Q, PAGE)[0] == pytest.approx(
         np.exp(values) / np.exp(values).sum()
@@ -65,14 +65,14 @@ def test_an_action_that_leads_to_an_untried_one_is_preferred():
     optimism = explorer()
     deeper = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 1.0)], END)
     ending = ([(0, [5, 6], 1, 2.0)], END)
-    optimism.tell(0, steps_of(*[deeper] * 20, *[ending] * 20))
+    optimism.observe(0, steps_of(*[deeper] * 20, *[ending] * 20))
     page = Pages(np.array([0]), np.array([[5, 6]]))
     assert optimism.probabilities(0, NO_Q[:, :2], page)[0, 0] > 0.9
 
 
 def test_replicas_explore_by_their_own_episodes():
     optimism = explorer(replicas=2)
-    optimism.tell(0, one_step_episodes(0, 1.0, times=20))
+    optimism.observe(0, one_step_episodes(0, 1.0, times=20))
     assert optimism.probabilities(1, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
     assert optimism.probabilities(0, NO_Q, PAGE)[0, 0] < 0.1
 
@@ -80,10 +80,10 @@ def test_replicas_explore_by_their_own_episodes():
 def test_a_restored_explorer_has_the_same_probabilities_and_the_last_round_clears_its_memory():
     optimism = explorer()
     other = explorer()
-    optimism.tell(0, one_step_episodes(0, 4.0, times=6))
+    optimism.observe(0, one_step_episodes(0, 4.0, times=6))
     other.restore(optimism.state())
     for each in (optimism, other):
-        each.tell(0, one_step_episodes(1, 2.0))
+        each.observe(0, one_step_episodes(1, 2.0))
     expected = optimism.probabilities(0, NO_Q, PAGE).tolist()
     assert other.probabilities(0, NO_Q, PAGE).tolist() == expected
     assert [ids.tolist() for ids in optimism.texts_in_use()] == [[0, 9], [5, 6, 7]]
@@ -96,10 +96,10 @@ def test_starting_a_round_again_drops_its_episodes():
     optimism = explorer()
     for _ in range(2):
         optimism.start(1)
-        optimism.tell(0, one_step_episodes(0, 4.0, times=6))
+        optimism.observe(0, one_step_episodes(0, 4.0, times=6))
     assert len(optimism.memories[0]) == 6
     optimism.start(2)
-    optimism.tell(0, one_step_episodes(0, 4.0))
+    optimism.observe(0, one_step_episodes(0, 4.0))
     assert len(optimism.memories[0]) == 7
 
 
@@ -228,7 +228,7 @@ def test_counts_and_values_of_an_action_are_shared_by_similar_pages():
 def test_on_a_new_page_an_action_untried_on_similar_pages_is_chosen():
     optimism = explorer(store_of_similar_pages())
     for state in (0, 1):
-        optimism.tell(0, steps_of(([(state, [0, 1], 0, 1.0)], (3, []))))
+        optimism.observe(0, steps_of(([(state, [0, 1], 0, 1.0)], (3, []))))
     memory = optimism.memories[0]
     assert not recurs(memory, memory.texts)
     alike, another = (Pages(np.array([state]), np.array([[0, 1]])) for state in (2, 3))
@@ -242,7 +242,7 @@ def test_where_texts_recur_with_new_menus_the_network_chooses_among_untried_acti
         store.actions.id(f"open door {number}")
     optimism = explorer(store)
     for menu in ([0, 1, 3], [0, 1, 4], [0, 1, 5], [0, 1, 6]):
-        optimism.tell(0, steps_of(([(0, menu, 0, 1.0)], (3, []))))
+        optimism.observe(0, steps_of(([(0, menu, 0, 1.0)], (3, []))))
     memory = optimism.memories[0]
     assert recurs(memory, memory.texts) and not recurs(memory, len(memory.states))
     page = Pages(np.array([0]), np.array([[0, 2, 7]]))

@@ -298,7 +298,7 @@ def test_a_listwise_fit_has_the_policy_of_the_mean_returns(kind):
     for r in range(2):
         for state, at in np.ndindex(3, 3):
             reward = 1000.0 + (state + at + r) % 3
-            learning.tell(r, steps_of(([(state, menu, at, reward)], (0, []))))
+            learning.observe(r, steps_of(([(state, menu, at, reward)], (0, []))))
     learning.learn([np.random.default_rng(r) for r in range(2)])
     pages = Pages(np.tile(np.arange(3), (2, 1)), np.tile(menu, (2, 3, 1)))
     q = learning.student.q(pages).numpy()

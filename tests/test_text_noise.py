@@ -273,7 +273,7 @@ def test_word_dropout_reduces_the_effect_of_a_missing_word(kind):
     changes = []
     for share in (0.0, 0.4):
         learning = return_learner(kind, model(), updates=200, action_dropout=share)
-        learning.tell(0, steps_of(*episodes))
+        learning.observe(0, steps_of(*episodes))
         learning.learn(generators(1))
         changes.append(change_without_a_word(learning.model))
     without, with_dropout = changes

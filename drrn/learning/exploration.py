@@ -66,7 +66,7 @@ class Optimism:
         self.snapshot.take()
         return False
 
-    def tell(self, replica: int, steps: Steps) -> None:
+    def observe(self, replica: int, steps: Steps) -> None:
         """Take in episodes of a replica, and renew its estimates."""
         memory = self.memories[replica]
         memory.add(steps)

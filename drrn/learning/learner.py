@@ -144,8 +144,8 @@ class Learner:
         """Update the given replicas once, after a step (form online); return like `learn`."""
         raise NotImplementedError
 
-    def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
-        """Take in episodes of a replica; a round may tell several times before it learns.
+    def observe(self, replica: int, steps: Steps, count: int | None = None) -> None:
+        """Take in episodes of a replica; called several times a round before it learns.
 
         In the form online, steps are the last ones of an episode that may continue, and only the
         first `count` of them are to be learned from.

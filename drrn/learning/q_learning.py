@@ -253,7 +253,7 @@ class QLearning(Learner):
         super().__init__(model, settings, build)
         self.readers: dict[str, Reader] = {}  # replace encoders, see `Model.read`
 
-    def tell(self, replica: int, steps: Steps, count: int | None = None) -> None:
+    def observe(self, replica: int, steps: Steps, count: int | None = None) -> None:
         self.memories[replica].add(steps, count)
 
     def learn(self, generators: Generators) -> int:

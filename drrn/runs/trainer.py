@@ -221,9 +221,9 @@ class Trainer:
             for replica, steps in enumerate(self.rollouts.record(count, policy, generators)):
                 if self.scale:
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
-                self.learner.tell(replica, steps)
+                self.learner.observe(replica, steps)
                 if self.explorer and explores:
-                    self.explorer.tell(replica, steps)
+                    self.explorer.observe(replica, steps)
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
         """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
@@ -315,7 +315,7 @@ class Trainer:
         if self.scale:
             returns = [sum(trajectory.rewards)]
             steps = steps.scaled(self._factor(self.scale, trajectory.replica, returns))
-        self.learner.tell(trajectory.replica, steps, None if trajectory.over else 1)
+        self.learner.observe(trajectory.replica, steps, None if trajectory.over else 1)
 
     # --- saving and resuming
 
