@@ -3,6 +3,7 @@
 import json
 import math
 import statistics
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_values_without_a_limit_are_those_of_the_solver():
 
 @pytest.mark.parametrize("name", ["memory", "grid", "lock", "sparse", "credit"])
 def test_references_are_those_of_the_diagnostics(name, solved):
-    game = drrn.make(f"diagnostic:{name}/1")
+    game: Any = drrn.make(f"diagnostic:{name}/1")
     oracle = solved(game.name)
     assert oracle.best == pytest.approx(game.optimum)
     assert oracle.random == pytest.approx(game.random_score)
@@ -88,7 +89,7 @@ def test_references_are_those_of_the_diagnostics(name, solved):
 def test_a_paying_loop_has_values_within_the_step_limit(story):
     text = ":: Start\nA mill.\n\n[[Grind.|Start]]\n[[Leave.|End]]\n\n:: End\nDone.\n"
     rules = "step_reward = 1\nmax_steps = 4\n[[ending]]\npassage = 'End'\nreward = 2\n"
-    game = solve_game(story(text, rules))
+    game: Any = solve_game(story(text, rules))
     page = game.reset(0)
     # three times 1, then the ending's 2 with the step's 1, or 1 for a fourth round
     last = max(value for value in game.q_star())

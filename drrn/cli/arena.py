@@ -7,9 +7,10 @@ from drrn.arena.llm import Prompt, Sampling
 from drrn.arena.players import Options, Player, open_player
 from drrn.arena.report import Report, write_report
 from drrn.arena.tournament import Contest, contests_of, play, read_all
-from drrn.cli.terminal import terminal_width, tracked
+from drrn.cli.terminal import terminal_width
 from drrn.document import Document, to_text
 from drrn.errors import InputError
+from drrn.progress import tracked
 
 REFERENCES = ("random", "best")
 
