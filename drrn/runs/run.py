@@ -155,7 +155,7 @@ class Run:
 
     def has(self, name: str) -> bool:
         """Whether the run has a file."""
-        return (self.folder / name).exists()
+        return (self.folder / name).is_file()
 
     def game_spec(self, name: str | None = None, **options: Any) -> GameSpec:
         """Return the spec of its game, or of another by name, with other options of `make`."""
@@ -235,11 +235,7 @@ class Run:
 
     def check(self, *names: str) -> None:
         """Raise an `InputError` if a file differs from what the run wrote."""
-        known = storage.read_hashes(self.folder)
-        for path in (self.folder / name for name in names if name in known and self.has(name)):
-            if storage.hash_of(path.name, storage.read_bytes(path)) not in known[path.name]:
-                remedy = storage.remedy(path)
-                raise InputError(f"{path}: damaged or changed since it was written; {remedy}")
+        storage.check_files(self.folder, *names)
 
     def when(self) -> str:
         """Return when a file of the run was last written."""
@@ -363,6 +359,8 @@ class Run:
         """Restore the trainer to the state after the last finished round; refuse a damaged file."""
         checkpoint = self.folder / CHECKPOINT
         if not checkpoint.exists():
+            self.check(CONFIG)
+            storage.settle_hashes(self.folder)
             if not self.has(ROWS):
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
@@ -377,6 +375,7 @@ class Run:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
+        storage.settle_hashes(self.folder)
         # the process may have been killed between the checkpoint and what is computed from it
         storage.replace_files(self.folder, _computed_files(trainer))
 
