@@ -160,9 +160,15 @@ def _open_folder(folder: Path) -> Function:
     config = json_or_none(folder / "config.json") or {}
     is_bert = config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
     modules = json_or_none(folder / "modules.json") or []
-    is_plain = {module["type"].rpartition(".")[2] for module in modules} <= MODULES
+    types = {str(module["type"]) for module in modules}
+    is_plain = {each.rpartition(".")[2] for each in types} <= MODULES
     if is_bert and is_plain and {"model.safetensors", "tokenizer.json"} <= names:
         return Bert(folder, config)
+    for each in types:  # the package imports them
+        if not each.startswith("sentence_transformers."):
+            raise InputError(f"{folder}: modules.json names code outside the package: {each}")
+    if not any(folder.rglob("*.safetensors")):
+        raise InputError(f"{folder}: it has no .safetensors; other files of weights can run code")
     try:
         package: Any = importlib.import_module("sentence_transformers")
     except ImportError as error:

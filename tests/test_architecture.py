@@ -23,7 +23,7 @@ LAYERS = [
     "models",
     "learning",
     "playing",
-    "runs gym",
+    "runs gym arena",
     "lab",
     "serve",
     "cli __main__",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from drrn import settings
+from drrn import registry, settings
 from drrn.declaration import Setting
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_toml
@@ -19,6 +19,7 @@ from drrn.version import __version__
 from drrn.writing import visible
 
 Table = Mapping[str, Any]  # of commands.toml
+UNVERIFIED = "DRRN_UNVERIFIED"  # see drrn.runs.storage
 
 
 class Parser(argparse.ArgumentParser):
@@ -57,6 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             root.print_help()
             return 0
+        _trust(words, getattr(options, "trust", ()))
+        os.environ[UNVERIFIED] = "yes" if getattr(options, "unverified", False) else ""
         if options.torch:
             require("torch", "torch")
         module, _, function = options.run.partition(":")
@@ -77,6 +80,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(message)
     return code
+
+
+def _trust(words: Sequence[str], names: Sequence[str]) -> None:
+    """Allow the Python code that the user names in a command to be imported."""
+    for name in names:
+        if not registry.is_object(name):
+            raise InputError(f'--trust "{name}": give it as module:name')
+    registry.trust(*words)
 
 
 def _read(root: Parser, words: Sequence[str]) -> argparse.Namespace:
@@ -255,6 +266,7 @@ def _reader(setting: Setting) -> Callable[[str], Any]:
 # Bounds of the numbers that are options, by `type` in commands.toml.
 NUMBERS: dict[str, dict[str, Any]] = {
     "int": {"kind": int},
+    "count": {"kind": int, "least": 0, "most": 10**6},
     "positive": {"kind": int, "least": 1, "most": 10**12},
     "port": {"kind": int, "least": 0, "most": 65_535},
     "seconds": {"kind": float, "above": 0, "most": 86_400},

@@ -9,8 +9,10 @@ from typing import Any
 from drrn.cli.terminal import print_json, table, warn
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
+from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
 from drrn.runs.run import Run
+from drrn.runs.storage import damage_of
 from drrn.settings import POLICIES
 from drrn.writing import counted
 
@@ -18,7 +20,7 @@ COMPARED = ["run", "model", "seeds", "round", "mean", "sd"]
 
 
 def run_list(options: argparse.Namespace) -> None:
-    summaries = [run.summary() for run in Run.find(options.folder)]
+    summaries = [_summary(run) for run in Run.find(options.folder)]
     if options.json:
         print_json(summaries)
         return
@@ -30,6 +32,13 @@ def run_list(options: argparse.Namespace) -> None:
     for each in summaries:
         if each["fault"]:
             warn(each["fault"])
+
+
+def _summary(run: Run) -> dict[str, Any]:
+    """Return the run's entry; damage of files that the entry does not need is added."""
+    entry = run.summary()
+    fault = None if entry["state"] == "running" else entry["fault"] or damage_of(run.folder)
+    return {**entry, "fault": fault}
 
 
 def _cells(run: dict[str, Any]) -> list[object]:
@@ -44,6 +53,9 @@ def run_compare(options: argparse.Namespace) -> None:
     runs = [Run(folder) for folder in options.runs]
     column = f"{options.policy}_{options.measure}"
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
+    for damage in dict.fromkeys(damage_of(run.folder) for run in runs if not run.is_running):
+        if damage:
+            warn(damage)
     reference = next((scores for run in runs if (scores := run.reference())), None)
     random, best = reference.of_measure(options.measure) if reference else (None, None)
     if options.json:
@@ -128,8 +140,12 @@ def run_pull(options: argparse.Namespace) -> None:
 
     _check_name(options.repository)
     out = options.out or Path("runs") / options.repository.rpartition("/")[2]
-    pull_run(options.repository, out, revision=options.revision, modules=options.modules)
+    pull_run(options.repository, out, revision=options.revision)
     print(f"run: {out}")
+    if names := modules_in(Run(out).config).values():
+        warn(
+            f"{out}: it names Python code ({', '.join(names)}), which needs --trust to be imported"
+        )
 
 
 def _check_name(repository: str) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from drrn import registry
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.history import History, with_history
@@ -110,6 +111,7 @@ class Agent:
             InputError: The folder is not a run, or a file is damaged.
         """
         folder = Path(folder)
+        registry.trust(sentences or "")
         config = read_config(folder)
         settings = Settings.from_flat(config["settings"])
         check_vectors(folder, config)
@@ -382,8 +384,8 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
     name = name or (settings.model.sentences if settings.model.recall else None)
     if name is None:
         return None
+    Run(folder).check(MEMORY)
     if (folder / MEMORY).exists():
-        Run(folder).check(MEMORY)
         return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
     game = with_history(spec_from(folder, config).open(), settings.run.history)
     if compiled := compiled_or_none(game, settings):

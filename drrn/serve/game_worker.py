@@ -19,15 +19,18 @@ from drrn.game.make import GameSpec
 from drrn.registry import is_object
 from drrn.runs.config import recommended_settings
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
-from drrn.stories.authored import INK, AuthoredGame, Explorable, Position, VariableSetter
+from drrn.stories.authored import AuthoredGame, Explorable, Position, VariableSetter
 from drrn.stories.playtest.clicks import ClickPath, replay_episode
+from drrn.stories.playtest.coverage import Source
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
 TABLE = read_toml(Path(__file__).with_name("server.toml"))
-COMMON = TABLE["common"].split()
+# The group of each setting in the form, in order; the last one is that of all others.
+GROUPS = {name: group for group, names in TABLE["groups"].items() for name in names.split()}
+OTHERS = list(TABLE["groups"])[-1]
 LIMITS: dict[str, float] = {**TABLE["limits"], "workers": max(1, os.cpu_count() or 1)}
 
 
@@ -71,7 +74,9 @@ class _Episode:
             if isinstance(move, int):
                 self._step(move)
             elif isinstance(self.game, VariableSetter):
-                self.page = self.game.set_variables(move)
+                names = {_name(self.game, name): name for name in _variables(self.game)}
+                values = {names[name]: value for name, value in move.items() if name in names}
+                self.page = self.game.set_variables(values)
             self.moves.append(move)
         self.seed = seed
 
@@ -80,6 +85,15 @@ class _Episode:
             raise InputError("This action no longer exists. The story has changed.")
         self.page = self.game.step(index)
         self.total += self.page.reward
+
+
+def _variables(game: Game) -> Mapping[str, Any]:
+    return game.position_at(game.state).variables if isinstance(game, AuthoredGame) else {}
+
+
+def _name(game: Game, variable: str) -> str:
+    """Return the name of a variable as the author writes it."""
+    return Source(game).name_of(variable)
 
 
 class GameWorker:
@@ -98,9 +112,7 @@ class GameWorker:
         position = Position()
         if isinstance(game, AuthoredGame):
             position = game.position_at(game.state)
-        variables: Mapping[str, Any] = position.variables
-        if isinstance(game, AuthoredGame) and game.engine == INK:
-            variables = {name[1:]: value for name, value in variables.items()}
+        variables = {_name(game, name): value for name, value in position.variables.items()}
         return Page(
             page.text,
             tuple(page.actions),
@@ -173,10 +185,11 @@ class OpeningWorker:
 
 
 def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
-    """Return a field for each setting, with the default for this game; common ones first."""
+    """Return a field for each setting, with the default for this game, by groups."""
     defaults = settings_for(recipe(paper=paper, recommended=_recommended(game)), {}).flat()
     names = [name for name in all_settings() if name not in FILES]
-    names.sort(key=lambda name: COMMON.index(name) if name in COMMON else len(COMMON))
+    order = [*GROUPS, *(name for name in names if name not in GROUPS)]
+    names.sort(key=order.index)
     return [_field(name, defaults[name]) for name in names]
 
 
@@ -188,7 +201,8 @@ def _field(name: str, default: Any) -> dict[str, Any]:
         "default": default,
         "choices": [choice for choice in setting.choices if choice not in FILE_ENCODERS],
         "most": LIMITS.get(name, setting.most),
-        "group": "common" if name in COMMON else "more",
+        "group": GROUPS.get(name, OTHERS),
+        "label": TABLE["labels"].get(name, name[0].upper() + name[1:].replace("_", " ")),
     }
 
 
