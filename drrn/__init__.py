@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from drrn.game.episodes import random_policy as random_policy
     from drrn.game.gymnasium_game import GymnasiumGame as GymnasiumGame
     from drrn.game.make import make as make
+    from drrn.registry import trust as trust
     from drrn.runs.agent import Agent as Agent
     from drrn.runs.run import Run as Run
     from drrn.runs.trainer import Trainer as Trainer
@@ -38,6 +39,7 @@ LAZY = {
     "game.episodes": "play_episodes random_policy",
     "game.gymnasium_game": "GymnasiumGame",
     "game.make": "make",
+    "registry": "trust",
     "runs.agent": "Agent",
     "runs.run": "Run",
     "runs.trainer": "Trainer",

@@ -63,6 +63,14 @@ def write(path: Path, content: str | bytes) -> None:
     write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder; refuse a name that leads outside of it."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()) or path == folder / "..":
+        raise InputError(f"{name}: leads outside the folder {folder}")
+    return path
+
+
 def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
     """Remove temporary files of `write_atomically` that killed processes left."""
     for name in names:

@@ -2,19 +2,30 @@
 
 Checking a name imports nothing of the user's; only `resolve` does. So the valid names do not depend
 on what happens to be loaded.
+
+`resolve` imports `module:attribute` only if the user named it: in a command, in a Python call, with
+--trust (in Python: `drrn.trust`), or by starting the run that names it on this machine. What only a
+file names (config.json, a story's TOML, --config, a request of the page) is refused.
 """
 
 import functools
+import hashlib
 import importlib
+import json
+import logging
+import os
 import re
 import sys
 import traceback
-from collections.abc import Collection, Mapping
-from importlib import metadata
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError, did_you_mean
+from drrn.files import home
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
@@ -24,6 +35,12 @@ GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
+SEPARATORS = re.compile(r"[=,+]")  # of names in NAME=VALUE,VALUE and in `one+other`
+
+TRUSTED = "DRRN_TRUST"  # environment variable: trusted names, which processes inherit
+RECORD = "trusted-runs"  # file in the home folder: hashes of runs that were started here
+
+log = logging.getLogger("drrn")
 
 
 def is_object(name: str) -> bool:
@@ -31,18 +48,22 @@ def is_object(name: str) -> bool:
     return OBJECT.fullmatch(name) is not None
 
 
-def registered(kind: str) -> dict[str, metadata.EntryPoint]:
+def registered(kind: str) -> dict[str, "EntryPoint"]:
     """Return the entry points of a kind, by name; the first on the path wins."""
     return _entry_points(GROUPS[kind], tuple(sys.path))
 
 
 @functools.cache  # searching the installed packages takes milliseconds
-def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, metadata.EntryPoint]:
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, "EntryPoint"]:
+    from importlib import metadata  # slow to import
+
     return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
     """Refuse an unknown name; of `module:attribute`, only the form is checked."""
+    if name in built_in:  # before the search of installed packages
+        return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
     if name not in names and not is_object(name):
         cure = f"choose from {', '.join(names)}, or give your own as module:name"
@@ -65,12 +86,17 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
         raise InputError(f"{source}: a package registers it as {target}, not as module:name")
     if match["module"].endswith(".py"):
         raise InputError(f"{source}: leave out .py, as in {name.replace('.py:', ':')}")
+    _check_library(match["module"], source)
     if point is None:
+        check_trust(name, source)
         add_folder(folder or str(Path.cwd()))
     module = _import(match["module"], source)
     if point is None:
         _check_origin(module, match["module"], Path(folder or "."), source)
-    return _attribute(module, match["attribute"], source)
+    value = _attribute(module, match["attribute"], source)
+    if hasattr(value, "__qualname__"):  # a class or a function
+        _check_library(str(value.__module__), source)
+    return value
 
 
 def add_folder(folder: str) -> None:
@@ -78,6 +104,68 @@ def add_folder(folder: str) -> None:
     if folder not in sys.path:
         sys.path.append(folder)
     importlib.invalidate_caches()  # a file may be newer than the last search
+
+
+# --- trust
+
+
+def names_in(texts: Iterable[str]) -> set[str]:
+    """Return the names `module:attribute` in texts, such as the words of a command."""
+    return {part for text in texts for part in SEPARATORS.split(text) if is_object(part)}
+
+
+def trust(*texts: str) -> None:
+    """Allow `module:attribute` to be imported, by this process and by those that it starts.
+
+    Example:
+        >>> drrn.trust("mymodels:Additive")
+    """
+    os.environ[TRUSTED] = " ".join(sorted({*trusted(), *names_in(texts)}))
+
+
+def trusted() -> list[str]:
+    """Return the names that may be imported."""
+    return os.environ.get(TRUSTED, "").split()
+
+
+def record_run(facts: Any) -> None:
+    """Record outside a run's folder that the user started it; `facts` are its names and folders."""
+    try:
+        home().mkdir(parents=True, exist_ok=True)
+        with (home() / RECORD).open("a", encoding="ascii") as file:
+            file.write(f"{_hash_of(facts)}\n")
+    except OSError as error:
+        log.warning("%s: cannot be written (%s); later, give --trust", home() / RECORD, error)
+
+
+def is_recorded(facts: Any) -> bool:
+    """Return whether a run with these names and folders was started by this user."""
+    try:
+        return _hash_of(facts) in (home() / RECORD).read_text(encoding="ascii").split()
+    except (OSError, ValueError):
+        return False
+
+
+def _hash_of(facts: Any) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def check_trust(name: str, source: str) -> None:
+    """Refuse a name `module:attribute` that the user did not allow, or of the standard library."""
+    _check_library(name.partition(":")[0], source)
+    if name not in trusted():
+        cause = f"it would run Python code, {name}, which a file names and you did not"
+        cure = f'if you trust it, add --trust {name} (in Python: drrn.trust("{name}"))'
+        raise InputError(f"{source}: {cause}; {cure}")
+
+
+def _check_library(module: str, source: str) -> None:
+    if module.partition(".")[0] in sys.stdlib_module_names:
+        cause = f"{module} is in Python's standard library, which has no such thing"
+        raise InputError(f"{source}: {cause}; name your own module")
+
+
+# --- importing
 
 
 def _import(module: str, source: str) -> Any:

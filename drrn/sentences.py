@@ -16,7 +16,7 @@ import hashlib
 import importlib
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from drrn import registry
 from drrn.errors import InputError, require
 from drrn.files import home, json_or_none
+from drrn.progress import tracked
 
 AT_ONCE = 256  # texts that a function of texts gets together
 MODEL_AT_ONCE = 32  # texts that a model in a folder gets together, of similar length
@@ -42,8 +43,6 @@ log = logging.getLogger("drrn")
 class SentenceVectors:
     """A function from a list of N texts to an array [N, D], with checks of what it returns."""
 
-    track: Callable[[Sequence[int], int, str], Iterable[int]] | None = None  # progress of a model
-
     def __init__(self, name: str, function: Function, digest: str | None = None) -> None:
         """Take a function; with the digest of its model, vectors are saved on disk."""
         self.name = name
@@ -59,7 +58,7 @@ class SentenceVectors:
         new = sorted((text for text, row in rows.items() if row is None), key=len)
         size = MODEL_AT_ONCE if self._saved else AT_ONCE
         starts = range(0, len(new), size)
-        for start in self.track(starts, len(starts), "reading") if self.track else starts:
+        for start in tracked(starts, len(starts), "reading"):
             some = new[start : start + size]
             pairs = list(zip(some, self._compute(some), strict=True))
             rows.update(pairs)
@@ -161,9 +160,15 @@ def _open_folder(folder: Path) -> Function:
     config = json_or_none(folder / "config.json") or {}
     is_bert = config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
     modules = json_or_none(folder / "modules.json") or []
-    is_plain = {module["type"].rpartition(".")[2] for module in modules} <= MODULES
+    types = {str(module["type"]) for module in modules}
+    is_plain = {each.rpartition(".")[2] for each in types} <= MODULES
     if is_bert and is_plain and {"model.safetensors", "tokenizer.json"} <= names:
         return Bert(folder, config)
+    for each in types:  # the package imports them
+        if not each.startswith("sentence_transformers."):
+            raise InputError(f"{folder}: modules.json names code outside the package: {each}")
+    if not any(folder.rglob("*.safetensors")):
+        raise InputError(f"{folder}: it has no .safetensors; other files of weights can run code")
     try:
         package: Any = importlib.import_module("sentence_transformers")
     except ImportError as error:

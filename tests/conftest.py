@@ -48,6 +48,12 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(autouse=True)
+def trust_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the code that earlier tests trusted."""
+    monkeypatch.setenv("DRRN_TRUST", "")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def placeholder_curves() -> Iterator[None]:
     """Replace the curve of a run by a placeholder: drawing takes longer than a small run."""

@@ -13,10 +13,14 @@ import pytest
 
 import drrn.cli
 from drrn.cli import main
+from drrn.cli.games import facts_of
 from drrn.compiled.compile import LIMIT, MEMORY
+from drrn.diagnostics import DIAGNOSTICS
 from drrn.files import read_toml
+from drrn.game.make import BUILT_IN, WORLDS
 from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST
 from drrn.serve import scores
+from drrn.settings import all_settings
 from drrn.stories.authored import EXPLORE_LIMIT
 from drrn.stories.twine.story_game import StoryGame
 
@@ -61,8 +65,7 @@ def type_lines(monkeypatch, *lines):
     monkeypatch.setattr("rich.console.Console.input", answer)
 
 
-@pytest.mark.slow
-def test_games_lists_both_built_in_stories(capsys, shared_compile_cache):
+def test_games_lists_both_built_in_stories(capsys):
     assert main(["games"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["name", "title", "kind", "transitions", "pages", "endings"]
@@ -355,8 +358,7 @@ def test_a_closed_pipe_ends_the_command_quietly_with_code_141():
     assert result.returncode == 141 and result.stderr == ""
 
 
-@pytest.mark.slow
-def test_games_are_listed_without_the_optional_packages(shared_compile_cache):
+def test_games_are_listed_without_the_optional_packages():
     blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu', 'torch'])); "
     code = f"{blocked}from drrn.cli import main; sys.exit(main(['games']))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -374,3 +376,121 @@ def test_unusable_arguments_are_refused(tmp_path, capsys):
     assert "unknown subcommand 'nonsense'" in capsys.readouterr().err
     assert main(["play", "long-watch", "--policy", "nonsense"]) == 2
     assert "'softmax'" in capsys.readouterr().err
+
+
+GAMES = read_toml(Path(drrn.cli.__file__).with_name("games.toml"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*BUILT_IN, *WORLDS])
+def test_the_facts_of_named_games_are_those_of_the_games(name, shared_compile_cache):
+    assert GAMES["games"][name]["facts"] == facts_of(name)
+
+
+def test_the_listed_diagnostics_are_all_of_them():
+    assert GAMES["diagnostics"] == list(DIAGNOSTICS)
+
+
+@pytest.mark.parametrize("command", [["runs", "."], ["games"], ["train", "--help"], ["trian"]])
+def test_light_commands_do_not_import_pytorch(command, tmp_path):
+    code = f"""
+import sys
+from drrn.cli import main
+from drrn.cli.games import facts_of
+try:
+    main({command})
+except SystemExit:
+    pass
+assert not {{"torch", "matplotlib", "rich", "sqlite3"}} & set(sys.modules)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def help_text(capsys, *words):
+    with pytest.raises(SystemExit):
+        main([*words])
+    return capsys.readouterr().out
+
+
+def test_the_help_lists_every_command_once_in_its_group(capsys):
+    text = help_text(capsys, "--help")
+    places = [text.index(f"\n{title}:\n") for title in ("Stories", "Agents", "Research")]
+    assert places == sorted(places)
+    for name, command in COMMANDS.items():
+        assert text.count(f"\n  {name:<12} {command['help']}\n") == 1
+    assert places[0] < text.index("\n  annotate") < places[1] < text.index("\n  watch") < places[2]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_help_of_train_has_a_dozen_options_and_help_all_has_every_setting(capsys):
+    short = help_text(capsys, "train", "--help")
+    common = COMMANDS["train"]["common"]
+    listed = re.findall(r"^  (--[\w-]+)", short, re.M)
+    assert listed == ["--help-all", *common] and "drrn train --resume" in short
+    long = help_text(capsys, "train", "--help-all")
+    for name in all_settings():
+        assert f"\n  --{name.replace('_', '-')}" in long
+    assert long.index("settings of the model") < long.index("settings of the run")
+    assert long.index("settings of the run") < long.index("rarely needed") < long.index("--engine")
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        ("trian long-watch", '"train"'),
+        ("train long-watch --ronds 5", '"--rounds"'),
+        ("play long-watch --polcy=random", '"--policy"'),
+        ("games add clone --as-publshed", '"--as-published"'),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_nearest_one(capsys, words, nearest):
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err
+    assert f"Did you mean {nearest}?" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("drrn tr", ["train"]),
+        ("drrn train long-watch --episodes-p", ["--episodes-per-round"]),
+        ("drrn train long-watch --encoder g", ["gru"]),
+        ("drrn play night", ["night-market"]),
+        ("drrn games a", ["add"]),
+        ("drrn completion z", ["zsh"]),
+        ("drrn test examples/", []),  # files, by bash
+    ],
+)
+def test_bash_completes_a_line(capsys, line, words):
+    assert main(["completion", "bash"]) == 0
+    script = f"""{capsys.readouterr().out}
+COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _drrn; echo "${{COMPREPLY[*]}}"
+complete -p drrn
+"""
+    result = subprocess.run(["bash", "-u", "-c", script], capture_output=True, text=True)
+    first, second = result.stdout.splitlines()
+    assert first.split() == words and "-o default" in second and result.stderr == ""
+
+
+def test_zsh_and_fish_have_a_script_too(capsys):
+    main(["completion", "zsh"])
+    assert "bashcompinit\n# Completion" in capsys.readouterr().out
+    main(["completion", "fish"])
+    lines = capsys.readouterr().out.splitlines()
+    assert "complete -c drrn -n '__fish_seen_subcommand_from train' -l rounds -r" in lines
+
+
+def test_the_report_of_a_test_is_written_to_a_file(capsys, tale, tmp_path):
+    for name, part in {"a.html": "<svg", "b.md": "# tale", "c.json": '"endings"'}.items():
+        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 0
+        assert part in (tmp_path / name).read_text(encoding="utf-8")
+    out, error = capsys.readouterr()
+    assert "2 endings" in out and "report: " in error
+    for name in ("tale.twee", "report.pdf", "none/report.html"):
+        assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert tale.read_text(encoding="utf-8") == TALE

@@ -98,7 +98,7 @@ def test_an_interrupted_command_continues(folder, tmp_path, monkeypatch, capsys)
 
 
 def test_an_agent_can_have_other_settings(tmp_path):
-    assert changes_of("linear,alpha=2") == {"paper": True, "model": "linear", "alpha": 2.0}
+    assert changes_of("max-action,alpha=2") == {"paper": True, "model": "max-action", "alpha": 2.0}
     assert changes_of("encoder=gru,history=4") == {"encoder": "gru", "history": 4}
     command = ["diagnose", "memory", *TINY, "--out", str(tmp_path)]
     assert main([*command, "--agent", "paper,layers=1", "--history", "1", "--hidden", "4"]) == 0

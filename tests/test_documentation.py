@@ -71,7 +71,7 @@ def help_of(command):
     """Return the help of a command."""
     output = io.StringIO()
     with pytest.raises(SystemExit), contextlib.redirect_stdout(output):
-        parser().parse_args([*command.split(), "--help"])
+        parser(full=True).parse_args([*command.split(), "--help"])
     return output.getvalue()
 
 

@@ -328,9 +328,12 @@ def test_a_folder_of_twee_files_and_scripts_is_one_story(tmp_path):
     (tmp_path / "looks.css").write_text("a::before { }\n")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "build.js").write_text("var no;")
+    (tmp_path / "js").mkdir()
+    (tmp_path / "js" / "inventory.js").write_text("var bag;")
     story = read_story(tmp_path)
     assert (story.start, story.source) == ("Hall", str(tmp_path))
-    assert list(story.passages) == ["Attic", "Hall", "StoryData", "Cellar", "looks.css", "c.js"]
+    names = ["Attic", "Hall", "StoryData", "Cellar", "inventory.js", "looks.css", "c.js"]
+    assert list(story.passages) == names
     assert list(story.pages) == ["Attic", "Hall", "Cellar"]
     assert "var c;" in publish(story, StoryFormat("Harlowe", "3.3.9", PAGE))
 

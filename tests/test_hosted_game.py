@@ -222,3 +222,13 @@ def test_the_reason_for_estimates_is_the_true_one(tmp_path, home):
     findings = StoryTest(game, 1.5).run()
     game.close()
     assert not findings.exact and "outcomes cannot be listed" in findings.why_not
+
+
+def test_a_story_of_an_unknown_format_says_that_values_cannot_be_changed(tmp_path):
+    (tmp_path / "fork.html").write_text(tiny_story(FORK), encoding="utf-8")
+    game = open_hosted(tmp_path / "fork.html", shuffle=False)
+    game.reset(0)
+    with pytest.raises(InputError, match=r"values of variables cannot be changed"):
+        game.set_variables({"$gold": 3})
+    assert game.reset(0).actions
+    game.close()

@@ -121,6 +121,19 @@ def test_every_format_plays_the_small_story(path: Path):
 
 @pytest.mark.slow
 @needs_formats
+@pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
+def test_a_passage_is_entered_again_with_other_values(path: Path):
+    session = session_of(publish(path))
+    page = press(session, session.open(1), "Take the lamp")
+    page = session.change({"lamps": 4}, 0)
+    assert (page.passage, page.variables["lamps"]) == ("Lamp", 5)
+    assert "You have 5 lamp." in page.content[0]
+    assert press(session, page, "Again").variables["lamps"] == 6
+    session.close()
+
+
+@pytest.mark.slow
+@needs_formats
 @pytest.mark.parametrize("path", WITH_FORMS, ids=name_of)
 def test_text_boxes_of_a_format_get_the_answers_of_their_variables(path: Path):
     story = next(story for prefix, story in FORMS.items() if name_of(path).startswith(prefix))

@@ -89,6 +89,26 @@ def test_timers_are_awaited_and_interrupted(tmp_path, home):
     assert {ending.name for ending in findings.endings} == {"Far", "River"}
 
 
+@pytest.mark.slow
+def test_the_pointer_is_moved_over_and_things_are_dragged(tmp_path, home):
+    pages = {
+        "Start": "[[Go->Room]]",
+        "Room": "<b onmouseenter=\"story.show('Bird')\">A bird.</b> [[On->Lock]]",
+        "Bird": "It flies. [[On->Lock]]",
+        "Lock": """<i draggable="true" ondragstart="event.dataTransfer.setData('a', 'key')">A key</i>
+            <u ondrop="story.show(event.dataTransfer.getData('a') === 'key' ? 'Open' : 'Lock')">A lock</u>""",
+        "Open": "It opens.",
+    }
+    game, findings = report_of(pages, tmp_path)
+    assert findings.passages.count == 5 and not findings.exact
+    assert {ending.name for ending in findings.endings} == {"Lock", "Open"}
+    assert not findings.problems
+    path = next(ending.path for ending in findings.endings if ending.name == "Open")
+    assert path is not None and path.curious == 2
+    assert replay(game, path)[-1][0].text == "It opens."
+    game.close()
+
+
 def test_menus_of_the_engine_are_no_choices(tmp_path):
     pages = {
         "Start": '<a onclick="UI.saves()">Saves</a> <a onclick="UI.settings()">Settings</a> [[Go->End]]',

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import drrn
 from drrn.errors import InputError
 from drrn.learning.q_learning import Batches
 from drrn.models import MODELS, Pages
@@ -285,6 +286,7 @@ def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
     )[0]
     (tmp_path / "additive.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
+    drrn.trust("additive:Additive")
     built = model("additive:Additive")
     learn = learner(built, 0.05)
     first = np.abs(learn.update(batches(built))).sum()

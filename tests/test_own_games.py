@@ -84,8 +84,9 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
         ("broken:Doors", "broken.py, line 1: SyntaxError"),
         ("needy:Doors", "ModuleNotFoundError: No module named 'nothing_such'"),
         ("tests.sample_games:GymnasiumWrong", "tests.sample_games has no GymnasiumWrong"),
-        ("builtins:dict", "a value of type dict is not a game"),
-        ("fractions:Fraction.from_float", "called without arguments, it raised TypeError"),
+        ("builtins:dict", "builtins is in Python's standard library"),
+        ("numpy:ones", "called without arguments, it raised TypeError"),
+        ("numpy:random.default_rng", "a value of type Generator is not a game"),
         ("my-games:Doors", "own game as module:factory"),
     ],
 )

@@ -51,8 +51,8 @@ class Tags(HTMLParser):
 
 def page_of(findings, map_svg=""):
     body = safe_markup(to_html(report(findings, "tale")))
-    values = {"title": findings.title, "body": body, "map": safe_markup(map_svg)}
-    return rendered("story_page.html", **values)
+    drawing = safe_markup(map_svg)
+    return rendered("story_page.html", title=findings.title, story="tale", body=body, map=drawing)
 
 
 def report_of(story):

@@ -1,11 +1,14 @@
 """Problems of a story: each once, where it is, the clicks that show it, and what allows it."""
 
 import json
+import math
 
 import pytest
 
 from drrn.cli import main
+from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import Problem
+from drrn.stories.playtest.play import Games, Trace
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.twine.rules import Rules
 
@@ -194,3 +197,30 @@ def test_a_story_of_which_most_is_left_out_is_refused_with_the_cure(tmp_path, ca
     out, error = capsys.readouterr()
     assert not out and "drrn formats add sugarcube" in error and "line 2" in error
     assert main(["test", str(file), "--lenient"]) != 2
+
+
+DEBT = """\
+:: Start
+<<set $gold to 3>>[[Shop.|Shop]]
+:: Shop
+<<set $gold to $gold - 1>>[[Again.|Shop]]
+[[Pay all.|Poor]]
+:: Poor
+<<set $gold to $gold - 9>>Poor.
+"""
+
+
+def policy_of(choices):
+    """Return a policy that makes these choices."""
+    rest = iter(choices)
+    return lambda _: next(rest)
+
+
+def test_a_number_below_zero_is_shown_by_the_fewest_clicks_that_are_known(story):
+    evidence = Evidence()
+    game = story(DEBT)
+    games = Games(game, evidence)
+    for choices in ((0, 0, 0, 0, 1), (0, 1)):
+        trace = Trace(game, evidence, 0)
+        games._play(trace, policy_of(choices), math.inf, lambda _: True)
+    assert evidence.below_zero["$gold"].actions == ("Shop.", "Pay all.")

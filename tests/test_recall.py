@@ -72,6 +72,7 @@ def test_the_assignment_is_the_best_of_all(shape):
 
 def test_a_page_is_read_in_known_words():
     pages = [Observation("A lamp.", ("Light the lamp.", "To bed.")), Observation("Bed.", ("Open",))]
+    drrn.trust(SOURCE)
     recall = Recall(remember({}, pages), open_sentences(SOURCE))
     known_text = Observation("A lamp.", ("A bed!", "More light.", "Two coins."))
     assert recall.page(known_text).actions == ("To bed.", "Light the lamp.", "Two coins.")

@@ -21,15 +21,21 @@ from tests.runs import results_of, resume_command, same_results, train
 BUILT_IN = {"one": 1, "two": 2}
 
 
+def resolve(kind, name, *rest):
+    """Resolve a name that the user trusts."""
+    registry.trust(name)
+    return registry.resolve(kind, name, *rest)
+
+
 def test_a_built_in_name_is_resolved():
-    assert registry.resolve("model", "two", BUILT_IN) == 2
+    assert resolve("model", "two", BUILT_IN) == 2
 
 
 def test_module_and_attribute_are_imported_from_the_current_folder(import_folder):
     (import_folder / "mine").mkdir()
     (import_folder / "mine/things.py").write_text("class Box:\n    lid = 7\n")
-    assert registry.resolve("model", "mine.things:Box", BUILT_IN).lid == 7
-    assert registry.resolve("model", "mine.things:Box.lid", BUILT_IN) == 7
+    assert resolve("model", "mine.things:Box", BUILT_IN).lid == 7
+    assert resolve("model", "mine.things:Box.lid", BUILT_IN) == 7
 
 
 @pytest.mark.parametrize(
@@ -60,7 +66,7 @@ def test_the_error_for_a_name_that_cannot_be_resolved_is_one_sentence(import_fol
     (import_folder / "unwritten.py").write_text("class :\n")
     (import_folder / "needy.py").write_text("import not_there\n")
     with pytest.raises(InputError) as error:
-        registry.resolve("model", name, BUILT_IN)
+        resolve("model", name, BUILT_IN)
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
@@ -96,6 +102,7 @@ def test_an_installed_package_can_register_names(import_folder, monkeypatch):
 
 
 def test_objects_that_are_not_models_or_interactions_are_rejected(import_folder):
+    registry.trust("things:number", "things:Thing", "things:build")
     (import_folder / "things.py").write_text("number = 5\nclass Thing: pass\ndef build(*_): pass\n")
     for name in ("things:number", "things:Thing", "things:build"):
         with pytest.raises(
@@ -195,12 +202,12 @@ def test_a_module_imported_from_another_folder_is_an_error(import_folder, monkey
     for folder in ("one", "two"):
         (import_folder / folder).mkdir()
         (import_folder / folder / "twins.py").write_text(f"name = {folder!r}\n")
-    assert registry.resolve("model", "twins:name", {}, str(import_folder / "one")) == "one"
+    assert resolve("model", "twins:name", {}, str(import_folder / "one")) == "one"
     with pytest.raises(
         InputError,
         match=r"twins was imported from .*one.twins.py, not from .*two; rename one of them",
     ):
-        registry.resolve("model", "twins:name", {}, str(import_folder / "two"))
+        resolve("model", "twins:name", {}, str(import_folder / "two"))
 
 
 def test_the_error_for_a_run_whose_module_was_deleted_is_one_sentence(

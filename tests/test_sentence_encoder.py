@@ -57,6 +57,11 @@ def test_the_function_gets_each_text_once(fork):
     assert "A new text." in CALLS and "Go out." in CALLS and len(CALLS) == len(set(CALLS))
 
 
+def open_trusted(name):
+    drrn.trust(name)
+    return open_sentences(name)
+
+
 @pytest.mark.parametrize(
     ("name", "why"),
     [
@@ -70,17 +75,18 @@ def test_the_function_gets_each_text_once(fork):
 )
 def test_a_function_that_returns_invalid_vectors_is_rejected(name, why):
     with pytest.raises(drrn.InputError, match=why):
-        open_sentences(f"tests.test_sentence_encoder:{name}")
+        open_trusted(f"tests.test_sentence_encoder:{name}")
 
 
 def test_vectors_of_another_width_are_rejected():
-    encode = open_sentences("tests.test_sentence_encoder:uneven")
+    encode = open_trusted("tests.test_sentence_encoder:uneven")
     with pytest.raises(drrn.InputError, match="3 numbers before, and now of 4"):
         encode(["One.", "Two."])
 
 
 def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    (tmp_path / "model.safetensors").touch()
     with pytest.raises(drrn.InputError, match=r"pip install 'drrn\[sentence\]'"):
         open_sentences(str(tmp_path))
 
@@ -127,7 +133,7 @@ def unit_vector(text):
 def test_texts_beyond_the_size_of_the_cache_are_still_encoded_once(monkeypatch):
     monkeypatch.setattr("drrn.models.encoders.text_vectors.MOST_SENTENCES", 10)
     CALLS.clear()
-    texts = SentenceTexts(open_sentences("tests.test_sentence_encoder:count_letters"))
+    texts = SentenceTexts(open_trusted("tests.test_sentence_encoder:count_letters"))
     states, actions = Store.of_words(keep_texts=True).sides.values()
     for number in range(60):
         table, rows = texts.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))

@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import shutil
 import sys
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.runs import hub, storage
-from drrn.runs.config import read_config
 from tests.hub_server import running_hub
 from tests.runs import train
 from tests.stories import FORK, REWARDS
@@ -108,76 +106,24 @@ def test_only_the_files_of_a_run_are_pulled(run, tmp_path, server):
     }
 
 
-@pytest.mark.parametrize("part", ["model", "game"])
-def test_a_module_in_the_folder_of_a_run_is_not_imported(run, tmp_path, part, monkeypatch, capsys):
-    for path in run.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "evil.py").write_text(EVIL)
-    (tmp_path / "model.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
-    config = json.loads((tmp_path / "config.json").read_text())
-    if part == "model":
-        config["settings"]["model"] = "evil:Evil"
-    else:
-        config["game"]["source"] = "evil:game"
-    config["folder"] = str(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    monkeypatch.chdir(tmp_path)
-    for command in (
-        ["watch", "."],
-        ["evaluate", "."],
-        ["ask", ".", "--state", "x", "--action", "y"],
-        ["runs", "."],
-    ):
-        capsys.readouterr()
-        assert main(command) == (0 if command[0] == "runs" else 2)
-        assert "never executed" in capsys.readouterr().err
-    with pytest.raises(drrn.InputError, match="never executed"):
-        drrn.load(tmp_path)
-    assert not (tmp_path / "ran").exists()
-
-
-def test_a_module_in_the_folder_of_a_run_is_not_imported_as_a_submodule(
-    run, tmp_path, monkeypatch, capsys
-):
-    folder = tmp_path / "runs/tale"
-    shutil.copytree(run, folder)
-    (folder / "evil.py").write_text(EVIL)
-    config = json.loads((folder / "config.json").read_text())
-    config["settings"]["model"] = "runs.tale.evil:Evil"
-    (folder / "config.json").write_text(json.dumps(config))
-    monkeypatch.chdir(tmp_path)
-    for command in ("watch", "evaluate", "push"):
-        assert main([command, "runs/tale", *(["ann/tale"] if command == "push" else [])]) == 2
-        assert "never executed" in capsys.readouterr().err
-    assert not (tmp_path / "ran").exists()
-
-
-def test_the_folder_of_a_run_is_not_added_to_the_import_path(run, tmp_path, monkeypatch):
-    shutil.copytree(run, tmp_path / "tale")
-    config = json.loads((tmp_path / "tale/config.json").read_text())
-    config["settings"]["encoder"] = "json:loads"
-    config["folder"] = str(tmp_path / "tale")
-    (tmp_path / "tale/config.json").write_text(json.dumps(config))
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    read_config(tmp_path / "tale")
-    assert str(tmp_path / "tale") not in sys.path
-
-
-def test_a_run_that_names_modules_is_pulled_only_with_the_option(run, tmp_path, capsys, server):
+def test_pulling_a_run_imports_nothing_that_it_names(run, tmp_path, capsys, server):
     main(["push", str(run), "ann/tale"])
     config = json.loads(server.repositories["ann/tale"]["config.json"])
-    config["settings"] |= {"sentences": "subprocess:check_output", "encoder": "sentence"}
+    config["settings"] |= {"sentences": "evil:Evil", "encoder": "sentence"}
     data = json.dumps(config).encode()
     hashes = json.loads(server.repositories["ann/tale"]["hashes.json"])["files"]
     hashes["config.json"] = [storage.hash_of("config.json", data)]
     entry = {"files": hashes, "sha256": storage._hash_of_hashes(hashes)}
     files = {"config.json": data, "hashes.json": json.dumps(entry).encode()}
     server.repositories["ann/tale"] |= files
+    (tmp_path / "evil.py").write_text(EVIL)
     capsys.readouterr()
-    assert main(["pull", "ann/tale"]) == 2
-    assert "names Python modules (subprocess:check_output)" in capsys.readouterr().err
-    assert list(tmp_path.rglob("*.json")) == []
-    assert main(["pull", "ann/tale", "--modules"]) == 0
+    assert main(["pull", "ann/tale"]) == 0
+    assert "it names Python code (evil:Evil)" in capsys.readouterr().err
+    assert main(["push", "runs/tale", "ann/other"]) == 0
+    assert main(["watch", "runs/tale"]) == 2
+    assert "--trust evil:Evil" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.cli.terminal import tracked
 from drrn.compiled.history import with_history
 from drrn.game.contract import Observation
 from drrn.playing import survey as survey_module
 from drrn.playing.survey import EPISODES, PARSER_GAME, choose, play, suggestions, survey
+from drrn.progress import tracked
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.settings import PAPER, STRONG

@@ -370,7 +370,7 @@ def test_a_users_learner_is_named_by_its_module(fork):
     list(once.train())
     assert same_weights(lazy, once)
     with pytest.raises(drrn.InputError, match="must be a class or a function of"):
-        drrn.trainer(fork, paper=True, learner="builtins:__doc__", **SMALL)
+        drrn.trainer(fork, paper=True, learner="tests.sample_games:__doc__", **SMALL)
 
 
 # --- from the command line

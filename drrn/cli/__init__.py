@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from drrn import settings
+from drrn import registry, settings
 from drrn.declaration import Setting
-from drrn.errors import InputError, require
+from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_toml
 from drrn.version import __version__
 from drrn.writing import visible
@@ -24,9 +24,23 @@ Table = Mapping[str, Any]  # of commands.toml
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are an `InputError`."""
 
+    commands: dict[str, "Parser"]  # of the root, by name
+
     def error(self, message: str) -> NoReturn:
         message = message.replace("argument [add]: invalid choice:", "unknown subcommand")
         raise InputError(f"{message} (see: {self.prog} --help)")
+
+    def all_actions(self) -> list[argparse.Action]:
+        """Return the arguments of the command and of its subcommand."""
+        actions = list(self._actions)
+        for each in self._actions:
+            if isinstance(each, argparse._SubParsersAction):
+                actions += [action for sub in each.choices.values() for action in sub._actions]
+        return actions
+
+    def option_names(self) -> list[str]:
+        """Return the names of its options, such as --json."""
+        return list(dict.fromkeys(n for each in self.all_actions() for n in each.option_strings))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,15 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     logging.getLogger("drrn").addFilter(_remove_control_characters)
     words = sys.argv[1:] if arguments is None else list(arguments)
-    root = parser(words[0] if words else "")
+    root = parser(words[0] if words else "", full="--help-all" in words)
     try:
-        options, unknown = root.parse_known_args(words)
-        if unknown:
-            command = f"drrn {options.command or ''}".strip()
-            raise InputError(f"unrecognised: {' '.join(unknown)} (see: {command} --help)")
+        options = _read(root, words)
         if options.command is None:
             root.print_help()
             return 0
+        _trust(words, getattr(options, "trust", ()))
         if options.torch:
             require("torch", "torch")
         module, _, function = options.run.partition(":")
@@ -66,6 +78,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(message)
     return code
+
+
+def _trust(words: Sequence[str], names: Sequence[str]) -> None:
+    """Allow the Python code that the user names in a command to be imported."""
+    for name in names:
+        if not registry.is_object(name):
+            raise InputError(f'--trust "{name}": give it as module:name')
+    registry.trust(*words)
+
+
+def _read(root: Parser, words: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line; the error for an unknown word names the nearest known one."""
+    name = words[0] if words else ""
+    if name and not name.startswith("-") and name not in root.commands:
+        near = did_you_mean(name, root.commands)
+        raise InputError(f'no command is named "{name[:40]}" (see: drrn --help).{near}')
+    options, unknown = root.parse_known_args(words)
+    if unknown:
+        command = root.commands.get(name, root)
+        option = next((each for each in unknown if each.startswith("-")), unknown[0])
+        near = did_you_mean(option.partition("=")[0], command.option_names())
+        raise InputError(f'unknown argument "{option[:40]}" (see: {command.prog} --help).{near}')
+    return options
 
 
 def _description_of(error: Exception) -> str:
@@ -94,45 +129,83 @@ def _remove_control_characters(record: logging.LogRecord) -> bool:
 # --- parsers, from commands.toml
 
 
-def parser(name: str | None = None) -> Parser:
-    """Return the parser of all commands; if one is named, only that one has its options."""
+def parser(name: str | None = None, *, full: bool = False) -> Parser:
+    """Return the parser of all commands; if one is named, only that one has its options.
+
+    The help of a command that names its `common` options has only these, unless `full` is true.
+    """
     table = read_toml(Path(__file__).with_name("commands.toml"))
-    root = Parser(prog="drrn", **_description(table))
+    epilog = f"{_command_list(table)}\n{table['epilog']}"
+    root = Parser(prog="drrn", **_texts({**table, "examples": epilog}))
     root.add_argument("-V", "--version", action="version", version=f"drrn {__version__}")
-    commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    commands = root.add_subparsers(prog="drrn", dest="command", help=argparse.SUPPRESS)
     for each, command in table["commands"].items():
         if name in (None, each):
-            _add_command(commands, each, command, table["shared"])
+            _add_command(commands, each, command, table["shared"], full)
         else:
-            commands.add_parser(each, help=command["help"])
+            commands.add_parser(each)
+    root.commands = dict(commands.choices)
     return root
 
 
-def _add_command(commands: Any, name: str, table: Table, shared: Table) -> None:
-    texts = {"help": table["help"], "usage": table.get("usage"), **_description(table)}
-    command = commands.add_parser(name, **texts)
+def _command_list(table: Table) -> str:
+    """Return each command with one line of help, in groups."""
+    commands = table["commands"]
+    groups = table["groups"]
+    listed = [name for names in groups.values() for name in names]
+    rest = [name for name in commands if name not in listed]
+    lines = []
+    for title, names in {**groups, "More": rest}.items():
+        lines += [f"{title}:"] * bool(names)
+        lines += [f"  {name:<12} {commands[name]['help']}" for name in names] + [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _add_command(commands: Any, name: str, table: Table, shared: Table, full: bool) -> None:
+    command = commands.add_parser(name, help=table["help"], **_texts(table))
     options = dict(table.get("options", {}))
     for group in table.get("shared", ()):
         for option, value in shared[group].items():
             own = options.get(option, {})
             options[option] = {**value, **own} if isinstance(value, dict) else value
-    _add_options(command, options)
-    for title, group in table.get("groups", {}).items():
-        _add_options(command.add_argument_group(title), group)
+    groups = {"": options, **table.get("groups", {})}
     if "settings" in table:
-        _add_settings(command.add_argument_group("settings", table["settings"]))
+        groups |= _settings_options()
+    groups |= {title: shared[title] for title in table.get("last", ())}
+    if "common" in table:
+        text = "list all options, in groups"
+        command.add_argument("--help-all", action="help", help=text)
+        groups = groups if full else {"": _common_options(groups, table["common"])}
+        command.epilog += table["settings"] if full else ""
+    for title, group in groups.items():
+        _add_options(command.add_argument_group(title) if title else command, group)
     command.set_defaults(run=table["run"], torch=table.get("torch", False))
     if "add" in table:
         actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
-        _add_command(actions, "add", table["add"], shared)
+        _add_command(actions, "add", table["add"], shared, full)
 
 
-def _description(table: Table) -> dict[str, Any]:
-    """Return the description of a parser; one with examples keeps its lines."""
+def _common_options(groups: Mapping[str, Table], common: Sequence[str]) -> dict[str, Any]:
+    """Return all options in one group: those of --help first, the others without a help text."""
+    options = {name: option for group in groups.values() for name, option in group.items()}
+    first = [name for name in options if not name.startswith("-")] + list(common)
+    hidden = {"help": argparse.SUPPRESS}
+    others = {
+        name: {"action": "store_true", **hidden} if isinstance(option, str) else option | hidden
+        for name, option in options.items()
+        if name not in first
+    }
+    return {name: options[name] for name in first} | others
+
+
+def _texts(table: Table) -> dict[str, Any]:
+    """Return the description and the examples of a parser; lines of examples are kept."""
     text = table["description"].strip()
+    examples = table.get("examples", "")
     raw = argparse.RawDescriptionHelpFormatter
-    formatter = raw if "\n\n" in text else argparse.HelpFormatter
-    return {"description": text, "formatter_class": formatter}
+    formatter = raw if "\n\n" in text or examples else argparse.HelpFormatter
+    texts = {"usage": table.get("usage"), "description": text, "epilog": examples}
+    return {**texts, "formatter_class": formatter}
 
 
 def _add_options(group: Any, options: Table) -> None:
@@ -140,29 +213,32 @@ def _add_options(group: Any, options: Table) -> None:
     for name, option in options.items():
         if isinstance(option, str):
             group.add_argument(name, action="store_true", help=option)
-        else:
-            kind = option.get("type")
-            read: Any = Path if kind == "path" else None
-            if kind in NUMBERS:
-                read = _reader(Setting(name, **NUMBERS[kind]))
-            choices = option.get("choices")
-            if isinstance(choices, str):
-                choices = getattr(settings, choices)
-            group.add_argument(name, **{**option, "type": read, "choices": choices})
+            continue
+        arguments = dict(option)
+        kind = option.get("type")
+        if kind in NUMBERS:
+            arguments["type"] = _reader(Setting(name, **NUMBERS[kind]))
+        elif kind == "path":
+            arguments["type"] = Path
+        if isinstance(option.get("choices"), str):
+            arguments["choices"] = getattr(settings, option["choices"])
+        group.add_argument(name, **arguments)
 
 
-def _add_settings(group: Any) -> None:
-    """Add an option for each setting; if it is not given, the namespace does not have it."""
+def _settings_options() -> dict[str, dict[str, Any]]:
+    """Return the options of the settings, by group; the namespace has only those that are given."""
+    groups: dict[str, dict[str, Any]] = {}
     for setting in settings.all_settings().values():
+        group = groups.setdefault(f"settings of the {setting.group}", {})
         name = setting.name.replace("_", "-")
         text = f"{setting.help}{settings.default_text(setting)}".replace("%", "%%")
         common = {"dest": setting.name, "default": argparse.SUPPRESS, "help": text}
         if setting.kind is bool:
             positive = name.removeprefix("no-")
             opposite = positive if name.startswith("no-") else f"no-{name}"
-            group.add_argument(f"--{name}", action="store_true", **common)
+            group[f"--{name}"] = {"action": "store_true", **common}
             common["help"] = f"the opposite of --{name}"
-            group.add_argument(f"--{opposite}", action="store_false", **common)
+            group[f"--{opposite}"] = {"action": "store_false", **common}
         else:
             metavar = {int: "N", float: "X", str: "PATH"}[setting.kind]
             if setting.choices:
@@ -170,7 +246,8 @@ def _add_settings(group: Any) -> None:
             read: Callable[[str], Any] = setting.read
             if setting.kind is not str:
                 read = _reader(replace(setting, name=f"--{name}"))
-            group.add_argument(f"--{name}", type=read, metavar=metavar, **common)
+            group[f"--{name}"] = {"type": read, "metavar": metavar, **common}
+    return groups
 
 
 def _reader(setting: Setting) -> Callable[[str], Any]:

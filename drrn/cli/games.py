@@ -2,19 +2,19 @@
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from drrn.cli.terminal import table, warn
-from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.diagnostics import DIAGNOSTICS
 from drrn.errors import InputError
-from drrn.game.contract import Game, title_of
+from drrn.files import read_toml
 from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.registry import GROUPS, registered
-from drrn.stories import added, formats, packages
-from drrn.stories.playtest.coverage import Source
-from drrn.stories.playtest.survey import compiled_statistics
-from drrn.suites.catalogue import SUITES, has_java, install_command
+from drrn.stories import added
+
+if TYPE_CHECKING:
+    from drrn.stories.packages import Download
 
 
 def run(options: argparse.Namespace) -> None:
@@ -24,11 +24,12 @@ def run(options: argparse.Namespace) -> None:
     papers = added.origin()
     names = [*BUILT_IN, *WORLDS]
     names += added.NAMES if papers else []
-    rows = [[name, *_facts(make(name))] for name in names]
+    known = read_toml(Path(__file__).with_name("games.toml"))
+    rows = [[name, *_facts(name, known, str(papers))] for name in names]
     notes = []
     for name in sorted(set(registered("game")) - {*names, *added.NAMES}):
         try:
-            rows.append([name, *_facts(make(name))])
+            rows.append([name, *facts_of(name)])
         except InputError as error:
             notes.append(f"registered in {GROUPS['game']}, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
@@ -36,11 +37,24 @@ def run(options: argparse.Namespace) -> None:
     if papers:
         where = f"from {added.REPOSITORY}, {papers}"
     print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
-    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/diagnostics.md): {', '.join(DIAGNOSTICS)}")
+    diagnostics = ", ".join(known["diagnostics"])
+    print(f"diagnostic:NAME/LEVEL (1 to 3; see docs/diagnostics.md): {diagnostics}")
 
 
-def _facts(game: Game) -> list[object]:
+def _facts(name: str, known: Mapping[str, Any], origin: str) -> list[object]:
+    """Return the facts of a game from the table, unless they are of another origin."""
+    entry = known["games"][name]
+    return entry["facts"] if entry.get("origin", origin) == origin else facts_of(name)
+
+
+def facts_of(name: str) -> list[object]:
     """Return title, kind, transitions, pages and endings; the title alone if not compilable."""
+    from drrn.compiled.compile import MOST_STATES, compile_game
+    from drrn.game.contract import title_of
+    from drrn.stories.playtest.coverage import Source
+    from drrn.stories.playtest.survey import compiled_statistics
+
+    game = make(name)
     try:
         compiled = compile_game(game, limit=MOST_STATES)
     except InputError:
@@ -53,6 +67,8 @@ def _facts(game: Game) -> list[object]:
 
 
 def _print_suites() -> None:
+    from drrn.suites.catalogue import SUITES, has_java, install_command
+
     suites = SUITES.values()
     rows = [[s.title, s.version or "not installed", f"{s.name}:{s.example}"] for s in suites]
     print(table(rows, header=["suite", "installed", "example"]) + "\n")
@@ -77,6 +93,8 @@ def run_add(options: argparse.Namespace) -> None:
 
 
 def run_formats(options: argparse.Namespace) -> None:
+    from drrn.stories import formats
+
     rows = []
     for each in formats.library_formats():
         name = each.key
@@ -104,6 +122,8 @@ def run_add_formats(options: argparse.Namespace) -> None:
 
 
 def _add_format(name: str, replace: bool) -> None:
+    from drrn.stories import packages
+
     path = Path(name)
     if path.exists() or path.suffix == ".js" or len(path.parts) > 1:
         _add_files(path, replace)
@@ -118,7 +138,9 @@ def _add_format(name: str, replace: bool) -> None:
     print(_fetch(last, replace))
 
 
-def _fetch(download: packages.Download, replace: bool) -> str:
+def _fetch(download: "Download", replace: bool) -> str:
+    from drrn.stories import formats, packages
+
     if sys.stderr.isatty():
         warn(f"fetching {download} …")
     if download.name == packages.INK:
@@ -127,6 +149,8 @@ def _fetch(download: packages.Download, replace: bool) -> str:
 
 
 def _add_files(path: Path, replace: bool) -> None:
+    from drrn.stories import formats
+
     additions = formats.add_formats(path, replace=replace)
     for story_format, what in additions:
         if story_format is None:

@@ -9,7 +9,7 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.terminal import table, terminal_width, tracked, warn
+from drrn.cli.terminal import table, terminal_width, warn
 from drrn.document import Document, to_markdown, to_text
 from drrn.errors import InputError, did_you_mean
 from drrn.files import slug, write
@@ -26,6 +26,7 @@ from drrn.lab.reports.beyond import blocks_of
 from drrn.lab.reports.figures import as_file, draw
 from drrn.lab.reports.report import results_page, write_report
 from drrn.processes import cores
+from drrn.progress import tracked
 from drrn.runs.agent import torch_device
 from drrn.runs.limits import check_memory
 from drrn.sentences import open_sentences

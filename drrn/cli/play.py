@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.terminal import open_game, print_json, table, tracked, warn
+from drrn.cli.terminal import open_game, print_json, table, warn
 from drrn.errors import InputError, require
 from drrn.game import contract, episodes
 from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
+from drrn.progress import tracked
 from drrn.serve import scores
 from drrn.settings import AGENT_POLICIES, DEPLOYED
 from drrn.writing import counted, percent, visible, words

@@ -9,6 +9,7 @@ from typing import Any
 from drrn.cli.terminal import print_json, table, warn
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
+from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
 from drrn.runs.run import Run
 from drrn.settings import POLICIES
@@ -128,8 +129,12 @@ def run_pull(options: argparse.Namespace) -> None:
 
     _check_name(options.repository)
     out = options.out or Path("runs") / options.repository.rpartition("/")[2]
-    pull_run(options.repository, out, revision=options.revision, modules=options.modules)
+    pull_run(options.repository, out, revision=options.revision)
     print(f"run: {out}")
+    if names := modules_in(Run(out).config).values():
+        warn(
+            f"{out}: it names Python code ({', '.join(names)}), which needs --trust to be imported"
+        )
 
 
 def _check_name(repository: str) -> None:

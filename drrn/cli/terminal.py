@@ -1,21 +1,18 @@
 """What the commands share: opening the game, tables, JSON, progress on a terminal."""
 
 import argparse
-import importlib.util
 import json
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from drrn.document import MISSING, Document, Table, literal, to_text
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
-from drrn.sentences import SentenceVectors
 from drrn.writing import one_line, visible, visible_json
 
-T = TypeVar("T")
 MAX_WIDTH = 120
 STATUS_AFTER = 1.0  # seconds
 STATUS_EVERY = 0.3
@@ -74,29 +71,6 @@ def _cell(value: object) -> str:
 def terminal_width() -> int:
     """Return the width of the terminal, at most MAX_WIDTH."""
     return max(40, min(shutil.get_terminal_size((100, 24)).columns, MAX_WIDTH))
-
-
-def tracked(items: Iterable[T], total: int, label: str, done: int = 0) -> Iterator[T]:
-    """Yield the items, with a progress bar if stderr is a terminal and rich is installed.
-
-    Lines that are printed meanwhile appear above the bar.
-    """
-    if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
-        yield from items
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    both = sys.stdout.isatty()  # otherwise stdout is a file
-    with Progress(console=console, transient=True, redirect_stdout=both) as bar:
-        task = bar.add_task(label, total=total, completed=done)
-        for item in items:
-            yield item
-            bar.advance(task)
-
-
-SentenceVectors.track = staticmethod(tracked)
 
 
 def status_line(hint: str = "") -> Callable[[str], None] | None:

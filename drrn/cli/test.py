@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import sys
@@ -25,21 +26,22 @@ from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings, Problem
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.report import MAX_ROWS, headline, report
-from drrn.writing import visible
+from drrn.writing import visible, visible_json
 
 MAX_LISTED = 30  # items of a list in a terminal
 MAX_IN_SUMMARY = 50  # items of a list on GitHub
 ALL_LISTED = "all of them with --format json"
+REPORTS = {".html": "html", ".md": "markdown", ".json": "json", ".txt": "text"}  # by suffix
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the play-test; return 1 if a problem is an error."""
     if options.watch:
-        if options.format != "text" or options.map or options.paths or options.agent:
+        others = (options.map, options.out, options.paths, options.agent)
+        if options.format != "text" or any(others):
             raise InputError("--watch prints problems only; leave out the other options")
         return Watch(options).run()
-    if options.format in ("html", "markdown", "github"):
-        require("jinja2", "cli")  # before the test takes its time
+    _check_out(options)
     if options.map:
         check_map_file(options.map)
     folder = options.paths
@@ -68,22 +70,51 @@ def run(options: argparse.Namespace) -> int:
     return 1 if findings.failed else 0
 
 
+def _check_out(options: argparse.Namespace) -> None:
+    """Refuse a file that cannot be written, before the test takes its time."""
+    out: Path | None = options.out
+    if options.format in ("html", "markdown", "github") or out:
+        require("jinja2", "cli")
+    if out is None:
+        return
+    if out.suffix.lower() not in REPORTS:
+        raise InputError(f"{out}: a report ends in {', '.join(REPORTS)}")
+    if out.resolve() in (Path(options.game).resolve(), _toml_of(options.game).resolve()):
+        raise InputError(f"{out}: this is the story; choose another name for the report")
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out}: no folder {out.parent}; create it first")
+
+
 def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespace) -> None:
-    toml = Path(options.game)
-    if toml.suffix.lower() != ".toml":
-        toml = toml.with_suffix(".toml")
-    document = report(findings, options.game, str(toml))
-    if options.format == "json":
-        terminal.print_json(findings.as_json(), indent=2)
-    elif options.format == "html":
-        print(_page(document, test, findings, options.game), end="")
-    elif options.format == "markdown":
-        print(to_markdown(document), end="")
-    elif options.format == "github":
+    document = report(findings, options.game, str(_toml_of(options.game)))
+    if options.format == "github":
         _print_for_github(document, findings)
     else:
-        print(to_text(document, width=terminal.terminal_width(), limit=MAX_LISTED, hint=ALL_LISTED))
+        print(_format_report(options.format, document, test, findings, options.game), end="")
     sys.stdout.flush()
+    if options.out:
+        name = REPORTS[options.out.suffix.lower()]
+        write(options.out, _format_report(name, document, test, findings, options.game))
+        terminal.warn(f"report: {options.out}")
+
+
+def _format_report(
+    name: str, document: Document, test: StoryTest, findings: Findings, story: str
+) -> str:
+    if name == "json":
+        text = json.dumps(findings.as_json(), indent=2, ensure_ascii=False)
+        return f"{visible_json(text)}\n"
+    if name == "html":
+        return _page(document, test, findings, story)
+    if name == "markdown":
+        return to_markdown(document)
+    width = terminal.terminal_width()
+    return to_text(document, width=width, limit=MAX_LISTED, hint=ALL_LISTED) + "\n"
+
+
+def _toml_of(story: str) -> Path:
+    path = Path(story)
+    return path if path.suffix.lower() == ".toml" else path.with_suffix(".toml")
 
 
 def _page(document: Document, test: StoryTest, findings: Findings, story: str) -> str:

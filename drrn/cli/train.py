@@ -15,6 +15,7 @@ from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.contract import Game, title_of
 from drrn.playing import survey
+from drrn.progress import tracked
 from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -27,7 +28,7 @@ from drrn.writing import counted
 
 NOT_RESUMED = ("paper", "out", "config", "lenient", "encoding", "outside")
 TENSORBOARD_TAGS = {"final_reward": "final reward", "return": "return"}
-survey.track = terminal.tracked
+survey.track = tracked
 
 
 def run(options: argparse.Namespace) -> None:
@@ -120,7 +121,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
         rounds = run.train(trainer)
         if not options.json:
             print(_reference_text(settings.replicas, scores), flush=True)
-            rounds = terminal.tracked(rounds, settings.rounds, "training", trainer.round)
+            rounds = tracked(rounds, settings.rounds, "training", trainer.round)
         for finished in rounds:
             if options.json:
                 _print_json(run, finished)

@@ -151,6 +151,8 @@ def spec_for(
     if options.get("engine") not in (None, *ENGINES):
         raise InputError(f"engine {options['engine']!r}: choose one of {', '.join(ENGINES)}")
     is_module = opener_for(name) is FACTORY and registry.is_object(name)
+    if is_module:
+        registry.trust(name)
     module_folder = str(Path(folder or ".").resolve()) if is_module else None
     return GameSpec(absolute_name(name), folder=module_folder, **options)
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from drrn import registry
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
 from drrn.compiled.history import History, with_history
@@ -89,6 +90,7 @@ class Agent:
             InputError: The folder is not a run, or a file is damaged.
         """
         folder = Path(folder)
+        registry.trust(sentences or "")
         config = read_config(folder)
         settings = Settings.from_flat(config["settings"])
         check_vectors(folder, config)

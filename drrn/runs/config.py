@@ -1,14 +1,12 @@
 """config.json of a run: the game, the settings and the versions; written, read and checked.
 
-A run may name Python modules, such as a model of the user's. Loading a run never executes code
-that comes with it: a module inside the run's own folder is refused.
+A run may name Python modules, such as a model of the user's. They are imported only if the user
+trusts them, and folders in config.json are used only if the run was started on this machine.
 """
 
 import platform
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,11 @@ from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
-from drrn.sentences import open_sentences
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
-from drrn.vectors import open_vectors
 from drrn.version import __version__
 
-MODULE_SETTINGS = (*registry.GROUPS, "action_encoder", "sentences")  # may be `module:name`
-GAME_SOURCE = "game"  # so may the game
+CODE_SETTINGS = ("model", "interaction", "encoder", "action_encoder", "learner", "sentences")
+GAME_SOURCE = "game"  # may be `module:name`, as well
 # The types of the values in config.json.
 NAME = (str, type(None))
 RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
@@ -72,14 +68,20 @@ def settings_for_game(
         base: Settings of another run, which count more than the recipe and less than `given`.
     """
     base = base or {}
+    registry.trust(*(value for value in given.values() if isinstance(value, str)))
     recommended = recommended_settings(game)
     defaults = recipe(paper=paper, recommended=recommended, given={**base, **given})
     settings = settings_for({**defaults, **base}, given)
+    for name in CODE_SETTINGS:
+        for code in registry.names_in([str(settings.flat()[name])]):
+            registry.check_trust(code, name)
     return replace(settings, given=frozenset({**base, **given}))
 
 
 def versions() -> dict[str, str]:
     """Return the versions of the packages that affect results."""
+    from importlib import metadata
+
     packages = {"numpy": np.__version__, "torch": metadata.version("torch")}
     return {"drrn": __version__, "python": platform.python_version(), **packages}
 
@@ -114,12 +116,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         _check_types(config["game"], GAME_TYPES)
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
-    modules = modules_in(config)
-    started_in = config.get("folder")
-    _refuse_modules_inside(folder, modules, started_in)
-    # A user's model may be a module in the folder in which the run was started.
-    if started_in and set(modules) - {GAME_SOURCE} and not _is_inside(Path(started_in), folder):
-        registry.add_folder(started_in)
+    _apply_trust(config)
     return config
 
 
@@ -135,6 +132,9 @@ def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
 
 def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     """Check that the word vectors and the sentence model of a run exist and are unchanged."""
+    from drrn.sentences import open_sentences
+    from drrn.vectors import open_vectors
+
     entry = config.get("sentences")
     name = config["settings"].get("sentences")
     if entry and name and open_sentences(name).digest != entry.get("sha256"):
@@ -167,28 +167,31 @@ def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]
 def modules_in(config: Mapping[str, Any]) -> dict[str, str]:
     """Return what a run names as `module:name`, by setting."""
     names = {**config["settings"], GAME_SOURCE: config["game"]["source"]}
-    kinds = (*MODULE_SETTINGS, GAME_SOURCE)
-    return {kind: str(names[kind]) for kind in kinds if registry.is_object(str(names.get(kind)))}
+    kinds = (*CODE_SETTINGS, GAME_SOURCE)
+    return {kind: str(names[kind]) for kind in kinds if registry.names_in([str(names.get(kind))])}
 
 
-def _refuse_modules_inside(folder: Path, modules: Flat, started_in: str | None) -> None:
-    path = [*sys.path, str(Path.cwd()), *([started_in] if started_in else [])]
-    for kind, name in modules.items():
-        if any(_is_module_inside(folder, name.split(":")[0], entry) for entry in path):
-            cause = "is a module in the run's own folder, whose code is never executed"
-            cure = "if you trust it, move it to another folder and add that to PYTHONPATH"
-            raise InputError(f"{folder}: its {kind}, {name}, {cause}; {cure}")
+def record_start(config: Mapping[str, Any]) -> None:
+    """Record that the user started this run, so that its own modules can be imported later."""
+    if modules_in(config):
+        registry.record_run(_origin(config))
 
 
-def _is_module_inside(folder: Path, module: str, entry: str) -> bool:
-    """Whether the folder has a file of a module, or of its packages, below an entry of the path."""
-    path = Path(entry)
-    for part in module.split("."):
-        path = path / part
-        if _is_inside(path, folder) and any(path.parent.glob(f"{part}*")):
-            return True
-    return False
+def _apply_trust(config: dict[str, Any]) -> None:
+    """Trust the modules of a run that was started here; otherwise, drop the folders it names."""
+    modules = modules_in(config)
+    if not modules:
+        return
+    if registry.is_recorded(_origin(config)):
+        registry.trust(*modules.values())
+        if config.get("folder"):  # a user's model may be a module in the folder of the command
+            registry.add_folder(config["folder"])
+    else:
+        config["folder"] = None
+        config["game"]["folder"] = None
 
 
-def _is_inside(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
+def _origin(config: Mapping[str, Any]) -> list[Any]:
+    """Return what a run would import, and from where."""
+    game = config["game"]
+    return [modules_in(config), config.get("folder"), game.get("folder"), game["sha256"]]

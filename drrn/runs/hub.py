@@ -17,7 +17,6 @@ from drrn.errors import InputError, require
 from drrn.files import make_folder, write_atomically
 from drrn.processes import temporary_folder
 from drrn.runs import storage
-from drrn.runs.config import modules_in
 from drrn.runs.run import Run
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, CURVE, HASHES, WEIGHTS, WORDS
 
@@ -62,13 +61,8 @@ def _stage(run: Run, staged: Path, *, checkpoint: bool) -> None:
         shutil.copy(run.folder / CURVE, staged / CURVE)
 
 
-def pull_run(
-    repository: str, out: Path, *, revision: str | None = None, modules: bool = False
-) -> None:
-    """Download a run to a new folder, from which `drrn.load` loads it.
-
-    By `modules`, a run is accepted that names Python modules, which loading it imports.
-    """
+def pull_run(repository: str, out: Path, *, revision: str | None = None) -> None:
+    """Download a run to a new folder, from which `drrn.load` loads it."""
     api = _hub_api()
     if out.exists():
         raise InputError(f"{out}: already exists; choose another name with --out")
@@ -77,7 +71,7 @@ def pull_run(
         folder = parent / out.name
         options = {"revision": revision, "allow_patterns": list(SHARED)}
         api.snapshot_download(repository, local_dir=folder, **options)
-        _check_download(repository, folder, modules=modules)
+        _check_download(repository, folder)
         folder.replace(out)
 
 
@@ -90,7 +84,7 @@ def _hub_api() -> Any:
     return hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
 
 
-def _check_download(repository: str, folder: Path, *, modules: bool) -> None:
+def _check_download(repository: str, folder: Path) -> None:
     """Refuse what is not a run or is damaged; remove unknown files and foreign paths."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
@@ -106,11 +100,6 @@ def _check_download(repository: str, folder: Path, *, modules: bool) -> None:
         run.check(CONFIG, *HASHED, CHECKPOINT)
     except InputError as error:  # names the repository, not the temporary folder
         raise InputError(str(error).replace(str(folder), repository)) from error
-    names = modules_in(config)
-    if names and not modules:
-        cause = f"the run names Python modules ({', '.join(names.values())})"
-        where = "which loading it imports from your machine"
-        raise InputError(f"{repository}: {cause}, {where}; if you trust them, add --modules")
     _remove_folders(config)
     storage.replace_files(folder, {CONFIG: storage.json_bytes(config)})
 

@@ -28,12 +28,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.files import make_folder, remove_leftovers
 from drrn.game.contract import Game
@@ -41,12 +40,15 @@ from drrn.game.make import GameSpec, spec_for
 from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
-from drrn.runs.config import missing_text, read_config, spec_from
+from drrn.runs.config import missing_text, read_config, record_start, spec_from
 from drrn.runs.progress import Progress, read_progress
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
 from drrn.writing import visible
+
+if TYPE_CHECKING:
+    from drrn.compiled.game import Compiled
 
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
@@ -62,7 +64,7 @@ class Trainable(Protocol):
     """What a run needs of a trainer."""
 
     game: Game
-    compiled: Compiled | None
+    compiled: "Compiled | None"
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
@@ -99,7 +101,9 @@ class Run:
         """Start a run in a new folder; one that is not empty is refused."""
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
-        files = {CONFIG: storage.json_bytes(trainer.config()), ROWS: scores.csv_bytes([])}
+        config = trainer.config()
+        record_start(config)
+        files = {CONFIG: storage.json_bytes(config), ROWS: scores.csv_bytes([])}
         run.create_files(files, remedy)
         return run
 

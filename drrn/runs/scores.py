@@ -16,9 +16,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes, read_csv
 from drrn.game.contract import Game, another, evaluation_game_of, step_limit_of
@@ -27,6 +24,7 @@ from drrn.runs.progress import means_by_round
 from drrn.settings import POLICIES, Settings
 
 if TYPE_CHECKING:
+    from drrn.compiled.game import Compiled
     from drrn.playing.evaluation import Evaluation
 
 log = logging.getLogger("drrn")
@@ -197,6 +195,8 @@ def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> Re
         random = summary.mean_final_reward
         total = summary.mean_return
         return ReferenceScores(random, None, total if abs(total - random) > 1e-9 else None)
+    from drrn.compiled.solve import random_play
+
     random_score = random_play(compiled, step_limit_of(game))
     scores = ReferenceScores(random_score.final_reward, _best(compiled, None))
     if not compiled.reward[~compiled.ended].any():
@@ -205,6 +205,8 @@ def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> Re
 
 
 def _best(compiled: Compiled, discount: float | None) -> float | None:
+    from drrn.compiled.solve import best
+
     try:
         return best(compiled, discount).score
     except InputError:  # returns are unbounded, or the solver did not converge
@@ -218,6 +220,8 @@ def compiled_or_none(
 
     `progress` is called with the number of states visited so far.
     """
+    from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
+
     if settings.run.no_compile or settings.model.rereads or not can_be_compiled(game):
         return None
     try:

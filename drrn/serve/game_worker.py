@@ -19,8 +19,9 @@ from drrn.game.make import GameSpec
 from drrn.registry import is_object
 from drrn.runs.config import recommended_settings
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
-from drrn.stories.authored import INK, AuthoredGame, Explorable, Position, VariableSetter
+from drrn.stories.authored import AuthoredGame, Explorable, Position, VariableSetter
 from drrn.stories.playtest.clicks import ClickPath, replay_episode
+from drrn.stories.playtest.coverage import Source
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
@@ -71,7 +72,9 @@ class _Episode:
             if isinstance(move, int):
                 self._step(move)
             elif isinstance(self.game, VariableSetter):
-                self.page = self.game.set_variables(move)
+                names = {_name(self.game, name): name for name in _variables(self.game)}
+                values = {names[name]: value for name, value in move.items() if name in names}
+                self.page = self.game.set_variables(values)
             self.moves.append(move)
         self.seed = seed
 
@@ -80,6 +83,15 @@ class _Episode:
             raise InputError("This action no longer exists. The story has changed.")
         self.page = self.game.step(index)
         self.total += self.page.reward
+
+
+def _variables(game: Game) -> Mapping[str, Any]:
+    return game.position_at(game.state).variables if isinstance(game, AuthoredGame) else {}
+
+
+def _name(game: Game, variable: str) -> str:
+    """Return the name of a variable as the author writes it."""
+    return Source(game).name_of(variable)
 
 
 class GameWorker:
@@ -98,9 +110,7 @@ class GameWorker:
         position = Position()
         if isinstance(game, AuthoredGame):
             position = game.position_at(game.state)
-        variables: Mapping[str, Any] = position.variables
-        if isinstance(game, AuthoredGame) and game.engine == INK:
-            variables = {name[1:]: value for name, value in variables.items()}
+        variables = {_name(game, name): value for name, value in position.variables.items()}
         return Page(
             page.text,
             tuple(page.actions),

@@ -61,7 +61,7 @@ def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
 
 def _new_trainer(request: dict[str, Any]) -> Trainer:
     entry = {name: value for name, value in request["game"].items() if name != "title"}
-    spec = GameSpec(**entry)
+    spec = GameSpec(**{**entry, "folder": None})  # a module is in the server's folder
     settings = Settings.from_flat(request["settings"])
     return Trainer(spec.open(), settings, spec=spec, recipe=request["recipe"])
 

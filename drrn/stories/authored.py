@@ -42,6 +42,7 @@ class Position:
     errors: tuple[str, ...] = ()  # "passage: message" of script errors on the last step
     faults: tuple[tuple[str, str], ...] = ()  # kind and text: errors and broken links on the page
     history: tuple[str, ...] = ()  # passages entered so far, if the engine records them
+    asks: bool = False  # whether the page has text boxes
 
     @property
     def variables(self) -> dict[str, Value]:

@@ -12,14 +12,16 @@ import platform
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from drrn import registry
 from drrn.errors import InputError, require
+from drrn.files import inside, write
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.workers import ENDED, Event, Workers, events_of
 from drrn.processes import Service, ServiceError, temporary_folder
@@ -68,7 +70,8 @@ class RayCluster(Workers):
 
     def start(self, job: Job) -> None:
         files = read_files(job.root, job.folder)
-        stream = self.run_remotely.remote(job, files, versions(), Path.cwd(), self.folder)
+        place = (Path.cwd(), self.folder)
+        stream = self.run_remotely.remote(job, files, versions(), *place, registry.trusted())
         self.tasks[stream] = (job, time.perf_counter())
 
     def events(self) -> list[Event]:
@@ -121,13 +124,20 @@ class RayCluster(Workers):
 
 
 def run_job(
-    job: Job, files: Files, required: Mapping[str, str], folder: Path, temporary: Path | None = None
+    job: Job,
+    files: Files,
+    required: Mapping[str, str],
+    folder: Path,
+    temporary: Path | None = None,
+    names: Sequence[str] = (),
 ) -> Iterator[tuple[Event, Files]]:
     """Run a job in a Ray worker; yield events, and from time to time the job's files.
 
     `files` are those of an interrupted run, `required` the versions of packages that the worker
-    must have; `folder` is where the command was run, and where the user's own games may be.
+    must have; `folder` is where the command was run, and where the user's own games may be;
+    `names` is the Python code that the command trusts.
     """
+    registry.trust(*names)
     torch.set_num_threads(1)
     yield Event(job, "started"), {}
     if other := [f"{name} {own}" for name, own in versions().items() if own != required[name]]:
@@ -139,8 +149,7 @@ def run_job(
         os.chdir(folder)
     with temporary_folder("job", temporary) as root:
         for name, data in files.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_bytes(data)
+            write(inside(root, name), data)
         last = time.perf_counter()
         for event in events_of(replace(job, root=root)):
             files = Files()

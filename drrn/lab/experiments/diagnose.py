@@ -17,7 +17,7 @@ from drrn.diagnostics import DIAGNOSTICS
 from drrn.diagnostics.diagnostic import Diagnostic
 from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
-from drrn.game.make import make
+from drrn.game.make import GameSpec
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, READERS, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
@@ -64,7 +64,7 @@ def sources_of(names: Collection[str], level: int) -> list[str]:
 
 
 def open_diagnostic(source: str) -> Diagnostic:
-    game = make(source)
+    game = GameSpec(source).open()
     assert isinstance(game, Diagnostic)
     return game
 

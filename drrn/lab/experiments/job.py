@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, close, fingerprint_of, sources_of
-from drrn.game.make import make
+from drrn.game.make import GameSpec
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant
 from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
@@ -101,7 +101,7 @@ class Job:
     def run(self) -> Iterator[Round]:
         """Do the job and yield each round; at the end its rows are stored."""
         start = time.perf_counter()
-        game = make(self.source)
+        game = GameSpec(self.source).open()  # trusts nothing that another machine sent
         if hashes_of(game, self.variant) != self.hashes:
             raise InputError(f"{self.source}: the game has changed; run the command again")
         try:
@@ -156,7 +156,7 @@ class Job:
         files = {"": rows}
         for name in variant.paraphrase_sets:
             if paraphrases_of(game, name) is not None:
-                other = make(self.source, paraphrased=name)
+                other = GameSpec(self.source, paraphrased=name).open()
                 others = measure.final_scores(trainer, other, self.final, paraphrased=True)
                 more = measure.final_rows(others, settings, common, paraphrased=True)
                 files.setdefault(f".{REWORDED}" if name == REWORDED else "", []).extend(more)

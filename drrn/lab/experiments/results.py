@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drrn.errors import InputError
-from drrn.files import make_folder, read_csv, read_text, write
+from drrn.files import inside, make_folder, read_csv, read_text, write
 from drrn.processes import locked
 from drrn.settings import PAPER, RETIRED, all_settings
 from drrn.writing import words
@@ -228,12 +228,12 @@ class Results:
             new = run.with_name(f".{name}.new")
             shutil.rmtree(new, ignore_errors=True)  # left by a killed process
             for path, data in run_files.items():
-                write(new / path.removeprefix(prefix), data)
+                write(inside(new, path.removeprefix(prefix)), data)
             shutil.rmtree(run, ignore_errors=True)
             new.rename(run)
         others = sorted(files.keys() - run_files.keys(), key=lambda path: path.endswith(".json"))
         for path in others:
-            write(self.root / path, files[path])
+            write(inside(self.root, path), files[path])
 
     def move_aside(self, game: str, name: str) -> Path:
         """Move all files of a job to another folder, and return that folder."""

@@ -38,7 +38,9 @@ export function variablesPanel(play) {
     const { passage, variables, settable } = play.page;
     const names = Object.keys(variables).sort();
     element.hidden = !names.length;
-    const help = settable ? "Change a value to see the passage again with it." : "";
+    const help = settable
+      ? "Change a value to see the passage again with it."
+      : "The values of this story cannot be changed here.";
     show(
       element,
       h("summary", {}, "Variables"),

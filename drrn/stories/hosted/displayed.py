@@ -7,24 +7,28 @@ the page has some of its text, or if it has no text to look for.
 import re
 from functools import cached_property
 
+from drrn.compiled.search import Face
 from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.twine.story import Passage, Story, letters_of
 
 MIN_LETTERS = 12  # of a piece of text that identifies a passage
-MACRO = re.compile(r"<<[^<>]*>>|<[^<>]*>|\([\w-]+:[^()\n]*\)|\{[^{}\n]*\}")
+MACRO = re.compile(r"\[[<>]?img\[[^\n]*?\]\]|<<[^<>]*>>|<[^<>]*>|\([\w-]+:[^()\n]*\)|\{[^{}\n]*\}")
 MARKUP = re.compile(r"[\[\]<>(){}$|*/_~\n\"'`@#^=\\]+")
 
 
 class DisplayedPassages:
     """The passages that each passage of a story can display."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, scripts: str = "") -> None:
+        """`scripts` of the author may display any passage, if they read the source of one."""
         self.story = story
+        self._is_scripted = patterns.READS_SOURCE.search(scripts) is not None
         self._candidates: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
 
-    def on_page(self, passage: str, text: str) -> tuple[str, ...]:
+    def on_page(self, passage: str, face: Face) -> tuple[str, ...]:
         """Return the passages on a page: its own first, then those that it displays."""
+        text = "\n".join((face.text, *face.actions)) if self._is_scripted else face.text
         shown = dict.fromkeys((passage, *self._everywhere))
         queue = [passage] if passage in self.story.passages else []
         letters = ""
@@ -42,8 +46,10 @@ class DisplayedPassages:
         if name not in self._candidates:
             passage = self.story.passages[name]
             displayed = _displayed_by(passage)
+            anywhere = self.story.pages.keys() if self._is_scripted else set()
             text = patterns.COMMENT.sub("", passage.text)
-            names = displayed | {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
+            quoted = {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
+            names = displayed | quoted | anywhere
             own = letters_of(text)
             candidates = []
             for other in sorted(names & self.story.pages.keys() - {name}):

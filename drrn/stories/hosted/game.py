@@ -59,7 +59,8 @@ class HostedGame(Explorable):
         self.stage = stage
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._repeated = RepeatedLinks(script.story)
-        self._displayed = DisplayedPassages(script.story)
+        self.scripts = "\n".join(patterns.USER_SCRIPT.findall(page))  # of the author
+        self._displayed = DisplayedPassages(script.story, self.scripts)
         self.stopped = False  # whether the episode was truncated because its page was lost
         self.walks = False  # whether episodes stay in one engine, and cache nothing
         self.curious = 0  # 1: they also type likely words; 2: and do not always wait for timers
@@ -68,7 +69,7 @@ class HostedGame(Explorable):
         stage.asks = any("prompt(" in text or "(prompt:" in text for text in texts)
         self.start = HostedState(stage.start)  # before the first page; its only action opens it
         stage.users += 1
-        stage.words = likely_answers(script.story, page)
+        stage.words = likely_answers(script.story, self.scripts)
 
     @property
     def fingerprint(self) -> str:
@@ -125,6 +126,14 @@ class HostedGame(Explorable):
         moment = self.stage.walk(state.moment, link, key, curious=self.curious)
         return self._state_after(state, moment, scene)
 
+    def set_variables(self, values: Mapping[str, Value]) -> Observation:
+        """Enter the passage again with other values of variables."""
+        new = {name.lstrip("$"): value for name, value in values.items()}
+        key = self._random.getrandbits(32)
+        return self._show(
+            replace(self._state, moment=self.stage.change(self._state.moment, new, key))
+        )
+
     def opening(self) -> Iterator[tuple[float, HostedState]]:
         return self.outcomes(self.start, 0)
 
@@ -152,8 +161,9 @@ class HostedGame(Explorable):
         page = state.moment.page
         cells = _cells(page.variables)
         face = self.face_at(state)
-        shown = self._displayed.on_page(page.passage, face.text)
-        return Position(page.passage, shown, cells, page.errors, page.faults, page.history)
+        shown = self._displayed.on_page(page.passage, face)
+        rest = (page.errors, page.faults, page.history, page.asks)
+        return Position(page.passage, shown, cells, *rest)
 
     def tracks(self, variable: str, passages: Collection[str]) -> bool:
         name = variable.lstrip("$")
@@ -212,7 +222,7 @@ class HostedGame(Explorable):
             self.stage.until = None
         passages: set[str] = set()
         for face in states.faces:
-            passages.update(self._displayed.on_page(face.passage, face.text))
+            passages.update(self._displayed.on_page(face.passage, face))
         states.unreached = tuple(
             name
             for name, passage in self.story.pages.items()

@@ -216,15 +216,15 @@ def _compared_unnamed(text: str) -> set[str]:
     return set(patterns.VARIABLE.findall("\n".join(unnamed)))
 
 
-def likely_answers(story: Story, page: str = "") -> tuple[str, ...]:
+def likely_answers(story: Story, script: str = "") -> tuple[str, ...]:
     """Return the words that a story compares with others: what a player may have to type in.
 
     Each word is there once, and once more for each comparison: a common one is more often right.
-    `page` is the text of its published file, which has the author's scripts.
+    `script` is the author's, in the published file.
     """
     passages = story.passages.values()
     scripts = [passage.text for passage in passages if "script" in passage.tags]
-    scripts += patterns.USER_SCRIPT.findall(page)
+    scripts.append(script)
     answers: list[str] = []
     for text in (*(passage.text for passage in passages), *scripts):
         for match in patterns.COMPARED.finditer(text):

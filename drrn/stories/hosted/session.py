@@ -186,6 +186,11 @@ class Session:
             self._evaluate("__drrn.curious = null")
             return self._page_after(f"__drrn.restore({json.dumps(saved)})")
 
+    def change(self, values: Mapping[str, Any], key: int) -> HostedPage:
+        """Enter the passage again with other values of variables."""
+        with self._refused_on_error():
+            return self._page_after(f"__drrn.change({json.dumps(dict(values))}, {key})")
+
     def close(self) -> None:
         if self.isolate is not None:
             self.isolate.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,6 +43,7 @@ class Arrival:
     link: int
     key: int | None  # None: the draws alone
     draws: tuple[int, ...]
+    values: Mapping[str, Any] | None = None  # that variables were given instead of a click
 
 
 @dataclass(eq=False, slots=True)
@@ -158,6 +159,15 @@ class Stage:
         self._walker = session
         return after
 
+    def change(self, moment: Moment, values: Mapping[str, Any], key: int) -> Moment:
+        """Return the moment in which the passage is entered again with other values."""
+        session = self._session_at(moment)
+        arrival = Arrival(moment, 0, key, (), values)
+        with self._closed_on_error(session):
+            after = Moment(self._take(session, arrival), session.save(), arrival)
+        self._sessions.append((session, after))
+        return after
+
     def _walker_at_start(self) -> Session:
         """Take the engine of the last walk out of the list; compare what a rewound one showed."""
         for index, (session, moment) in enumerate(self._sessions):
@@ -262,6 +272,8 @@ class Stage:
         """Take a step and return its page; without a key, draws that are not given are listed."""
         key = arrival.key or 0
         listing = arrival.key is None
+        if arrival.values is not None:
+            return session.change(arrival.values, key)
         if arrival.before is not self.start:
             page = session.press(arrival.link, key, arrival.draws, listing=listing)
             if not page.restarted:

@@ -153,6 +153,31 @@ def _macro_parts(text: str, start: int, closing: str) -> tuple[int, list[str]]:
     return start, []
 
 
+def condition_around(text: str, position: int) -> str:
+    """Return the innermost condition under which a position of a passage is displayed, or ""."""
+    blocks: list[tuple[int, str]] = []
+    for match in patterns.IF_BLOCK.finditer(text, 0, position):  # SugarCube, Snowman
+        if match["start"] is not None:
+            blocks.append((match.start(), match["start"].strip()))
+        elif blocks:
+            _, before = blocks.pop()
+            if match["middle"] is not None:
+                blocks.append((match.start(), match["middle"].strip() or f"not ({before})"))
+    conditions = blocks[-1:]
+    for match in patterns.IF_HOOK.finditer(text, 0, position):  # Harlowe
+        end, parts = _macro_parts(text, match.end(), ")")
+        hook = end + len(text[end:]) - len(text[end:].lstrip())
+        if parts and text[hook : hook + 1] == "[" and hook < position:
+            hook_end, _ = _macro_parts(text, hook + 1, "]")
+            if position < hook_end or hook_end == hook + 1:
+                is_not = "not " if match[1].lower() == "unless" else ""
+                conditions.append((match.start(), is_not + ", ".join(parts).strip()))
+    for match in patterns.IF_MODIFIER.finditer(text, 0, position):  # Chapbook: up to the next one
+        is_not = "not " if (match[1] or "").lower() == "unless" else ""
+        conditions.append((match.start(), is_not + (match[2] or "").strip()))
+    return max(conditions, default=(0, ""))[1]
+
+
 class Lookahead:
     """The passages that may follow each passage, and the variables that may still be read."""
 

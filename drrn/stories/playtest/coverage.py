@@ -6,9 +6,9 @@ from functools import cached_property
 from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
-from drrn.stories.authored import HOSTED, INK, NATIVE, AuthoredGame
+from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.hosted import patterns
-from drrn.stories.hosted.variables import is_shared
+from drrn.stories.hosted.variables import condition_around, is_shared
 from drrn.stories.playtest import findings
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import Coverage, Issue, Values
@@ -17,12 +17,11 @@ from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
-from drrn.writing import counted, one_line, percent
+from drrn.writing import one_line, percent
 
 NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
 RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
-LATE = 0.6  # part of the pages seen, after which a new passage means that more are to be expected
 MIN_VISITS = 20  # of each page of a loop before it is reported
 MAX_LISTED_VALUES = 8
 MAX_VALUE_LENGTH = 30
@@ -77,6 +76,15 @@ class Source:
             text = patterns.AUTOMATIC.sub("", text)
         return {target for _, _, target in _links_in(text)} & self.pages.keys()
 
+    def condition(self, name: str, target: str) -> str:
+        """Return the condition under which a passage displays its link to another one, or ""."""
+        page = self.story.pages.get(name)
+        if page is None or self.engine == INK:
+            return ""
+        text = patterns.COMMENT.sub(lambda hidden: " " * len(hidden[0]), page.text)
+        starts = [start for start, _, to in _links_in(text) if to == target]
+        return one_line(condition_around(text, starts[0])) if starts else ""
+
     def name_of(self, variable: str) -> str:
         """Return a variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
         prefix = "" if self.engine == INK else PREFIXES.get(self.format_name, "$")
@@ -92,9 +100,12 @@ class Source:
 
     @cached_property
     def pages(self) -> dict[str, int]:
-        """Passages that can be shown, with their lines."""
-        passages = self.story.pages.items()
-        return {name: page.line for name, page in passages if not is_shared(page)}
+        """Passages that a player can reach, with their lines; not those that only code runs."""
+        passages = self.story.passages.values()
+        shared = [passage for passage in passages if is_shared(passage)]
+        tags = {tag for one in shared for tag in patterns.LOOKED_UP_TAG.findall(one.text)}
+        pages = [page for page in passages if page not in shared and tags.isdisjoint(page.tags)]
+        return {page.name: page.line for page in pages}
 
     @property
     def pairs(self) -> set[Pair]:
@@ -139,6 +150,7 @@ def untaken_links(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
 def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
     """List the passages that were never reached, in the story's order, each with the reason."""
     texts = [passage.text for passage in source.story.passages.values()]
+    texts.append(getattr(source.game, "scripts", ""))
     computes = (patterns.COMPUTED_LINK, patterns.MOVES)
     unnamed = "no link leads there"
     if any(pattern.search(text) for pattern in computes for text in texts):
@@ -153,7 +165,7 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
         via = (actions or reached or [""])[0]
         if reached:
             blocked = "" if actions else source.no_actions[via, name]
-            why = f'"{via}" names it, but {blocked or _untaken(evidence, via, exact)}'
+            why = f'"{via}" names it, but {blocked or _untaken(source, evidence, via, name, exact)}'
         elif origins:
             why = f'only "{origins[0]}" leads there, which is never reached either'
         elif source.links:
@@ -166,14 +178,18 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
     return issues
 
 
-def _untaken(evidence: Evidence, passage: str, exact: bool) -> str:
+def _untaken(source: Source, evidence: Evidence, passage: str, target: str, exact: bool) -> str:
     """Explain why a link of a passage was never taken."""
+    condition = source.condition(passage, target)
+    link = (
+        f"the condition of that link ({condition})" if condition else "the condition of that link"
+    )
     if exact:
-        return "the condition of that link never holds"
+        return f"{link} never holds"
     pages = evidence.pages.values()
     if any(page.passage == passage and page.untried for page in pages):
         return f"not every link there was tried within the time limit ({_seldom(evidence)})"
-    return f"the condition of that link was never met ({_seldom(evidence)})"
+    return f"{link} was never met ({_seldom(evidence)})"
 
 
 def _seldom(evidence: Evidence) -> str:
@@ -260,7 +276,8 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
         return why
     links = source.offered(key.passage) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
-    if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
+    pages = [page for page in evidence.pages.values() if page.path.curious < 2]
+    if any(page.passage == key.passage and page.actions for page in pages):
         reason = "at other times it has choices"
     elif targets:
         reason = f'its link to "{targets[0]}" does not show'
@@ -310,12 +327,10 @@ def loops(evidence: Evidence) -> list[Issue]:
 
 
 def advice(source: Source, evidence: Evidence) -> list[str]:
-    """Tell the author what to write into the TOML, and what hides passages that were not seen."""
-    lines = _obstacles(source, evidence)
+    """Tell the author what to write into the TOML if no ending was seen."""
     if not source.engine or not evidence.pages or evidence.endings:
-        return lines
+        return []
     return [
-        *lines,
         'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
         "names the pages that end it.",
         'If an ending has a link back to the start, restart = ["^Play again$"] keeps it from '
@@ -323,32 +338,16 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
     ]
 
 
-def _obstacles(source: Source, evidence: Evidence) -> list[str]:
-    """Say what stands in the way of passages, and the cure."""
-    lines = []
-    names = [name for name in source.pages if name in evidence.passages]
-    hidden = [name for name in names if evidence.passages[name].curious]
-    if hidden:
-        count = f'{counted(len(hidden), "passage")}, such as "{hidden[0]}",'
-        games = "only by games that type in words or do not wait for timers"
-        cure = "[inputs] in the TOML gives random games the words to type in"
-        verb = "was" if len(hidden) == 1 else "were"
-        lines.append(f"{count} {verb} reached {games}; {cure}.")
-    is_whole = evidence.complete or len(names) == len(source.pages)
-    if source.engine == HOSTED and not is_whole and evidence.last_news > LATE * evidence.visits:
-        lines.append("New passages turned up until the end: a longer --seconds will find more.")
-    return lines
-
-
 def variable_values(source: Source, evidence: Evidence) -> list[Values]:
     """List the values of every variable, by name."""
     return [
-        Values(source.name_of(name), len(values), _values(list(values.values())))
+        Values(source.name_of(name), len(values), values_text(list(values.values())))
         for name, values in sorted(evidence.variables.items())
     ]
 
 
-def _values(values: list[Value]) -> str:
+def values_text(values: list[Value]) -> str:
+    """Format the values of a variable: a range of numbers, or the first few."""
     numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
     rest = len(values) - MAX_LISTED_VALUES
     if rest > 0 and len(numbers) == len(values):

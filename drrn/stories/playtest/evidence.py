@@ -133,6 +133,7 @@ class Evidence:
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
     # By passage, kind and text.
     faults: dict[tuple[str, str, str], ClickPath] = field(default_factory=dict)
+    asking: set[str] = field(default_factory=set)  # passages with text boxes
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     taken: Counter[tuple[str, str]] = field(default_factory=Counter)  # passage, words of the action
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
@@ -167,7 +168,9 @@ class Evidence:
                 self.passages[name] = usual
         origins = before.position.shown if before else ()
         self.links.update((one, other) for one in (*origins, *passages) for other in passages)
-        self._record_values(now, path)
+        self._record_values(before, now, path)
+        if now.position.asks:
+            self.asking.add(now.position.passage)
         for error in now.position.errors:
             self.add_error(error, path)
         for kind, text in now.position.faults:
@@ -214,14 +217,17 @@ class Evidence:
         if now.position.errors and record.failure is None:
             record.failure = path
 
-    def _record_values(self, now: Arrival, path: MakePath) -> None:
+    def _record_values(self, before: Arrival | None, now: Arrival, path: MakePath) -> None:
         variables = now.position.variables
+        old = before.position.variables if before else {}
         for passage in now.position.shown:
             names = self.always_set.setdefault(passage, set(variables))
             for name in names - variables.keys():
                 self.unset[passage, name] = path()
                 names.discard(name)
         for name, value in variables.items():
+            if _is_negative(value) and not _is_negative(old.get(name)):
+                _add_shorter(self.below_zero, name, path)
             values = self.variables.setdefault(name, {})
             key = repr(value)  # true is not 1, although Python holds them equal
             if key not in values and len(values) < MAX_VALUES:
@@ -234,11 +240,13 @@ class Evidence:
                 self.violations[text] = path()
 
     def _record_number(self, name: str, value: float, path: MakePath) -> None:
-        if value < 0 and name not in self.below_zero:
-            self.below_zero[name] = path()
         peak = self.peaks.get(name)
         if peak is None or value > peak[0]:
             self.peaks[name] = (value, peak[1] + 1 if peak else 0, path())
+
+
+def _is_negative(value: Value) -> bool:
+    return isinstance(value, (int, float)) and value < 0
 
 
 def _add_shorter(paths: dict[Key, ClickPath], key: Key, path: MakePath) -> None:

@@ -200,6 +200,7 @@ class Findings:
     complete: bool = False  # every state was visited
     interrupted: bool = False
     seconds: float = 0.0
+    time_limit: float = 0.0  # CPU seconds of play
     games: int = 0  # random games that were finished
     cut_short: int = 0  # random games stopped by the clock, which do not count
     searching_games: int = 0
@@ -222,6 +223,7 @@ class Findings:
     unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
+    obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
     uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable

@@ -30,6 +30,7 @@ from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
+from drrn.stories.playtest.obstacles import obstacles
 from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
@@ -226,7 +227,8 @@ class StoryTest:
         """Return what is known so far."""
         seconds = time.monotonic() - self.opened
         known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
-        return gather(self.game, self.evidence, self.solution, **known)
+        limit = self.seconds
+        return gather(self.game, self.evidence, self.solution, time_limit=limit, **known)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
         """Return the map of all states or of the pages that were seen, with the problems there."""
@@ -286,7 +288,9 @@ class StoryTest:
         if left & self.evidence.passages.keys():
             self.solution = None
             self.evidence.complete = False
-            self.why_not = "typed words, or clicks before a timer ends, lead to more passages"
+            self.why_not = (
+                "typed words, clicks before a timer ends, or the pointer lead to more passages"
+            )
             self.games.type_words()
             self._play(1.0, 1.0)
 
@@ -412,6 +416,7 @@ def gather(
         unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
+        obstacles=obstacles(source, evidence, exact=exact, limit=known.get("time_limit", 0.0)),
         notes=_notes(game),
         variables=coverage.variable_values(source, evidence),
         **VariableUses(source).fields,

@@ -102,8 +102,9 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
     title = f"Endings ({findings.intended_endings:,})"
     yield Section(title, _endings(findings, command), "endings")
-    yield Section("What to do", _advice(findings))
+    yield Section("What to do", _advice(findings.advice))
     yield Section("Coverage", [_facts(findings), certainty(findings)])
+    yield Section("What stands in the way", _advice(findings.obstacles))
     reported = {problem.passage for problem in findings.problems}
     unreached = [issue for issue in findings.never_reached if issue.passage not in reported]
     more = "More passages" if len(unreached) < len(findings.never_reached) else "Passages"
@@ -117,8 +118,8 @@ def _sections(findings: Findings, command: str) -> Iterator[Section]:
     yield _list("Notes", findings.notes)
 
 
-def _advice(findings: Findings) -> list[Note]:
-    return [Note(line, label="advice") for line in map(literal, findings.advice)]
+def _advice(lines: Sequence[str]) -> list[Note]:
+    return [Note(line, label="advice") for line in map(literal, lines)]
 
 
 def _list(title: str, items: Sequence[str]) -> Section:

@@ -17,6 +17,7 @@ HTML = (".html", ".htm")
 IN_A_FOLDER = (".twee", ".tw")
 # Tags of other files in a folder of Twee files, as Tweego assigns them.
 EXTRA_FILES = {".js": "script", ".css": "stylesheet"}
+EXTRA_FOLDERS = "js javascript script scripts css style styles macros widgets".split()
 SETTINGS = "StorySettings"
 ONCE = ("StoryData", "StoryTitle", "Start")  # a second one means a second story
 MOST_FILES = 5_000
@@ -53,16 +54,23 @@ def read_files(files: Sequence[Path], source: str, encoding: str | None = None) 
 
 
 def story_files(folder: Path) -> list[Path]:
-    """Return the Twee files in and below a folder, then the scripts and styles next to them."""
+    """Return the Twee files in and below a folder, then the scripts and styles there.
+
+    Scripts and styles count next to Twee files, and in folders below whose name says so ("js").
+    """
     twee: list[Path] = []
     extra: list[Path] = []
+    roots: list[str] = []
     for parent, folders, names in os.walk(folder):
         visible = (name for name in folders if not name.startswith("."))
         folders[:] = sorted(name for name in visible if name != "node_modules")
         paths = [Path(parent, name) for name in sorted(names) if not name.startswith(".")]
         sources = [path for path in paths if path.suffix.lower() in IN_A_FOLDER]
         twee += sources
-        extra += [path for path in paths if sources and path.suffix.lower() in EXTRA_FILES]
+        roots += [parent] if sources else []
+        is_below = any(Path(parent).is_relative_to(root) for root in roots)
+        if sources or (is_below and Path(parent).name.lower() in EXTRA_FOLDERS):
+            extra += [path for path in paths if path.suffix.lower() in EXTRA_FILES]
         if len(twee) + len(extra) > MOST_FILES:
             message = f"{folder}: more than {MOST_FILES:,} files; name the folder of one story"
             raise InputError(message)

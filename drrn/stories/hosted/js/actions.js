@@ -12,9 +12,11 @@
     "enchantment-mouseout": "out", "enchantment-mouseoutblock": "out",
     "enchantment-dblclick": "twice", "enchantment-dblclickblock": "twice",
   };
+  const OVER = ["mouseover", "mouseenter"];
+  const OUT = ["mouseout", "mouseleave"];
   const POINTER = {
-    over: ["mouseover", "mouseenter"],
-    out: ["mouseout", "mouseleave"],
+    over: OVER,
+    out: OUT,
     twice: ["dblclick"],
   };
   // An element that contains one of these is not a link itself.
@@ -23,11 +25,14 @@
   const CONTAINERS =
     "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main";
   const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname", "to"];
-  const listening = new WeakSet(); // elements with a click listener
+  // Elements that listen for an event of the pointer, by its type.
+  const listening = Object.fromEntries(
+    ["click", "dragstart", "drop", ...OVER, ...OUT].map((type) => [type, new WeakSet()]),
+  );
 
   const listen = EventTarget.prototype.addEventListener;
   EventTarget.prototype.addEventListener = function addEventListener(type, listener, options) {
-    if (type === "click" && this && this.nodeType === 1) listening.add(this);
+    if (listening[type] && this && this.nodeType === 1) listening[type].add(this);
     return listen.call(
       this === undefined || this === null ? globalThis : this,
       type,
@@ -60,15 +65,43 @@
     }
   }
 
-  function handlesClicks(element) {
-    if (
-      listening.has(element) ||
-      typeof element.onclick === "function" ||
-      element.hasAttribute("onclick")
-    ) {
-      return true;
+  /** Whether an element has a listener of its own for one of some events. */
+  const hears = (element, ...types) => types.some((type) =>
+    listening[type].has(element) ||
+    typeof element[`on${type}`] === "function" ||
+    element.hasAttribute(`on${type}`));
+
+  const handlesClicks = (element) => hears(element, "click") || hasDelegatedHandler(element);
+
+  const dropTargets = () =>
+    Array.from(document.body.querySelectorAll("*")).filter((element) => hears(element, "drop"));
+
+  /** How a curious player moves the pointer over or out of an element, or drags it. */
+  function pointerKind(element) {
+    if (hears(element, "dragstart") || element.getAttribute("draggable") === "true") {
+      return dropTargets().length ? "drag" : null;
     }
-    return hasDelegatedHandler(element);
+    if (hears(element, ...OVER)) return "over";
+    return hears(element, ...OUT) ? "out" : null;
+  }
+
+  /** Drag an element to one of the places that take it, picked by the key of the step. */
+  function drag(element) {
+    const data = {};
+    const dataTransfer = {
+      setData: (type, value) => { data[type] = String(value); },
+      getData: (type) => data[type] ?? "",
+      items: [], files: [], types: [],
+    };
+    const targets = dropTargets();
+    const target = targets[drrn.chance.key() % targets.length];
+    const steps = [[element, "dragstart"], [target, "dragenter"], [target, "dragover"],
+      [target, "drop"], [element, "dragend"]];
+    for (const [place, type] of steps) {
+      const event = new DragEvent(type, { bubbles: true, cancelable: true });
+      Object.defineProperty(event, "dataTransfer", { value: dataTransfer });
+      place.dispatchEvent(event);
+    }
   }
 
   function anchorActs(element) {
@@ -105,8 +138,10 @@
       for (const name of element.classList) if (ENCHANTMENTS[name]) return ENCHANTMENTS[name];
     }
     const role = element.getAttribute("role");
-    if (!handlesClicks(element) && role !== "button" && role !== "link") return null;
-    return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : "click";
+    const clicks = handlesClicks(element) || role === "button" || role === "link";
+    const kind = clicks ? "click" : drrn.curious && drrn.haste && pointerKind(element);
+    if (!kind) return null;
+    return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : kind;
   }
 
   /** How an element is used, from "click" to "box"; null if it is not an action. */
@@ -172,6 +207,7 @@
     const { element, kind } = action;
     if (kind === "select") choose(element, action.option);
     else if (kind === "enter") enter(element);
+    else if (kind === "drag") drag(element);
     else if (POINTER[kind]) {
       for (const type of POINTER[kind]) {
         fire(element, type, MouseEvent, { bubbles: !/(enter|leave)$/.test(type) });

@@ -172,6 +172,18 @@
       });
   };
 
+  /** Enter the passage again with other values of variables, and read its page. */
+  drrn.change = (values, key) => settleAfter(() => {
+    const state = drrn.format.save() ?? drrn.format.present();
+    errors = [];
+    visit = null;
+    drrn.chance.reseed(key);
+    drrn.format.reseed();
+    if (state === null || !drrn.format.restore(state, values)) {
+      throw new Error("the values of variables cannot be changed in this story format");
+    }
+  });
+
   /** Return to a saved state and read its page. */
   drrn.restore = async (saved) => {
     const { state, chance, storage, clicks, ...rest } = JSON.parse(saved);

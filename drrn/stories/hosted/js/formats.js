@@ -72,7 +72,8 @@
     // A value that changes with every move to a passage.
     moment: () => attempt(() => globalThis.story.history.length, null) ?? drrn.format.passage(),
     beyond: () => null, // plain data of the engine that is not a variable and affects the story
-    save: () => null,
+    save: () => null, // the state on entering this passage
+    present: () => null, // the present state, if that is not known
     restore: () => false,
     sideBar: () => [], // links of the story that are on every page, outside of it
   };
@@ -102,10 +103,11 @@
       const saved = drrn.harlowe.State.serialise(false);
       return typeof saved === "object" ? saved.pastAndPresent : saved;
     }, null) || null,
-    restore: (saved) => {
+    restore: (saved, values) => {
       const { State, Engine, Section } = drrn.harlowe;
       const section = State.deserialise.length > 1 ? [Section.create(null)] : [];
       if (State.deserialise(...section, saved) instanceof Error) return false;
+      Object.assign(State.variables, values);
       Engine.showPassage(State.passage, false);
       return true;
     },
@@ -185,10 +187,12 @@
       return parts.some((part) => Object.keys(part).length) ? parts : null;
     },
     save: () => attempt(() => asText(globalThis.SugarCube.State.marshalForSave()), null),
-    restore: (saved) => {
+    restore: (saved, values) => {
       const { State, Engine, Dialog } = globalThis.SugarCube;
       if (Dialog && Dialog.isOpen()) Dialog.close();
-      State.unmarshalForSave(fromText(saved));
+      const state = fromText(saved);
+      if (values) Object.assign(state.history[state.index].variables, values);
+      State.unmarshalForSave(state);
       Engine.show();
       return true;
     },
@@ -245,13 +249,14 @@
       );
     },
     save: () => entryState,
-    restore: (saved) => {
+    present: () => attempt(() => asText(globalThis.engine.state.saveToObject()), null),
+    restore: (saved, values) => {
       const { state } = globalThis.engine;
-      const values = fromText(saved);
+      const { trail, ...rest } = { ...fromText(saved), ...values };
       for (const name of Object.keys(state.saveToObject())) {
-        if (!(name in values)) state.set(name, undefined);
+        if (!(name in rest) && name !== "trail") state.set(name, undefined);
       }
-      state.restoreFromObject(values);
+      state.restoreFromObject({ ...rest, trail }); // the passage is displayed after all
       return true;
     },
   };
@@ -269,11 +274,11 @@
       return unknown.moment();
     },
     save: () => entryState,
-    restore: (saved) => {
+    restore: (saved, values) => {
       const { story } = globalThis;
       const { target, state, history } = fromText(saved);
       for (const name of Object.keys(story.state)) delete story.state[name];
-      Object.assign(story.state, state);
+      Object.assign(story.state, state, values);
       story.history = history;
       story.show(target);
       return true;
@@ -300,8 +305,9 @@
         past.map(({ passage, variables }) => [passage && passage.title, variables]),
       ]);
     }, null),
-    restore: (saved) => {
+    restore: (saved, values) => {
       const [title, past] = fromText(saved);
+      if (values) Object.assign(past[0][1], values);
       const { state, tale } = globalThis;
       const root = find("#passages");
       if (root) root.textContent = "";
@@ -395,6 +401,7 @@
     beyond: () => attempt(() => current().beyond(), null),
     plain: (value) => plain(value, 0),
     save: () => current().save(),
-    restore: (saved) => current().restore(saved),
+    present: () => current().present(),
+    restore: (saved, values) => current().restore(saved, values),
   };
 })(globalThis.__drrn);

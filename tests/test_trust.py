@@ -1,0 +1,309 @@
+"""Code of strangers: nothing that a file names is imported, unless the user allowed it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn import registry
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.files import inside
+from drrn.game.make import GameSpec
+from drrn.lab.experiments import cluster
+from drrn.lab.experiments.job import Job
+from drrn.processes import Service
+from drrn.runs.config import CODE_SETTINGS, versions
+from drrn.sentences import open_sentences
+from drrn.serve.advice_worker import agent_of
+from drrn.serve.game_worker import settings_from
+from drrn.settings import Settings, all_settings
+from tests.runs import SMALL, rehash, train
+
+CANARY = """
+from pathlib import Path
+
+from drrn.models.drrn import DRRN
+
+Path(__file__).with_name("ran").touch()
+
+class Own(DRRN):
+    pass
+
+def vectors(texts):
+    return [[1.0, 2.0]] * len(texts)
+"""
+NAMES = ("canary:Own", "os:system", "subprocess:getoutput", "builtins:eval", "canary:os.system")
+PLACES = {
+    "model": {"model"},
+    "interaction": {"interaction"},
+    "encoder": {"encoder"},
+    "action encoder": {"action_encoder"},
+    "learner": {"learner"},
+    "sentences": {"sentences"},
+    "two sentence models": {"sentences"},
+    "game": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A small run, which no test changes."""
+    from tests.stories import FORK, REWARDS
+
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "tale.twee").write_text(FORK)
+    (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    assert train(folder / "tale.toml", folder / "run") == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def stranger(import_folder, monkeypatch, home):
+    """A folder with a module that leaves a file when it is imported; calls of a shell fail."""
+    folder = import_folder / "stranger"
+    folder.mkdir()
+    (folder / "canary.py").write_text(CANARY)
+
+    def refuse(*arguments, **options):
+        raise AssertionError(f"a shell was called: {arguments}")
+
+    monkeypatch.setattr(os, "system", refuse)
+    monkeypatch.setattr(subprocess, "getoutput", refuse)
+    monkeypatch.setenv(registry.TRUSTED, "")
+    return folder
+
+
+@pytest.fixture
+def foreign(trained, stranger):
+    """Function that copies the run, and makes its config.json name code."""
+
+    def copy(place, name):
+        run = stranger / "run"
+        shutil.rmtree(run, ignore_errors=True)
+        shutil.copytree(trained, run)
+        config = json.loads((run / "config.json").read_text())
+        config["folder"] = str(stranger)
+        config["game"]["folder"] = str(stranger)
+        if place == "game":
+            config["game"]["source"] = name
+        for setting in PLACES[place]:
+            config["settings"][setting] = f"{name}+{name}" if place.startswith("two") else name
+        if "sentences" in PLACES[place]:
+            config["settings"]["encoder"] = "sentence"
+            config["sentences"] = {"sha256": "0"}
+        (run / "config.json").write_text(json.dumps(config))
+        rehash(run)
+        return run
+
+    return copy
+
+
+def commands_of(run, tale):
+    """Return commands that open a run: those that need its code, and those that do not."""
+    ask = ["ask", run, "--state", "The sea.", "--action", "Go."]
+    few = ["--episodes", "2"]
+    opening = [
+        ["evaluate", run, *few],
+        ["evaluate", run, *few, "--exact", "--policy", "softmax"],
+        ask,
+        ["ask", run, "--examples", "2"],
+        ["play", tale, "--agent", run, "--policy", "greedy", *few],
+        ["watch", run, "--seconds", "0"],
+        ["train", "--resume", run, "--rounds", "4"],
+        ["train", tale, "--config", run, "--rounds", "1"],
+    ]
+    reading = [["runs", run.parent], ["runs", run.parent, "--json"], ["compare", run, run]]
+    return opening, reading
+
+
+def run_command(command, capsys):
+    code = main([str(word) for word in command])
+    return code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("place", PLACES)
+def test_no_command_imports_what_a_run_names(place, name, foreign, stranger, trained, capsys):
+    run = foreign(place, name)
+    opening, reading = commands_of(run, trained.parent / "tale.toml")
+    path = list(sys.path)
+    refusals = 0
+    for command in opening:
+        code, error = run_command(command, capsys)
+        refusals += code == 2 and (f"--trust {name}" in error or "standard library" in error)
+        assert code in (0, 2) and "Traceback" not in error, (command, error)
+        assert error.count("\n") <= 1, error
+        assert not (stranger / "ran").exists(), command
+    for command in reading:
+        code, error = run_command(command, capsys)
+        assert code == 0, (command, error)
+    assert refusals >= 1
+    if place != "learner":
+        assert refusals >= 4
+    assert not (stranger / "ran").exists() and str(stranger) not in sys.path
+    assert [entry for entry in sys.path if entry not in path] in ([], [str(Path.cwd())])
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_process_of_the_page_imports_what_a_run_names(place, foreign, stranger, trained):
+    run = foreign(place, "canary:Own")
+    if place in ("game", "learner"):  # an agent is loaded without them
+        assert agent_of(str(run)).settings.run.replicas == 2
+    else:
+        with pytest.raises(InputError, match="--trust canary:Own"):
+            agent_of(str(run))
+    assert not (stranger / "ran").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("setting", CODE_SETTINGS)
+def test_the_toml_of_a_story_and_a_file_of_settings_import_nothing(
+    setting, name, stranger, tale, capsys, monkeypatch
+):
+    monkeypatch.chdir(stranger)
+    plain = tale.read_text()
+    more = '\nencoder = "sentence"' if setting == "sentences" else ""
+    tale.write_text(f'{plain}\n[training]\n{setting} = "{name}"{more}\n')
+    settings = {setting: name, **({"encoder": "sentence"} if more else {})}
+    (stranger / "best.json").write_text(json.dumps({"recipe": "paper", "settings": settings}))
+    (stranger / "settings.json").write_text(json.dumps(settings))
+    (tale.parent / "plain.toml").write_text(plain)
+    small = [*SMALL, "--rounds", "1", "--out", stranger / "out"]
+    few = ["--set", "rounds=1", "--jobs", "1", "--paper", "--out", stranger / "out"]
+    commands = [
+        ["train", tale, *small],
+        ["train", tale.parent / "plain.toml", *small, "--config", "best.json"],
+        ["train", tale.parent / "plain.toml", *small, "--config", "settings.json"],
+        ["sweep", tale, "--vary", "alpha=1", "--seeds", "1", "--report-seeds", "1", *few],
+    ]
+    for command in commands:
+        code, error = run_command(command, capsys)
+        assert code == 2 and ("--trust" in error or "standard library" in error), (command, error)
+        assert not (stranger / "ran").exists(), command
+        shutil.rmtree(stranger / "out", ignore_errors=True)
+    game = drrn.make(tale)
+    with pytest.raises(InputError, match=r"only on the command line|needs sentence vectors"):
+        settings_from(game, {}, paper=True)
+    assert not (stranger / "ran").exists()
+
+
+def test_a_user_allows_a_name_on_the_command_line(foreign, stranger, capsys, monkeypatch):
+    run = foreign("model", "canary:Own")
+    command = ["ask", run, "--state", "The sea.", "--action", "Go."]
+    code, error = run_command([*command, "--trust", "canary:Own"], capsys)
+    assert code == 2 and "there is no module canary" in error  # the run's folder is not searched
+    monkeypatch.chdir(stranger)
+    monkeypatch.setenv(registry.TRUSTED, "")
+    assert main([*map(str, command), "--trust", "other:Own"]) == 2
+    assert not (stranger / "ran").exists()
+    assert main([*map(str, command), "--trust", "canary:Own"]) == 0
+    assert (stranger / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["canary", "canary:", "a b:c"])
+def test_a_name_to_trust_has_a_module_and_an_attribute(name, capsys):
+    assert main(["watch", "run", "--trust", name]) == 2
+    assert f'--trust "{name}"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["os:system", "canary:os.popen", "builtins:eval"])
+def test_no_user_can_allow_the_standard_library(name, foreign, stranger, capsys, monkeypatch):
+    (stranger / "canary.py").write_text("import os\n")
+    monkeypatch.chdir(stranger)
+    run = foreign("sentences", name)
+    code, error = run_command(["evaluate", run, "--trust", name], capsys)
+    assert code == 2 and "standard library" in error
+
+
+def test_a_run_that_was_started_here_is_trusted(stranger, tale, capsys, monkeypatch):
+    monkeypatch.chdir(stranger)
+    assert train(tale, stranger / "mine", "--model", "canary:Own") == 0
+    monkeypatch.setenv(registry.TRUSTED, "")
+    assert "canary:Own" not in os.environ[registry.TRUSTED]
+    monkeypatch.chdir(tale.parent)
+    for command in (["watch", stranger / "mine"], ["train", "--resume", stranger / "mine"]):
+        monkeypatch.setenv(registry.TRUSTED, "")
+        assert main([str(word) for word in command]) == 0
+    config = stranger / "mine/config.json"
+    changed = config.read_text().replace(f'"folder": "{stranger}"', '"folder": "/elsewhere"')
+    config.write_text(changed)
+    rehash(stranger / "mine")
+    monkeypatch.setenv(registry.TRUSTED, "")
+    code, error = run_command(["watch", stranger / "mine"], capsys)
+    assert code == 2 and "--trust canary:Own" in error
+
+
+def test_the_record_of_own_runs_is_outside_of_their_folders(stranger, tale, home, monkeypatch):
+    monkeypatch.chdir(stranger)
+    assert train(tale, stranger / "mine", "--model", "canary:Own") == 0
+    monkeypatch.setenv(registry.TRUSTED, "")
+    (home / registry.RECORD).unlink()
+    assert main(["watch", "mine"]) == 2
+
+
+def test_what_a_python_call_names_is_trusted(stranger, tale, monkeypatch):
+    monkeypatch.chdir(stranger)
+    trainer = drrn.trainer(tale, model="canary:Own", paper=True, rounds=1, replicas=1)
+    assert type(trainer.model).__name__ == "Own"
+    monkeypatch.setenv(registry.TRUSTED, "")
+    with pytest.raises(InputError, match="--trust canary:vectors"):
+        open_sentences("canary:vectors")
+    drrn.trust("canary:vectors")
+    assert open_sentences("canary:vectors").dimensions == 2
+
+
+class Opener:
+    """Opens games in another process."""
+
+    def name_of(self, spec):
+        return spec.open().name
+
+
+def test_a_process_trusts_what_its_parent_trusts(stranger, monkeypatch):
+    spec = GameSpec("tests.sample_games:Doors")
+    with Service(Opener) as service, pytest.raises(InputError, match="--trust"):
+        service.ask("name_of", spec, timeout=60)
+    drrn.trust(spec.source)
+    with Service(Opener) as service:
+        assert service.ask("name_of", spec, timeout=60) == "doors"
+
+
+def test_a_job_of_a_cluster_imports_what_its_command_named(stranger, monkeypatch):
+    source = "tests.sample_games:Doors"
+    job = Job(stranger, source, "doors", None, Settings(), {}, {"sha256": "0"}, "")
+    for names, message in (([], "--trust tests.sample_games:Doors"), ([source], "has changed")):
+        monkeypatch.setenv(registry.TRUSTED, "")
+        *_, (event, _) = cluster.run_job(job, {}, versions(), stranger, None, names)
+        assert event.kind == "failed" and message in event.why, event
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x", ".."])
+def test_files_of_a_cluster_stay_in_the_folder_of_results(name, tmp_path):
+    with pytest.raises(InputError, match="outside"):
+        inside(tmp_path, name)
+    assert inside(tmp_path, "rows/x.csv") == tmp_path / "rows/x.csv"
+
+
+def test_a_sentence_model_names_no_code(tmp_path, stranger, monkeypatch):
+    monkeypatch.chdir(stranger)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "modules.json").write_text('[{"type": "canary.Own", "path": ""}]')
+    with pytest.raises(InputError, match=r"canary\.Own"):
+        open_sentences(str(folder))
+    (folder / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]')
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    with pytest.raises(InputError, match="safetensors"):
+        open_sentences(str(folder))
+    assert not (stranger / "ran").exists()
+
+
+def test_every_setting_that_can_name_code_is_tried():
+    own = {name for name, each in all_settings().items() if each.own}
+    assert own | {"sentences"} == set(CODE_SETTINGS) == set().union(*PLACES.values())
