@@ -3,7 +3,7 @@
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -234,6 +234,7 @@ class Trainer:
             policy = (self.explorer.probabilities, None)
         episodes = self.settings.run.episodes_per_round
         counts = (min(at_once, episodes - start) for start in range(0, episodes, at_once))
+        parts: Iterable[list[Steps]]
         parts = (self.rollouts.record(count, policy, generators) for count in counts)
         if self.settings.run.interactions:
             parts = self._record_budget(number, at_once, policy, generators)
