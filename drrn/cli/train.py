@@ -171,8 +171,9 @@ def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
     from torch.utils.tensorboard import SummaryWriter
 
     folder = run.folder / "tensorboard"
-    is_new = not folder.exists()
-    writer = SummaryWriter(str(folder), purge_step=None if is_new else trainer.round + 1)
+    for path in folder.glob("events.out.tfevents.*"):  # of processes that were interrupted
+        path.unlink()
+    writer = SummaryWriter(str(folder))
 
     def log(rows: list[Row]) -> None:
         for row in rows:
@@ -183,8 +184,7 @@ def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
                     writer.add_scalar(tag, value, row["round"])
         writer.flush()
 
-    if is_new:
-        log(trainer.rows)
+    log(trainer.rows)
     return log
 
 

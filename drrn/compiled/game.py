@@ -210,6 +210,16 @@ class Compiled:
         number = int(self.ending_at[self._state]) if self._state >= 0 else -1
         return self.endings[number].passage if number >= 0 else None
 
+    @property
+    def state(self) -> int:
+        """The state of the episode; -1 before its start."""
+        return self._state
+
+    @property
+    def slots(self) -> Sequence[int]:
+        """The slots of the page, in the order of its actions."""
+        return self._slots
+
     def _arrive(self, row: int) -> Observation:
         outcomes = self.row_outcomes(row)
         outcome = 0

@@ -106,6 +106,20 @@ class Searchable(Protocol):
         """Return `drrn.compiled.search.States`."""
 
 
+@runtime_checkable
+class Solved(Protocol):
+    """A game that knows the value of each action that it shows, and of best and random play.
+
+    A game that can be compiled is solved by `drrn.compiled.oracle` instead.
+    """
+
+    optimum: float  # expected return of best play
+    random_score: float  # of random play
+
+    def q_star(self) -> Sequence[float]:
+        """Return Q* of each action of the current page: reward, then best play."""
+
+
 def looks_like_a_game(thing: object) -> bool:
     """Whether it is an object (not a class) with a name, `reset` and `step`."""
     return not isinstance(thing, type) and isinstance(thing, Game)

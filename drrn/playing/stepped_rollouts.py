@@ -154,6 +154,9 @@ class SteppedRollouts(Rollouts):
             if running:
                 self.step(running, self.choices(running, policy, generators, store, caches), store)
                 running = self._still_running(running, free, left)
+            if self.progress:
+                total = count * len(generators)
+                self.progress(total - len(waiting) - len(running), total)
             texts = max(len(store.states), len(store.actions))
             if store is not self.model.store and texts > MOST_SCRATCH:
                 store = self.model.store.scratch()  # with the present pages only

@@ -358,8 +358,8 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
     name = name or (settings.model.sentences if settings.model.recall else None)
     if name is None:
         return None
+    Run(folder).check(MEMORY)
     if (folder / MEMORY).exists():
-        Run(folder).check(MEMORY)
         return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
     game = with_history(spec_from(folder, config).open(), settings.run.history)
     if compiled := compiled_or_none(game, settings):

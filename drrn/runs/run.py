@@ -5,6 +5,7 @@
     progress.csv            interactions, episodes and seconds of each replica and round
     metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
+    learning.json           what the pictures of its learning need; see drrn.runs.records
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
     memory.json             pages of the training, if the agent recalls by meaning
@@ -42,7 +43,17 @@ from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
 from drrn.runs.progress import Progress, read_progress
-from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
+from drrn.runs.storage import (
+    CARD,
+    CHECKPOINT,
+    CONFIG,
+    HASHES,
+    LEARNING,
+    METRICS,
+    ROWS,
+    SCORES,
+    WORDS,
+)
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
 from drrn.writing import visible
@@ -69,6 +80,7 @@ class Trainable(Protocol):
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
     progress: Progress
+    record: Any  # a `LearningRecord`
 
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
@@ -146,7 +158,7 @@ class Run:
 
     def has(self, name: str) -> bool:
         """Whether the run has a file."""
-        return (self.folder / name).exists()
+        return (self.folder / name).is_file()
 
     def game_spec(self, name: str | None = None, **options: Any) -> GameSpec:
         """Return the spec of its game, or of another by name, with other options of `make`."""
@@ -183,6 +195,14 @@ class Run:
         if number is not None and number > last:
             raise InputError(f"{self.folder}: it has {last} rounds, so there is no round {number}")
         return rounds[(number or last) - 1]
+
+    def learning(self) -> dict[str, Any] | None:
+        """Return the contents of learning.json; None for a run of an older version."""
+        if not self.has(LEARNING):
+            return None
+        self.check(LEARNING)
+        record: dict[str, Any] = storage.read_json(self.folder / LEARNING)
+        return record
 
     def reference(self) -> scores.ReferenceScores | None:
         """Return the reference scores; None if the run has none."""
@@ -222,11 +242,7 @@ class Run:
 
     def check(self, *names: str) -> None:
         """Raise an `InputError` if a file differs from what the run wrote."""
-        known = storage.read_hashes(self.folder)
-        for path in (self.folder / name for name in names if name in known and self.has(name)):
-            if storage.hash_of(path.name, storage.read_bytes(path)) not in known[path.name]:
-                remedy = storage.remedy(path)
-                raise InputError(f"{path}: damaged or changed since it was written; {remedy}")
+        storage.check_files(self.folder, *names)
 
     def when(self) -> str:
         """Return when a file of the run was last written."""
@@ -299,6 +315,7 @@ class Run:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
         files[storage.PROGRESS] = trainer.progress.csv_bytes()
+        files[LEARNING] = json.dumps(trainer.record.as_json(), ensure_ascii=False).encode()
         files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
@@ -350,19 +367,24 @@ class Run:
         """Restore the trainer to the state after the last finished round; refuse a damaged file."""
         checkpoint = self.folder / CHECKPOINT
         if not checkpoint.exists():
+            self.check(CONFIG)
+            storage.settle_hashes(self.folder)
             if not self.has(ROWS):
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
         rows = self.rows()  # before the hashes, since it can name the line
-        self.check(CONFIG, ROWS, CHECKPOINT)
+        self.check(CONFIG, ROWS, CHECKPOINT, LEARNING)
         try:
             trainer.restore(storage.load_checkpoint(checkpoint), str(checkpoint))
             done = int(trainer.round)
+            if (record := self.learning()) is not None:
+                trainer.record.restore(record, done)
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]
         trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
+        storage.settle_hashes(self.folder)
         # the process may have been killed between the checkpoint and what is computed from it
         storage.replace_files(self.folder, _computed_files(trainer))
 

@@ -3,7 +3,7 @@
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +32,7 @@ from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
 from drrn.runs.progress import Progress
+from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
@@ -84,6 +85,8 @@ class Trainer:
     """
 
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
+    # called with a phase ("play", "learn", "evaluate"), its episodes, and how many have ended
+    watch: Callable[..., None] = staticmethod(lambda phase, total=0, done=0: None)
 
     def __init__(
         self,
@@ -108,6 +111,7 @@ class Trainer:
         self.rows: list[Row] = []  # of evaluations.csv
         self.progress = Progress(self.settings)
         self.played_steps: list[list[Steps]] = []  # of the round, by part and replica
+        self.record = LearningRecord()
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
         self._build(torch_device(device), progress)
@@ -155,7 +159,11 @@ class Trainer:
         lanes = lanes_of(self.played, spec, run.workers)
         rollouts = SteppedRollouts(self.played, self.model, lanes)
         rollouts.pages = {} if self.settings.uses("recall") else None
+        rollouts.progress = self._report
         return rollouts
+
+    def _report(self, done: int, total: int) -> None:
+        self.watch("play" if self.phase == "play" else "evaluate", total, done)
 
     @cached_property
     def evaluated(self) -> Rollouts:
@@ -197,10 +205,8 @@ class Trainer:
 
     def _train_round(self, number: int) -> Round:
         start = time.perf_counter()
-        play, learn = (
-            [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
-            for purpose in (PLAY, LEARN)
-        )
+        play = [np.random.default_rng([seed, PLAY, number]) for seed in self.model.seeds]
+        learn = [np.random.default_rng([seed, LEARN, number]) for seed in self.model.seeds]
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
@@ -211,6 +217,7 @@ class Trainer:
         else:
             self._play(number, play)
             self.phase = "learn"
+            self.watch("learn")
             transitions = self.learner.learn(learn)
             self._check_count(transitions)
         return self._finish(number, transitions, start)
@@ -218,40 +225,35 @@ class Trainer:
     def _check_count(self, transitions: Any) -> None:
         """Refuse what is no number, such as None from a user's learner that returns nothing."""
         if not isinstance(transitions, (int, np.integer)):
-            name = self.settings.learner.name
-            raise InputError(
-                f"learner {name}: learn returned {transitions!r}; it must return the number of "
-                "transitions learned from"
-            )
+            cause = f"learner {self.settings.learner.name}: learn returned {transitions!r}"
+            raise InputError(f"{cause}; it must return the number of transitions learned from")
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
-        at_once = sys.maxsize
         policy = softmax_policy(self.settings.alpha_at(number) * self.learner.alpha_factor)
-        explores = self.explorer is not None and self.explorer.start(number)
-        if self.explorer and explores:
-            at_once = self.settings.exploration.replan
-            policy = (self.explorer.probabilities, None)
-        episodes = self.settings.run.episodes_per_round
-        counts = (min(at_once, episodes - start) for start in range(0, episodes, at_once))
-        parts: Iterable[list[Steps]]
-        parts = (self.rollouts.record(count, policy, generators) for count in counts)
-        if self.settings.run.interactions:
-            parts = self._record_budget(number, at_once, policy, generators)
-        for part in parts:
+        explorer = self.explorer if self.explorer and self.explorer.start(number) else None
+        at_once = self.settings.exploration.replan if explorer else sys.maxsize
+        if explorer:
+            policy = (explorer.probabilities, None)
+        for part in self._parts(number, at_once, policy, generators):
             self.played_steps.append(part)
             for replica, steps in enumerate(part):
+                self.record.steps.append(steps)
                 if self.scale and len(steps):
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.observe(replica, steps)
-                if self.explorer and explores:
-                    self.explorer.observe(replica, steps)
+                if explorer:
+                    explorer.observe(replica, steps)
 
-    def _record_budget(
+    def _parts(
         self, number: int, at_once: int, policy: Policy, generators: Generators
     ) -> Iterator[list[Steps]]:
-        """Play a round of a run by interactions."""
-        while True:
+        """Play a round, some episodes at a time, and yield the steps of each replica."""
+        episodes = self.settings.run.episodes_per_round
+        for start in range(0, 0 if self.settings.run.interactions else episodes, at_once):
+            self.watch("play", episodes, start)
+            yield self.rollouts.record(min(at_once, episodes - start), policy, generators)
+        while self.settings.run.interactions:
             budgets = self.progress.budgets(number, self.stepped.limit, self.played_steps)
             part = self.stepped.record(min(at_once, max(budgets)), policy, generators, budgets)
             if not any(map(len, part)):
@@ -276,6 +278,7 @@ class Trainer:
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
+        self.watch("evaluate", episodes)
         evaluations = evaluate(self.evaluated, POLICIES, *how)
         if self.recipe == "strong" and number == settings.run.rounds:
             self.deployment = choose_policy(self.evaluated, *how)
@@ -288,6 +291,7 @@ class Trainer:
         evaluations = self._evaluate(number)
         self.progress.add(number, self.played_steps, time.perf_counter() - start)
         self.played_steps = []
+        self.record.add(self, number)
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -342,6 +346,7 @@ class Trainer:
             for episode in running:
                 self._tell_last_step(episode)
                 if episode.over:
+                    self.record.steps.append(steps_of([episode]))
                     episodes[episode.replica] = None
                     remaining[episode.replica] -= 1
             stepped = {episode.replica for episode in running}
@@ -425,6 +430,7 @@ class Trainer:
         run = Run(folder)
         with run.locked():
             run.save(self)
+            run.ensure_reference(self)
             run.write_card()
 
     def config(self) -> dict[str, Any]:
