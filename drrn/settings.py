@@ -209,6 +209,11 @@ class Settings:
     run: RunSettings = field(default_factory=RunSettings)
     given: frozenset[str] = field(default=frozenset(), compare=False)  # names given by the user
 
+    def __repr__(self) -> str:
+        paper = PAPER.flat()
+        changes = {name: value for name, value in self.flat().items() if value != paper[name]}
+        return f"Settings.from_flat({changes})"
+
     def __post_init__(self) -> None:
         if self.run.form == "online" and self.exploration.name == "optimism":
             cause = "exploration optimism needs whole episodes, but form online has none"

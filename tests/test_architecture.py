@@ -15,7 +15,7 @@ from tests.source_code import imports_of, is_inside, trees
 ROOT = Path(drrn.__file__).parent
 # A package imports only from its own layer or a lower one.
 LAYERS = [
-    "version errors registry declaration settings processes progress files writing reading pages",
+    "version errors registry declaration settings processes progress files writing reading pages notebook",
     "text vectors sentences document",
     "game",
     "compiled",

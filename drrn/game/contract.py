@@ -22,6 +22,7 @@ each time), `edition` (str, what a player sees although the fingerprint leaves i
 
 import copy
 import hashlib
+import importlib
 import math
 import operator
 import random
@@ -33,6 +34,7 @@ from types import NoneType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from drrn.errors import InputError
+from drrn.notebook import Picture, html
 
 STEP_LIMIT = 500
 MOST_COPIES = 64  # each copy may be large
@@ -54,6 +56,10 @@ class Observation:
     def ended(self) -> bool:
         """Whether the episode has ended."""
         return not self.actions
+
+    def _repr_html_(self) -> str | None:
+        parts = {"text": self.text, "actions": self.actions, "reward": self.reward}
+        return html("observation.html", **parts)
 
 
 @runtime_checkable
@@ -176,6 +182,18 @@ class SeededGame(ABC):
         self._random = random.Random()
         self._state: Any = None
         self._options: Sequence[Any] = ()  # what `_take` needs for each action of the page
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def map(self) -> Picture:
+        """Return the map of its pages and endings; a notebook displays it.
+
+        Raises:
+            InputError: The game cannot be compiled, or has too many pages to draw.
+        """
+        drawing: Picture = importlib.import_module("drrn.stories.map.svg").game_map(self)
+        return drawing
 
     @abstractmethod
     def _open(self) -> Observation:

@@ -34,10 +34,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.files import make_folder, remove_leftovers
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
+from drrn.notebook import Picture
 from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
@@ -219,6 +220,24 @@ class Run:
             remedy = storage.remedy(path)
             raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
         return reference
+
+    def frame(self) -> Any:
+        """Return the rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
+        return scores.frame_of(self.rows())
+
+    def plot(self) -> Picture:
+        """Return the learning curve, with random play and the best possible score."""
+        self.round()
+        title = self.config["game"]["title"]
+        svg = scores.rounds_svg(title, self.rounds(), self.reference())
+        require("jinja2", "cli")
+        return Picture(svg or "", f"learning curve of {self.folder}")
+
+    def __repr__(self) -> str:
+        return f"<Run {str(self.folder)!r}>"
+
+    def _repr_html_(self) -> str | None:
+        return self.plot().svg if self.has(ROWS) and self.rows() else None
 
     def compare(
         self, other: "Run", column: str = "softmax_final_reward", number: int | None = None

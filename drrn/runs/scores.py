@@ -16,7 +16,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import InputError
+from drrn import notebook
+from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes, read_csv
 from drrn.game.contract import Game, another, evaluation_game_of, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
@@ -52,6 +53,19 @@ class RoundScores:
         """Return the value of each replica."""
         return [replica[column] for replica in self.replicas]
 
+    def score(self, policy: str = "softmax", measure: str = "final_reward") -> float:
+        """Return the mean over replicas of a policy's score.
+
+        Example:
+            >>> for finished in trainer.train():
+            ...     print(finished.number, finished.score("softmax"))
+        """
+        column = f"{policy}_{measure}"
+        if column not in POLICY_COLUMNS:
+            names = f"{', '.join(POLICIES)} and {', '.join(MEASURES)}"
+            raise InputError(f'no score "{policy}", "{measure}"; choose from {names}')
+        return self.mean(column)
+
     def mean(self, column: str) -> float:
         """Return the mean over replicas."""
         return statistics.fmean(self.values(column))
@@ -86,6 +100,34 @@ class Round(RoundScores):
     evaluations: list[Evaluation]  # of each replica, by each policy
     transitions: int  # learned from, over all replicas
     learning_seconds: float  # playing and learning, without the evaluation
+    so_far: Sequence[RoundScores] = ()  # all rounds of the run up to this one
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{policy} {self.score(policy):.2f}" for policy in POLICIES)
+        return f"<Round {self.number}: {means}>"
+
+    def _repr_html_(self) -> str | None:
+        return rounds_svg(f"Round {self.number}", self.so_far or [self], None)
+
+
+def rounds_svg(
+    title: str, rounds: Sequence[RoundScores], reference: ReferenceScores | None
+) -> str | None:
+    """Draw the final rewards of rounds, by the policies softmax and best."""
+    lines = []
+    for policy in ("softmax", "best"):
+        column = f"{policy}_final_reward"
+        means = [each.mean(column) for each in rounds]
+        sds = [each.sd(column) for each in rounds]
+        episodes = [each.episodes_played for each in rounds]
+        lines.append(notebook.Line(f"policy {policy}", episodes, means, sds))
+    known = {"random": reference.random, "best": reference.best} if reference else {}
+    return notebook.curve(title, lines, known)
+
+
+def frame_of(rows: Sequence[Row]) -> Any:
+    """Return rows of evaluations.csv as a pandas DataFrame."""
+    return require("pandas", "notebook").DataFrame(rows)
 
 
 def rounds_of(

@@ -21,6 +21,7 @@ from drrn.learning.exploration import Optimism
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
+from drrn.notebook import live_display
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
@@ -28,13 +29,14 @@ from drrn.playing.policies import Policy, Rollouts, softmax_policy
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.playing.survey import choose
+from drrn.progress import tracked
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
 from drrn.runs.progress import Progress
 from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
+from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, frame_of, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store, texts_of_all
 
@@ -203,6 +205,33 @@ class Trainer:
                 torch.set_num_threads(threads)
             yield finished
 
+    def fit(self) -> Round:
+        """Train to the last round, and return that round.
+
+        A terminal has a progress bar meanwhile, a notebook a curve that grows.
+
+        Example:
+            >>> drrn.trainer("long-watch", rounds=5).fit().score("best")
+        """
+        show = live_display()
+        rounds = self.settings.run.rounds
+        last = None
+        for last in tracked(self.train(), rounds, "training", self.round):
+            if show:
+                show(last)
+        if last is None:
+            raise InputError(f"all {rounds} rounds are trained; to add some: drrn.resume")
+        return last
+
+    def frame(self) -> Any:
+        """Return the scores of each replica after each round as a pandas DataFrame."""
+        return frame_of(self.rows)
+
+    def __repr__(self) -> str:
+        run = self.settings.run
+        of = f"round {self.round} of {run.rounds}, {run.replicas} replicas"
+        return f"<Trainer of {self.game.name!r}: {of}>"
+
     def _train_round(self, number: int) -> Round:
         start = time.perf_counter()
         play = [np.random.default_rng([seed, PLAY, number]) for seed in self.model.seeds]
@@ -298,8 +327,9 @@ class Trainer:
         self.phase = ""
         rows = evaluation_rows(evaluations, settings)
         self.rows += rows
-        (scores,) = rounds_of(rows, settings, self.progress.rows)
-        return Round(number, scores.episodes_played, rows, evaluations, transitions, seconds)
+        so_far = rounds_of(self.rows, settings, self.progress.rows)
+        played = so_far[-1].episodes_played
+        return Round(number, played, rows, evaluations, transitions, seconds, so_far)
 
     def _drop_texts(self) -> None:
         """Drop texts that the learner no longer needs, so that memory stays bounded.

@@ -160,6 +160,9 @@ class SuiteGame:
         self._page = Observation("")
         self._score = 0.0
 
+    def __repr__(self) -> str:
+        return f"<SuiteGame {self.name!r}>"
+
     @property
     def title(self) -> str:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
