@@ -172,6 +172,7 @@ class RunSettings(_Group):
 
     rounds: int = 20
     episodes_per_round: int = 200
+    interactions: int | None = None
     evaluation_episodes: int = 200
     replicas: int = 5
     seed: int = 0

@@ -12,6 +12,7 @@ A game must have `name`, `reset` and `step`. It may also have:
     close()      releases resources                       default: nothing
     fingerprint  str, a hash of what results depend on    default: a hash of class and name
     sources      what it was made from, by name           default: nothing
+    evaluation() the game that evaluations play           default: None, the game itself
 
 Functions of this module read them. Other modules read `shuffle` (actions are shown in a new order
 each time), `edition` (str, what a player sees although the fingerprint leaves it out),
@@ -296,6 +297,13 @@ def another(game: Game) -> Game | None:
         kind = type(twin).__name__
         raise InputError(f"{game.name}: another() returned a {kind}, which is not a game")
     return twin
+
+
+def evaluation_game_of(game: Game) -> Game | None:
+    """Return the game that evaluations play, such as another fold of it; None: the game itself."""
+    method = getattr(game, "evaluation", None)
+    other: Game | None = method() if callable(method) else None
+    return other
 
 
 def most_copies_of(game: Game) -> int:

@@ -232,6 +232,7 @@ class Agent:
         episodes: int = 1000,
         workers: int = 1,
         spec: GameSpec | None = None,
+        in_order: bool = False,
     ) -> list[Evaluation]:
         """Evaluate each replica on a game, by each policy.
 
@@ -241,6 +242,8 @@ class Agent:
             episodes: Episodes of each replica, by each policy.
             workers: Processes that step a game which cannot be compiled.
             spec: Opens the game in other processes, if `game` is an object.
+            in_order: Give episodes the seeds 0, 1, 2 …, so that `draw=in-order` in the name of a
+                suite's game plays each of its variations.
         """
         opened, own_spec = open_game(game)
         spec = spec or own_spec
@@ -254,6 +257,7 @@ class Agent:
             lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
             rollouts = SteppedRollouts(opened, self.model, lanes)
             rollouts.recall = self.recall
+            rollouts.in_order = in_order
         return evaluate(rollouts, policies, self.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:

@@ -2,6 +2,7 @@
 
     config.json             the game and its hash, the settings, versions
     evaluations.csv         one row for each replica and round
+    progress.csv            interactions, episodes and seconds of each replica and round
     metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
     learning.json           what the pictures of its learning need; see drrn.runs.records
@@ -42,6 +43,7 @@ from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
+from drrn.runs.progress import Progress, read_progress
 from drrn.runs.storage import (
     CARD,
     CHECKPOINT,
@@ -78,6 +80,7 @@ class Trainable(Protocol):
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
+    progress: Progress
     record: Any  # a `LearningRecord`
 
     def train(self) -> Iterator[scores.Round]: ...
@@ -177,8 +180,12 @@ class Run:
 
     def rounds(self) -> list[scores.RoundScores]:
         """Return the scores of each finished round."""
-        episodes = self.config["settings"]["episodes_per_round"]
-        return scores.rounds_of(self.rows() if self.has(ROWS) else [], episodes)
+        rows = self.rows() if self.has(ROWS) else []
+        return scores.rounds_of(rows, self.settings, self.progress())
+
+    def progress(self) -> list[scores.Row]:
+        """Return the rows of progress.csv."""
+        return read_progress(self.folder / storage.PROGRESS)
 
     def round(self, number: int | None = None) -> scores.RoundScores:
         """Return the scores of a round; by default, of the last."""
@@ -326,6 +333,7 @@ class Run:
     def save(self, trainer: Trainable) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
+        files[storage.PROGRESS] = trainer.progress.csv_bytes()
         files[LEARNING] = json.dumps(trainer.record.as_json(), ensure_ascii=False).encode()
         files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
@@ -393,6 +401,7 @@ class Run:
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]
+        trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
         storage.settle_hashes(self.folder)
         # the process may have been killed between the checkpoint and what is computed from it
@@ -454,7 +463,7 @@ def _resampled_means(scores: Sequence[float], generator: np.random.Generator) ->
 
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:
     """Return the files computed from the trainer and its rows: metrics, weights, words."""
-    rounds = scores.rounds_of(trainer.rows, trainer.settings.run.episodes_per_round)
+    rounds = scores.rounds_of(trainer.rows, trainer.settings, trainer.progress.rows)
     lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
     metrics = "".join(f"{line}\n" for line in lines)
     return {METRICS: metrics.encode(), **trainer.agent_files()}

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from drrn import notebook
 from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes, read_csv
-from drrn.game.contract import Game, another, step_limit_of
+from drrn.game.contract import Game, another, evaluation_game_of, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
+from drrn.runs.progress import means_by_round
 from drrn.settings import POLICIES, Settings
 
 if TYPE_CHECKING:
@@ -129,10 +130,14 @@ def frame_of(rows: Sequence[Row]) -> Any:
     return require("pandas", "notebook").DataFrame(rows)
 
 
-def rounds_of(rows: Sequence[Row], episodes_per_round: int) -> list[RoundScores]:
-    """Group the rows of evaluations.csv by round."""
+def rounds_of(
+    rows: Sequence[Row], settings: Settings, progress: Sequence[Row] = ()
+) -> list[RoundScores]:
+    """Group the rows of evaluations.csv by round; a run by interactions needs its progress."""
+    episodes = means_by_round(progress, "episodes") if settings.run.interactions else {}
+    per_round = settings.run.episodes_per_round
     groups = itertools.groupby(rows, key=itemgetter("round"))
-    return [RoundScores(n, n * episodes_per_round, list(group)) for n, group in groups]
+    return [RoundScores(n, round(episodes.get(n, n * per_round)), list(g)) for n, g in groups]
 
 
 def _value(column: str, cell: str) -> Any:
@@ -227,6 +232,7 @@ class ReferenceScores:
 def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> ReferenceScores:
     """Compute the scores of a compiled game; sample random play of any other game."""
     if compiled is None:
+        game = evaluation_game_of(game) or game
         summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
         random = summary.mean_final_reward
         total = summary.mean_return
