@@ -266,6 +266,7 @@ def _reader(setting: Setting) -> Callable[[str], Any]:
 # Bounds of the numbers that are options, by `type` in commands.toml.
 NUMBERS: dict[str, dict[str, Any]] = {
     "int": {"kind": int},
+    "count": {"kind": int, "least": 0, "most": 10**6},
     "positive": {"kind": int, "least": 1, "most": 10**12},
     "port": {"kind": int, "least": 0, "most": 65_535},
     "seconds": {"kind": float, "above": 0, "most": 86_400},
