@@ -84,7 +84,8 @@ def document(results: ResultSet) -> Document:
             notes.append(PROSE["no_facts"].format(title=results.title(game), game=game))
     blocks = {name: section(results) for name, section in SECTIONS.items()}
     sections = [_section(results, name, parts) for name, parts in blocks.items() if parts]
-    opening = [PROSE["introduction"], *headline_blocks(results, blocks["curves"]), *notes]
+    figures = [*blocks["curves"], *blocks["beyond"]]
+    opening = [*headline_blocks(results, figures), PROSE["introduction"], *notes]
     return Document("Results", opening, [*sections, _time_section(results)])
 
 
