@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Kinds of objects, and their groups of entry points. In a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
 #     additive = "mypackage:Additive"
-KINDS = ("game", "model", "interaction", "encoder", "learner", "sentence")
+KINDS = ("game", "model", "interaction", "encoder", "learner", "sentence", "player")
 GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
 
 WORD = r"[^\W\d]\w*"

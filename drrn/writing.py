@@ -25,8 +25,9 @@ LENGTHENED = "\u30fc\uff70"  # the sign of a long vowel, which belongs to its sy
 JOINERS = "\u200c\u200d"  # define how letters join, inside a word of Persian or Hindi
 LAST_MARK = 0x1E94A  # the last mark before the variation selectors
 
-# C0 except tabs and line ends, C1, and direction marks: they steer a terminal or deceive a reader
-STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0 except tabs and line ends, C1, and direction marks: they steer a terminal or deceive a reader;
+# and halves of characters, which no terminal or file can store
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def visible(text: str) -> str:

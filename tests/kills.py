@@ -31,6 +31,8 @@ DESCRIPTION = """Kill train, resume, reproduce and sweep at random moments and r
 they end; every byte of the final files must equal those of an uninterrupted run."""
 ROUNDS = 15
 MAX_STARTS = 60  # of one command; after that it makes no progress
+STEPPED = ("--no-compile", "--optimiser", "adam", "--episodes-per-round", "3")
+WORKERS = ("--workers", "2")
 ORPHAN_ERRORS = {"EOFError", "BrokenPipeError", "ConnectionResetError"}  # the parent was killed
 VOLATILE_FIELDS = {"seconds", "commit"}  # of a record
 
@@ -51,10 +53,15 @@ def train_command(tale: Path, out: Path, rounds: int = ROUNDS) -> list[str]:
     return ["train", str(tale), "--out", str(out), *SMALL, "--rounds", str(rounds), "--seed", "3"]
 
 
-def train_or_resume_command(tale: Path, out: Path) -> list[str]:
-    if (out / "config.json").exists():
-        return ["train", "--resume", str(out)]
-    return train_command(tale, out)
+def train_or_resume(*more: str) -> Callable[[Path, Path], list[str]]:
+    """Return the command that starts a run with these options, or resumes it."""
+
+    def command(tale: Path, out: Path) -> list[str]:
+        if (out / "config.json").exists():
+            return ["train", "--resume", str(out)]
+        return [*train_command(tale, out), *more]
+
+    return command
 
 
 def extend_command(tale: Path, out: Path) -> list[str]:
@@ -118,7 +125,9 @@ def is_orphan_traceback(error: str) -> bool:
 
 
 TARGETS = (
-    Target("train", train_or_resume_command, files_of_run),
+    Target("train", train_or_resume(), files_of_run),
+    Target("train --no-compile", train_or_resume(*STEPPED), files_of_run),
+    Target("train --no-compile --workers 2", train_or_resume(*STEPPED, *WORKERS), files_of_run),
     Target("resume", extend_command, files_of_run, lambda tale, out: train_command(tale, out, 3)),
     Target("reproduce", reproduce_command, files_of_results),
     Target("sweep", sweep_command, files_of_sweep),
@@ -157,7 +166,7 @@ class KillTest:
 
     def _trial(self, target: Target, kills: int) -> tuple[Files, int]:
         """Run a command to its end with at most this many kills; return its files and the kills."""
-        out = self.folder / f"{target.name}-{self.trials}"
+        out = self.folder / f"{target.name.replace(' ', '')}-{self.trials}"
         if target.prepare:
             self._run_in_process(target.prepare(self.tale, out))
         if not kills:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import struct
 from pathlib import Path
 
@@ -350,3 +351,135 @@ def test_a_run_cannot_be_resumed_on_a_changed_story(tale, tmp_path, capsys):
     tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
     assert "the game has changed" in capsys.readouterr().err
+
+
+# Missing hashes, surrogates, folders in place of files
+
+
+def commands_of(run):
+    """Return every command that opens a run."""
+    few = ["--episodes", "2"]
+    tale = json.loads((run / "config.json").read_text())["game"]["source"]
+    return {
+        "ask": ask_command(run),
+        "evaluate": ["evaluate", str(run), *few],
+        "play": ["play", tale, "--agent", str(run), "--policy", "greedy", *few],
+        "watch": ["watch", str(run), "--seconds", "0"],
+        "resume": [*resume_command(run), "--rounds", "3"],
+        "compare": ["compare", str(run), str(run)],
+        "push": ["push", str(run), "ann/tale"],
+    }
+
+
+@pytest.mark.parametrize("command", ["ask", "evaluate", "play", "watch", "resume", "compare"])
+def test_a_run_without_hashes_is_refused(run, command, capsys):
+    words = commands_of(run)[command]
+    (run / "hashes.json").unlink()
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert "hashes.json: missing" in error and "--unverified" in error and error.count("\n") == 1
+    assert main([*words, "--unverified"]) == 0
+
+
+def test_the_list_reports_missing_hashes(run, capsys):
+    (run / "hashes.json").unlink()
+    assert main(["runs", str(run)]) == 0
+    captured = capsys.readouterr()
+    assert "damaged" in captured.out and "hashes.json: missing" in captured.err
+    assert main(["runs", str(run), "--unverified"]) == 0
+    assert "damaged" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("hashes", ["old", "new"])
+@pytest.mark.parametrize("place", ["title", "setting", "policy", "name"])
+def test_half_a_character_in_the_config_is_one_sentence(run, place, hashes, capsys):
+    words = commands_of(run)
+    config = json.loads((run / "config.json").read_text())
+    if place == "title":
+        config["game"]["title"] = "\ud800"
+    elif place == "setting":
+        config["settings"]["model"] = "\udfff"
+    elif place == "policy":
+        config["deployment"] = {"policy": "\ud800"}
+    else:
+        config["\ud800"] = 1
+    (run / "config.json").write_text(json.dumps(config))
+    if hashes == "new":
+        rehash(run)
+    for command in words.values():
+        assert main(command) == 2, command
+        error = capsys.readouterr().err
+        assert "config.json" in error and error.count("\n") == 1
+        error.encode()
+    for more in ([], ["--json"]):
+        assert main(["runs", str(run), *more]) == 0
+        captured = capsys.readouterr()
+        (captured.out + captured.err).encode()
+
+
+@pytest.mark.parametrize("name", storage.FILES)
+def test_a_folder_in_place_of_a_file_is_one_sentence(run, name, capsys):
+    words = commands_of(run)
+    (run / name).unlink(missing_ok=True)
+    (run / name).mkdir()
+    for command in words.values():
+        code = main(command)
+        error = capsys.readouterr().err
+        assert code in (0, 2) and "Traceback" not in error
+        assert code == 0 or error.count("drrn: ") == 1, error
+    assert main(["runs", str(run)]) == 0
+    if name != "config.json":
+        assert name in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["checkpoint.safetensors", "metrics.jsonl", "model.safetensors"])
+@pytest.mark.parametrize("how", ["changed", "missing"])
+def test_damage_is_reported_even_if_the_file_is_not_needed(run, name, how, capsys):
+    words = commands_of(run)
+    if how == "missing":
+        (run / name).unlink()
+    else:
+        (run / name).write_bytes(flip_a_bit((run / name).read_bytes()))
+    for command in (words["compare"], words["play"], ["runs", str(run)]):
+        assert main(command) in (0, 2)
+        assert str(run / name) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("last", [*range(2, 12), 20, 25])
+def test_a_deleted_folder_is_named_in_the_error(tale, tmp_path, monkeypatch, capsys, last):
+    count = 0
+
+    def write(path, data):
+        nonlocal count
+        count += 1
+        if count == last:
+            shutil.rmtree(path.parent)
+        write_atomically(path, data)
+
+    monkeypatch.setattr("drrn.runs.storage.write_atomically", write)
+    assert train(tale, tmp_path / "gone") == 2
+    error = capsys.readouterr().err
+    assert str(tmp_path / "gone") in error and error.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_resuming_drops_hashes_of_cut_rounds(tale, tmp_path, monkeypatch):
+    train(tale, tmp_path / "whole")
+    for last in range(1, 40):
+        folder = tmp_path / f"cut-{last}"
+        count = 0
+
+        def write(path, data):
+            nonlocal count
+            count += 1
+            if count == last:  # noqa: B023
+                raise KeyboardInterrupt
+            write_atomically(path, data)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("drrn.runs.storage.write_atomically", write)
+            train(tale, folder)
+        if (folder / "config.json").exists():
+            assert main(resume_command(folder)) == 0
+            whole = (tmp_path / "whole/hashes.json").read_text()
+            assert (folder / "hashes.json").read_text() == whole, last

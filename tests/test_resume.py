@@ -175,3 +175,27 @@ def test_a_card_that_the_user_changed_is_not_overwritten(tale, tmp_path):
     card.write_text("Mine.")
     assert main([*resume_command(tmp_path / "run"), "--rounds", "3"]) == 0
     assert card.read_text() == "Mine."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
+def test_an_uncompiled_run_that_was_cut_ends_with_the_same_bytes(
+    tale, tmp_path, monkeypatch, optimiser, workers
+):
+    more = ["--no-compile", "--optimiser", optimiser, "--workers", workers, "--seed", "3"]
+    more += ["--episodes-per-round", "3", "--rounds", "5"]
+    train(tale, tmp_path / "whole", *more)
+    save = Run.save
+
+    def die_in_round_3(self, trainer):
+        if trainer.round == 3:
+            raise KeyboardInterrupt
+        save(self, trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "save", die_in_round_3)
+        assert train(tale, tmp_path / "cut", *more) == 130
+    assert main(resume_command(tmp_path / "cut")) == 0
+    for name in FILES:
+        assert_same_file(tmp_path / "cut" / name, tmp_path / "whole" / name)

@@ -19,6 +19,7 @@ from drrn.version import __version__
 from drrn.writing import visible
 
 Table = Mapping[str, Any]  # of commands.toml
+UNVERIFIED = "DRRN_UNVERIFIED"  # see drrn.runs.storage
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             root.print_help()
             return 0
         _trust(words, getattr(options, "trust", ()))
+        os.environ[UNVERIFIED] = "yes" if getattr(options, "unverified", False) else ""
         if options.torch:
             require("torch", "torch")
         module, _, function = options.run.partition(":")
@@ -264,6 +266,7 @@ def _reader(setting: Setting) -> Callable[[str], Any]:
 # Bounds of the numbers that are options, by `type` in commands.toml.
 NUMBERS: dict[str, dict[str, Any]] = {
     "int": {"kind": int},
+    "count": {"kind": int, "least": 0, "most": 10**6},
     "positive": {"kind": int, "least": 1, "most": 10**12},
     "port": {"kind": int, "least": 0, "most": 65_535},
     "seconds": {"kind": float, "above": 0, "most": 86_400},

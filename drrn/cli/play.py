@@ -113,7 +113,19 @@ def _load_player(options: argparse.Namespace, game: Game, policy: str, seed: int
     learned = Run(options.agent).config["game"]["title"]
     if learned != (title := title_of(game)):
         warn(f'the agent was trained on "{learned}", not on "{title}"; its advice may be poor')
-    return Agent.load(options.agent, sentences=options.sentences).policy(policy, seed=seed)
+    agent = Agent.load(options.agent, sentences=options.sentences)
+    _warn_about_damage(options.agent)
+    return agent.policy(policy, seed=seed)
+
+
+def _warn_about_damage(folder: Path) -> None:
+    """Report a damaged file of a run that is not being trained, even if it is not needed."""
+    from drrn.runs.run import Run
+    from drrn.runs.storage import damage_of
+
+    damage = None if Run(folder).is_running else damage_of(folder)
+    if damage:
+        warn(damage)
 
 
 def _show_episodes(
@@ -453,6 +465,7 @@ def run_watch(options: argparse.Namespace) -> None:
 
     run = Run(options.agent)
     agent = Agent.load(options.agent, sentences=options.sentences)
+    _warn_about_damage(options.agent)
     game = run.open_game(options.game, history=0)  # the player remembers the pages itself
     entry = run.config["game"]
     if contract.fingerprint_of(game) != entry["sha256"]:

@@ -100,6 +100,10 @@ class Compiled:
     most_copies: ClassVar[int] = 10**9  # copies share the arrays
     training: ClassVar[Mapping[str, Any]] = {}
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.page):,} states, {len(self.endings)} endings"
+        return f"<Compiled {self.name!r}: {counts}>"
+
     def __post_init__(self) -> None:
         self._random = random.Random()
         self._state = -1
@@ -209,6 +213,16 @@ class Compiled:
         """Name of the ending that was reached (in a story, the passage); None before that."""
         number = int(self.ending_at[self._state]) if self._state >= 0 else -1
         return self.endings[number].passage if number >= 0 else None
+
+    @property
+    def state(self) -> int:
+        """The state of the episode; -1 before its start."""
+        return self._state
+
+    @property
+    def slots(self) -> Sequence[int]:
+        """The slots of the page, in the order of its actions."""
+        return self._slots
 
     def _arrive(self, row: int) -> Observation:
         outcomes = self.row_outcomes(row)

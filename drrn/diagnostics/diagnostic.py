@@ -150,6 +150,13 @@ class Questions(Diagnostic):
         successor = (number + 1, self._random.choice(self._questions))
         yield 1.0, END if number == self.pages else successor, float(self.pays(question)[index])
 
+    def q_star(self) -> Sequence[float]:
+        """Return Q* of each action of the current page."""
+        number, question = self._state[0]
+        later = self.optimum * (self.pages - number) / self.pages
+        pays = self.pays(question)
+        return [pays[option] + later for option in self._options]
+
     @cached_property
     def _scores(self) -> tuple[float, float]:
         pays = [self.pays(question) for question in self._questions]

@@ -59,6 +59,13 @@ class Delayed(Diagnostic):
     def page(self, state: tuple[int, int]) -> Page:
         return Recurring.texts[state[0] % 5], Recurring.tasks
 
+    def q_star(self) -> Sequence[float]:
+        """Return Q* of each action of the current page."""
+        step, right = self._state[0]
+        later = self.size - step - 1
+        total = (right + (option == step % 5) + later for option in self._options)
+        return [10.0 * each / self.size for each in total]
+
     @cached_property
     def _scores(self) -> tuple[float, float]:
         return 10.0, 10.0 / len(Recurring.tasks)

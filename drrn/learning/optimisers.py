@@ -33,7 +33,13 @@ class Optimiser:
         raise NotImplementedError
 
     def state(self) -> State:
-        return {name: slot.cpu().numpy() for name, slot in self.slots.items()}
+        slots = dict(self.slots)
+        for table in self.model.tables.values():  # room for further words depends on restarts
+            for name in (f"table {table.name} m", f"table {table.name} v"):
+                if name in slots:
+                    like = table.weight[:, : len(table.vocabulary)]
+                    slots[name] = resize_like(slots[name], like)
+        return {name: slot.cpu().numpy() for name, slot in slots.items()}
 
     def restore(self, state: State) -> None:
         device = self.model.device

@@ -1,13 +1,14 @@
 """Files of a run's folder: hashes.json, which detects damage, and tensors as safetensors.
 
 hashes.json has the SHA-256 of every file. It is written twice: before the files are replaced, with
-the old and the new hashes, since the process may be killed between two files; and after the last
-file, with the new hashes alone.
+the old and the new hashes, since the process may be killed between two files ("" stands for a file
+that did not exist); and after the last file, with the new hashes alone.
 """
 
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ from drrn.text import State
 CONFIG = "config.json"
 ROWS = "evaluations.csv"
 METRICS = "metrics.jsonl"
+PROGRESS = "progress.csv"
 SCORES = "reference_scores.json"
+LEARNING = "learning.json"
 WORDS = "vocabulary.json"
 WEIGHTS = "model.safetensors"
 MEMORY = "memory.json"
@@ -31,13 +34,17 @@ CHECKPOINT = "checkpoint.safetensors"
 HASHES = "hashes.json"
 CARD = "README.md"
 CURVE = "curve.png"
-FILES = (CONFIG, ROWS, CHECKPOINT, WORDS, WEIGHTS, MEMORY, METRICS, SCORES, HASHES, CURVE, CARD)
+COMPUTED = (WEIGHTS, WORDS, MEMORY, METRICS)  # `drrn train --resume` writes them again
+SEALED = (CONFIG, ROWS, PROGRESS, LEARNING, CHECKPOINT, *COMPUTED, SCORES)
+FILES = (*SEALED, HASHES, CURVE, CARD)
 FREE = ("rounds", "vectors")  # settings that users may edit in config.json
-RESTORED = (WEIGHTS, WORDS, MEMORY, METRICS)  # `drrn train --resume` writes them again
 EDITION = 3  # of checkpoints; raised whenever their contents change
 INFINITE = ("explorer/",)  # arrays in which -inf is valid: returns of untried actions
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in JSON
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
+UNVERIFIED = "DRRN_UNVERIFIED"  # environment variable: runs without hashes.json are accepted
+ABSENT = ""  # the hash of a file that does not exist
+REMOVABLE = (SCORES, CARD)  # users may delete them
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -50,7 +57,9 @@ def read_bytes(path: Path) -> bytes:
 def read_json(path: Path, missing: str = "") -> Any:
     """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not text
+        return value
     except FileNotFoundError as error:
         raise InputError(missing or f"{path}: no such file") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -69,18 +78,58 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write the files in their order, each atomically, and update hashes.json."""
     known = read_hashes(folder) if (folder / HASHES).exists() else {}
     new = {name: [hash_of(name, data)] for name, data in contents.items()}
-    either = {name: list(dict.fromkeys([*known.get(name, ()), *new[name]])) for name in new}
+    either = {name: list(dict.fromkeys([*known.get(name, [ABSENT]), *new[name]])) for name in new}
     _write_hashes(folder, {**known, **either})
     for name, data in contents.items():
         write_atomically(folder / name, data)
     _write_hashes(folder, {**known, **new})
 
 
+def settle_hashes(folder: Path) -> None:
+    """Drop the hashes of rounds that were cut: those that the present files do not have."""
+    if (folder / HASHES).exists():
+        known = read_hashes(folder)
+        paths = [folder / name for name in known if (folder / name).is_file()]
+        present = {path.name: hash_of(path.name, read_bytes(path)) for path in paths}
+        settled = {name: [each] for name, each in present.items() if each in known[name]}
+        _write_hashes(folder, settled)
+
+
+def check_files(folder: Path, *names: str) -> None:
+    """Raise an `InputError` if a file differs from what the run wrote."""
+    known = read_hashes(folder)
+    for path in (folder / name for name in names):
+        allowed = known.get(path.name)
+        if path.exists():
+            if known and allowed is None and path.name not in REMOVABLE:
+                raise InputError(f"{path}: not listed in {HASHES}; {remedy(path)}")
+            if allowed and hash_of(path.name, read_bytes(path)) not in allowed:
+                cause = "damaged or changed since it was written"
+                raise InputError(f"{path}: {cause}; {remedy(path)}")
+        elif allowed and ABSENT not in allowed and path.name not in REMOVABLE:
+            raise InputError(f"{path}: missing; {remedy(path)}")
+
+
+def damage_of(folder: Path) -> str | None:
+    """Return a sentence about the first damaged file of a run, whether it is needed or not."""
+    try:
+        known = read_hashes(folder)
+        check_files(folder, *sorted(known.keys() - {CARD}))  # users may edit the card
+        for path in (folder / name for name in FILES):
+            if path.exists() and not path.is_file():
+                raise InputError(f"{path}: not a file; {remedy(path)}")
+    except InputError as error:
+        return str(error)
+    return None
+
+
 def remedy(path: Path) -> str:
     """Return what to do about a damaged file."""
     if path.name == SCORES:
         return "delete it, and it will be computed again"
-    if path.name in RESTORED:
+    if path.name == LEARNING:
+        return "delete it; only the pictures of the rounds so far are lost"
+    if path.name in COMPUTED:
         return f"rebuild it with drrn train --resume {path.parent}, or start a new run"
     return "restore it from a copy, or start a new run"
 
@@ -88,6 +137,11 @@ def remedy(path: Path) -> str:
 def read_hashes(folder: Path) -> dict[str, list[str]]:
     """Return the hashes that each file may have."""
     path = folder / HASHES
+    if not path.exists():
+        if os.environ.get(UNVERIFIED):
+            return {}
+        cause = "missing, so damage to the files of the run cannot be detected"
+        raise InputError(f"{path}: {cause}; restore it, or accept them with --unverified")
     try:
         entry = json.loads(read_bytes(path))
         if entry["sha256"] != _hash_of_hashes(entry["files"]):
@@ -112,7 +166,7 @@ def _without_free(data: bytes) -> bytes:
 
 
 def _write_hashes(folder: Path, hashes: Mapping[str, list[str]]) -> None:
-    entry = {"files": dict(hashes), "sha256": _hash_of_hashes(hashes)}
+    entry = {"files": dict(sorted(hashes.items())), "sha256": _hash_of_hashes(hashes)}
     write_atomically(folder / HASHES, f"{json.dumps(entry, indent=2)}\n".encode())
 
 

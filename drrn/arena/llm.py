@@ -1,0 +1,291 @@
+"""Language models as players: a prompt, an endpoint or a local file, and a cache of answers.
+
+An endpoint speaks the OpenAI chat API. Its key comes from an environment variable, and is never
+written to a row, a cache, a log or an error.
+"""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import random
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any, NoReturn, Protocol
+
+from drrn.arena.match import Match
+from drrn.errors import InputError, require
+from drrn.files import make_folder, read_text
+
+PROMPT = Path(__file__).with_name("prompt.txt")
+FIELDS = ("title", "history", "page", "actions")
+KEY_VARIABLE = "OPENAI_API_KEY"
+RETRIED = frozenset({408, 409, 425, 429})  # and every status from 500 on
+LONGEST_WAIT = 60.0  # seconds
+FIRST_WAIT = 0.5
+MAX_REPLY = 2**24  # bytes
+CONTEXT = 4096  # tokens of a local model
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a prompt, and the tokens of both."""
+
+    text: str
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a model answers, and how long to wait for it."""
+
+    temperature: float = 0.0
+    max_tokens: int = 32
+    timeout: float = 60.0  # seconds
+    retries: int = 5
+
+
+class Backend(Protocol):
+    """What answers prompts: an endpoint or a local file."""
+
+    model: str  # identifies it in the cache
+
+    def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer: ...
+
+
+class Prompt:
+    """A template with $title, $history, $page and $actions, which are numbered from 1."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path or PROMPT
+        self.text = read_text(self.path)
+        marked = {name: f"\0{name}" for name in FIELDS}
+        try:
+            filled = Template(self.text).substitute(marked)
+        except (KeyError, ValueError):
+            filled = ""
+        if marked["page"] not in filled or marked["actions"] not in filled:
+            known = ", ".join(f"${name}" for name in FIELDS)
+            cause = f"a prompt needs $page and $actions; the fields are {known}, and $$ is a dollar"
+            raise InputError(f"{self.path}: {cause}")
+
+    def fill(self, match: Match) -> str:
+        """Return the prompt of a match's current page."""
+        earlier = [f"Earlier: {page}\n> {action}\n" for page, action in match.history.pages]
+        actions = [f"{number}. {each}" for number, each in enumerate(match.page.actions, 1)]
+        text = Template(self.text).substitute(
+            title=match.game.title,
+            history="\n".join(earlier),
+            page=match.page.text,
+            actions="\n".join(actions),
+        )
+        return text.strip() + "\n"
+
+
+class Answers:
+    """A cache of answers in a file: one JSON object a line, by the hash of model and prompt."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._answers: dict[str, Answer] = {}
+        text = read_text(path) if path.exists() else ""
+        for line in text.splitlines():
+            with contextlib.suppress(ValueError, TypeError, KeyError):  # a line that was cut short
+                row = json.loads(line)
+                self._answers[row["key"]] = Answer(row["text"], *row["tokens"])
+        self._cut = bool(text) and not text.endswith("\n")
+
+    def get(self, key: str) -> Answer | None:
+        """Return the answer of a key; None if it is not known."""
+        return self._answers.get(key)
+
+    def add(self, key: str, answer: Answer) -> None:
+        """Save an answer."""
+        tokens = [answer.prompt_tokens, answer.answer_tokens]
+        line = json.dumps({"key": key, "text": answer.text, "tokens": tokens})
+        with self._lock:
+            make_folder(self.path.parent)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write("\n" * self._cut + line + "\n")
+            self._cut = False
+            self._answers[key] = answer
+
+
+class LanguageModel:
+    """Chooses actions by asking a model; answers are taken from the cache if possible."""
+
+    def __init__(
+        self, backend: Backend, sampling: Sampling, prompt: Prompt, answers: Answers
+    ) -> None:
+        self.backend = backend
+        self.sampling = sampling
+        self.prompt = prompt
+        self.answers = answers
+
+    def choose(self, match: Match) -> str:
+        """Return the model's answer on the current page of a match."""
+        prompt = self.prompt.fill(match)
+        sampling = self.sampling
+        identity: list[Any] = [self.backend.model, sampling.temperature, sampling.max_tokens]
+        # a random answer belongs to one page of one episode
+        draw = [match.seed, len(match.decisions)] if sampling.temperature else []
+        key = hashlib.sha256(json.dumps([*identity, *draw, prompt]).encode()).hexdigest()
+        answer = self.answers.get(key)
+        if answer is None:
+            answer = self.backend.answer(prompt, sampling, match.seed)
+            if answer.text:
+                self.answers.add(key, answer)
+        asked, answered = match.tokens
+        match.tokens = (asked + answer.prompt_tokens, answered + answer.answer_tokens)
+        return answer.text
+
+
+class Endpoint:
+    """A server that speaks the OpenAI chat API."""
+
+    def __init__(self, url: str, model: str, key_variable: str = KEY_VARIABLE) -> None:
+        parts = urllib.parse.urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError(f'endpoint "{url}": must be a URL such as http://localhost:8000/v1')
+        if parts.username or parts.password:
+            cure = f"put it into the environment variable {key_variable}"
+            raise InputError(f"the endpoint's URL contains a password; {cure}")
+        path = parts.path.rstrip("/").removesuffix("/chat/completions")
+        self.url = parts._replace(path=f"{path}/chat/completions").geturl()
+        self.model = model
+        self.key_variable = key_variable
+        self._open = urllib.request.build_opener(_NoRedirects).open
+        self._sleep = time.sleep
+
+    def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer:
+        """Ask the server, again after an error that may pass.
+
+        A reply that stays unreadable is an empty answer.
+
+        Raises:
+            InputError: The server refuses, or stays out of reach.
+        """
+        body = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": sampling.temperature,
+            "max_tokens": sampling.max_tokens,
+        }
+        if sampling.temperature:
+            body["seed"] = seed
+        cause = ""
+        malformed = False
+        for attempt in range(sampling.retries + 1):
+            wait = FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.5)
+            malformed = False
+            try:
+                return _read_reply(self._post(json.dumps(body).encode(), sampling.timeout))
+            except urllib.error.HTTPError as error:
+                cause = self._describe(error)
+                if error.code not in RETRIED and error.code < 500:
+                    self._fail(cause)
+                wait = _retry_after(error) or wait
+            except ValueError as error:
+                malformed = True
+                cause = str(error)
+            except (OSError, http.client.HTTPException) as error:
+                cause = str(getattr(error, "reason", "") or error or type(error).__name__)
+            if attempt < sampling.retries:
+                self._sleep(min(wait, LONGEST_WAIT))
+        if malformed:
+            return Answer("")
+        self._fail(f"{cause} ({sampling.retries + 1} attempts)")
+
+    def _post(self, body: bytes, timeout: float) -> bytes:
+        headers = {"Content-Type": "application/json"}
+        key = os.environ.get(self.key_variable)
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(self.url, body, headers)
+        with self._open(request, timeout=timeout) as reply:
+            data: bytes = reply.read(MAX_REPLY)
+        return data
+
+    def _describe(self, error: urllib.error.HTTPError) -> str:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            detail = " ".join(error.read(2000).decode(errors="replace").split())[:200]
+            return f"HTTP {error.code} {detail}".strip()
+        return f"HTTP {error.code}"
+
+    def _fail(self, cause: str) -> NoReturn:
+        key = os.environ.get(self.key_variable)
+        cause = cause.replace(key, "(key)") if key else cause
+        cure = f"check --endpoint, the model's name and the variable {self.key_variable}"
+        raise InputError(f"{self.url}: {cause}; {cure}; run the same command again to continue")
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Refuses redirects: they would carry the key to another server."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _read_reply(data: bytes) -> Answer:
+    """Return the answer in a reply; raise ValueError if it is not one."""
+    try:
+        reply = json.loads(data)
+        content = reply["choices"][0]["message"]["content"]
+    except (ValueError, LookupError, TypeError) as error:
+        raise ValueError(f"not a reply of the chat API: {error}") from error
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    tokens = [count if isinstance(count, int) else 0 for count in counts]
+    return Answer(content if isinstance(content, str) else "", *tokens)
+
+
+def _retry_after(error: urllib.error.HTTPError) -> float:
+    """Return the seconds that the server asks to wait; 0 if it does not say."""
+    with contextlib.suppress(TypeError, ValueError):
+        return max(0.0, float(error.headers["Retry-After"]))
+    return 0.0
+
+
+class LocalModel:
+    """A model in a GGUF file, run by llama.cpp on this machine; one answer at a time."""
+
+    def __init__(self, path: Path, sha256: str = "") -> None:
+        self.path = path
+        try:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        if sha256 and digest != sha256:
+            raise InputError(f"{path}: SHA-256 is {digest}; expected {sha256}")
+        self.model = f"sha256:{digest}"
+        self._lock = threading.Lock()
+        self._complete: Callable[..., Any] | None = None
+
+    def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer:
+        messages = [{"role": "user", "content": prompt}]
+        with self._lock:
+            if self._complete is None:
+                kind = require("llama_cpp", "llm").Llama
+                llama = kind(str(self.path), n_ctx=CONTEXT, verbose=False, seed=0)
+                self._complete = llama.create_chat_completion
+            try:
+                reply = self._complete(
+                    messages,
+                    temperature=sampling.temperature,
+                    max_tokens=sampling.max_tokens,
+                    seed=seed,
+                )
+            except ValueError as error:  # the prompt is longer than the context
+                raise InputError(f"{self.path}: {error}; use a smaller --history") from error
+        return _read_reply(json.dumps(reply).encode())

@@ -1,0 +1,171 @@
+"""A match: one episode of a player in a solved game, with the regret of every decision.
+
+An answer is the index of an action, or a text that names one; `read_answer` reads it. If it cannot
+be read, a random action is taken, and the decision is marked.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from drrn.compiled.history import History
+from drrn.compiled.oracle import CLOSE, SolvedGame
+from drrn.errors import InputError
+from drrn.game.contract import Observation
+from drrn.game.episodes import Episode, episode
+from drrn.writing import words
+
+THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
+NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
+LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
+
+Rewards = Literal["game", "advantage"]  # the game's own, or A*(s, a), which is minus the regret
+REWARDS: tuple[Rewards, ...] = ("game", "advantage")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A choice on a page, and what it costs."""
+
+    page: str  # a short name
+    choice: str
+    best: str  # an action with the highest Q*
+    gaps: tuple[float, ...]  # max Q* - Q* of each action of the page, in no order
+    regret: float  # the gap of the choice
+    readable: bool = True
+
+
+@dataclass(frozen=True)
+class Result:
+    """The outcome of a match: return = best - sum of regrets + luck."""
+
+    seed: int
+    episode: Episode
+    luck: float
+    decisions: tuple[Decision, ...]
+    tokens: tuple[int, int] = (0, 0)  # of prompts and answers
+
+    @property
+    def regret(self) -> float:
+        """The sum of regrets."""
+        return sum(decision.regret for decision in self.decisions)
+
+
+class Match:
+    """An episode in progress.
+
+    Example:
+        >>> match = Match(solve_game(drrn.make("long-watch")))
+        >>> match.start(seed=0)
+        >>> while not match.over:
+        ...     match.decide(0)
+        >>> match.result().regret
+    """
+
+    def __init__(self, game: SolvedGame, history: int = 0) -> None:
+        """`history` is the number of earlier pages that players see."""
+        self.game = game
+        self.memory = history
+
+    def start(self, seed: int) -> Observation:
+        """Start a new episode; return its first page."""
+        self.seed = seed
+        self.history = History(self.memory)
+        self.tokens = (0, 0)
+        self.total = 0.0
+        self.decisions: list[Decision] = []
+        self._random = random.Random(f"unread {seed}")
+        self._index = 0
+        self._steps = episode(self.game, lambda page: self._index, seed)
+        self.page = next(self._steps).page
+        self.luck = self.game.value() - self.game.best
+        return self.page
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode has ended or was truncated."""
+        return self.page.ended or self.game.steps >= self.game.max_steps
+
+    @property
+    def truncated(self) -> bool:
+        return self.over and not self.page.ended
+
+    def decide(self, answer: int | str | None) -> Decision:
+        """Take the action that an answer names, or else a random one."""
+        page = self.page
+        index = read_answer(answer, page.actions) if isinstance(answer, str) else answer
+        readable = index is not None and 0 <= index < len(page.actions)
+        if index is None or not readable:
+            index = self._random.randrange(len(page.actions))
+        q = self.game.q_star()
+        label = self.game.label
+        decision = _decision(label, page.actions, q, index, readable)
+        self.decisions.append(decision)
+        self.history = self.history.add(page.text, page.actions[index])
+        self._index = index
+        self.page = next(self._steps).page
+        self.total += self.page.reward
+        self.luck += self.page.reward + self.game.value() - q[index]
+        return decision
+
+    def reward(self, rewards: Rewards) -> float:
+        """Return the reward of the last decision: the game's, or the advantage A*."""
+        return self.page.reward if rewards == "game" else -self.decisions[-1].regret
+
+    def result(self) -> Result:
+        """Return the outcome of an episode that is over."""
+        page = self.page
+        ended = page.ended
+        final_reward = page.reward if ended else 0.0
+        ending = (self.game.ending or "the end") if ended else None
+        outcome = Episode(final_reward, self.total, len(self.decisions), ending)
+        return Result(self.seed, outcome, self.luck, tuple(self.decisions), self.tokens)
+
+
+def _decision(
+    label: str, actions: Sequence[str], q: Sequence[float], index: int, readable: bool
+) -> Decision:
+    value = max(q)
+    gaps = tuple([0.0 if value - each < CLOSE else value - each for each in q])
+    return Decision(label, actions[index], actions[gaps.index(0.0)], gaps, gaps[index], readable)
+
+
+def check_rewards(rewards: str) -> Rewards:
+    """Return the name of a kind of rewards, or raise an `InputError`."""
+    for name in REWARDS:
+        if rewards == name:
+            return name
+    raise InputError(f'rewards "{rewards}": choose game or advantage')
+
+
+def read_answer(answer: str, actions: Sequence[str]) -> int | None:
+    """Return the index of the action that a text names, by number (from 1) or in words.
+
+    >>> read_answer("I choose 2, since the sea is calm.", ["Wait.", "Row."])
+    1
+    >>> read_answer("Row!", ["Wait.", "Row."])
+    1
+
+    None if it names no action, or several.
+    """
+    text = THOUGHTS.sub(" ", answer).strip()
+    spoken = words(text)
+    exact = [i for i, action in enumerate(actions) if spoken and words(action) == spoken]
+    if len(exact) == 1:
+        return exact[0]
+    leading = LEADING.match(text)
+    numbers = {int(number) for number in NUMBER.findall(text)}
+    if leading:
+        numbers = {int(leading[1])}
+    if len(numbers) == 1:
+        number = numbers.pop()
+        return number - 1 if 1 <= number <= len(actions) else None
+    phrase = f" {' '.join(spoken)} "
+    phrases = [f" {' '.join(words(action))} " for action in actions]
+    named = {each for each in phrases if each.strip() and each in phrase}
+    longest = max(named, key=len, default="")
+    if phrases.count(longest) != 1 or any(each not in longest for each in named):
+        return None
+    return phrases.index(longest)

@@ -1,0 +1,117 @@
+"""Measures of players: regret, softmax-equivalent α, normalised scores with bootstrap intervals."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drrn.arena.match import Decision, Result
+from drrn.compiled.game import Floats
+from drrn.stories.playtest.findings import Estimate, mean_of
+
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+MAX_ALPHA = 1e6  # in units of 1 / the largest gap
+HALVINGS = 100
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number and its confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Measures:
+    """How a player plays a game."""
+
+    episodes: int
+    score: Estimate  # final reward
+    returns: Estimate
+    steps: Estimate
+    normalised: Interval  # return: 0 is random play, 100 best play
+    adjusted: Interval  # the same without luck
+    regret: Estimate  # of an episode
+    mean_regret: float  # of a decision
+    among_best: float  # share of decisions
+    readable: float  # share of decisions
+    alpha: float
+    tokens: tuple[int, int]  # of prompts and answers, in all
+
+
+def measures(results: Sequence[Result], best: float, random: float) -> Measures:
+    """Measure a player by its matches; `best` and `random` are the exact expected returns."""
+    decisions = [decision for result in results for decision in result.decisions]
+    count = max(len(decisions), 1)
+    returns = [result.episode.total for result in results]
+    regrets = [result.regret for result in results]
+    span = (best - random) or 1.0
+
+    def normalise(values: Floats) -> Floats:
+        return 100.0 * (values - random) / span
+
+    return Measures(
+        episodes=len(results),
+        score=_mean([result.episode.final_reward for result in results]),
+        returns=_mean(returns),
+        steps=_mean([float(result.episode.steps) for result in results]),
+        normalised=bootstrap(returns, normalise),
+        adjusted=bootstrap([best - regret for regret in regrets], normalise),
+        regret=_mean(regrets),
+        mean_regret=sum(regrets) / count,
+        among_best=sum(decision.regret == 0 for decision in decisions) / count,
+        readable=sum(decision.readable for decision in decisions) / count,
+        alpha=softmax_alpha(decisions),
+        tokens=(sum(r.tokens[0] for r in results), sum(r.tokens[1] for r in results)),
+    )
+
+
+def _mean(values: Sequence[float]) -> Estimate:
+    return mean_of(values) or Estimate(0.0)
+
+
+def bootstrap(values: Sequence[float], normalise: Callable[[Floats], Floats]) -> Interval:
+    """Return the mean of values and its 95 % bootstrap interval, both normalised."""
+    sample = np.asarray(values, float)
+    draws = np.random.default_rng(0).integers(len(sample), size=(RESAMPLES, len(sample)))
+    means = normalise(sample[draws].mean(axis=1))
+    tail = 50 * (1 - CONFIDENCE)
+    low, high = np.percentile(means, [tail, 100 - tail])
+    return Interval(float(normalise(sample.mean())), float(low), float(high))
+
+
+def softmax_alpha(decisions: Sequence[Decision]) -> float:
+    """Return the α ≥ 0 whose softmax over Q* most likely makes these decisions.
+
+    The likelihood of choices a is ∏ exp(α Q*(a)) / Σ exp(α Q*). Its logarithm is concave in α, so
+    the derivative has one root: 0 for a player no better than random, infinity for one without
+    regret.
+    """
+    open_choices = [each for each in decisions if any(each.gaps)]
+    regret = sum(each.regret for each in open_choices)
+    if regret == 0:
+        return float("inf") if open_choices else 0.0
+    width = max(len(each.gaps) for each in open_choices)
+    gaps = np.full((len(open_choices), width), np.inf)
+    for row, each in zip(gaps, open_choices, strict=True):
+        row[: len(each.gaps)] = each.gaps
+    finite = np.where(np.isfinite(gaps), gaps, 0.0)
+
+    def expected_regret(alpha: float) -> float:
+        weights = np.exp(-alpha * gaps) if alpha else np.isfinite(gaps).astype(float)
+        return float(((weights * finite).sum(axis=1) / weights.sum(axis=1)).sum())
+
+    low = 0.0
+    high = MAX_ALPHA / float(finite.max())
+    if expected_regret(low) <= regret:
+        return 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if expected_regret(middle) > regret:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

@@ -1,0 +1,287 @@
+"""Solved games: they are played like any other, and know Q* of every action that they show.
+
+Q*(s, a) is the expected undiscounted return of an action and best play after it, within the step
+limit. So it depends on the state and on the number of steps that remain, a loop that postpones a
+bad ending gains nothing, and it exists even where a loop pays. The regret of a decision is
+max Q* - Q*(s, a). Over an episode,
+
+    return = expected return of best play - sum of regrets + luck
+
+where luck is what chance added: the rewards and values that followed, minus their expectations. Its
+mean is 0, whatever the player does.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from drrn.compiled.compile import can_be_compiled, compile_game
+from drrn.compiled.game import Compiled, Floats
+from drrn.compiled.search import first_words
+from drrn.compiled.solve import random_play, slot_values
+from drrn.errors import InputError
+from drrn.game.contract import Game, Observation, Solved, another, step_limit_of, title_of
+
+CLOSE = 1e-9  # actions whose values differ by less count as equally good
+CONVERGED = 1e-12
+MAX_CACHED = 100_000  # pages whose Q-values are in memory
+
+
+class SolvedGame:
+    """A game with Q* of the current page; `solve_game` makes one.
+
+    Example:
+        >>> game = solve_game(drrn.make("long-watch"))
+        >>> page = game.reset(seed=1)
+        >>> game.q_star()  # of each action of the page
+    """
+
+    best: float  # expected return of best play
+    random: float  # of random play
+
+    def __init__(self, game: Game, max_steps: int) -> None:
+        self.game = game
+        self.name = game.name
+        self.title = title_of(game)
+        self.max_steps = max_steps
+        self.steps = 0
+        self.text = ""
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self.steps = 0
+        return self._show(self.game.reset(seed))
+
+    def step(self, index: int) -> Observation:
+        page = self.game.step(index)
+        self.steps += 1
+        return self._show(page)
+
+    def skip(self) -> None:
+        """Let a step pass without an action."""
+        self.steps += 1
+
+    def q_star(self) -> Sequence[float]:
+        """Return Q* of each action of the current page; nothing where the episode is over."""
+        raise NotImplementedError
+
+    def value(self) -> float:
+        """Return the expected return of best play from the current page on."""
+        return max(self.q_star(), default=0.0)
+
+    @property
+    def label(self) -> str:
+        """A short name of the current page."""
+        return first_words(self.text)
+
+    @property
+    def ending(self) -> str | None:
+        ending: str | None = getattr(self.game, "ending", None)
+        return ending
+
+    def another(self) -> "SolvedGame":
+        """Return a copy with its own episode; what is computed is shared."""
+        raise NotImplementedError
+
+    def _show(self, page: Observation) -> Observation:
+        self.text = page.text
+        return page
+
+
+class SolvedCompiled(SolvedGame):
+    """A compiled game and its exact solution."""
+
+    game: Compiled
+
+    def __init__(self, game: Compiled, max_steps: int) -> None:
+        super().__init__(game, max_steps)
+        self._values = values_within(game, max_steps)
+        self._cache: dict[tuple[int, int], list[float]] = {}
+
+    def q_star(self) -> Sequence[float]:
+        state = self.game.state
+        if not self.game.slots:
+            return ()
+        q = self.q_of(state, self.max_steps - self.steps)
+        first = self._first[state]
+        return [q[slot - first] for slot in self.game.slots] if q else ()
+
+    def q_of(self, state: int, left: int) -> list[float]:
+        """Return Q* of a state's slots with some steps left."""
+        left = min(left, len(self._values) - 1)
+        if left <= 0:
+            return []
+        q = self._cache.get((left, state))
+        if q is None:
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            q = self._cache[left, state] = self._new_q_of(state, self._values[left - 1])
+        return q
+
+    def another(self) -> "SolvedCompiled":
+        twin = SolvedCompiled.__new__(SolvedCompiled)
+        twin.__dict__.update(self.__dict__)
+        twin.game = self.game.another()
+        return twin
+
+    @property
+    def label(self) -> str:
+        return self.game.label(self.game.state)
+
+    @cached_property
+    def best(self) -> float:  # type: ignore[override]
+        graph = self.game
+        return float(graph.start @ self._values[-1])
+
+    @cached_property
+    def random(self) -> float:  # type: ignore[override]
+        return random_play(self.game, self.max_steps).total
+
+    @cached_property
+    def _first(self) -> list[int]:
+        first: list[int] = self.game.first.tolist()
+        return first
+
+    def _new_q_of(self, state: int, later: Floats) -> list[float]:
+        """Return Q of a state's slots, given the values of their successors."""
+        graph = self.game
+        by_row: dict[int, float] = {}
+        q = []
+        for row in graph.row[graph.first[state] : graph.first[state + 1]].tolist():
+            if row not in by_row:
+                outcomes = graph.row_outcomes(row)
+                successor = graph.successor[outcomes]
+                worth = graph.reward[successor] + later[successor]
+                by_row[row] = float(graph.probability[outcomes] @ worth)
+            q.append(by_row[row])
+        return q
+
+
+class SolvedByItself(SolvedGame):
+    """A game that computes Q* itself, such as a diagnostic with random texts."""
+
+    def __init__(self, game: Any) -> None:
+        super().__init__(game, step_limit_of(game))
+        self.best = game.optimum
+        self.random = game.random_score
+        self.ended = True
+
+    def q_star(self) -> Sequence[float]:
+        q: Sequence[float] = () if self.ended else self.game.q_star()  # type: ignore[attr-defined]
+        return q
+
+    def another(self) -> "SolvedByItself":
+        return SolvedByItself(another(self.game))
+
+    def _show(self, page: Observation) -> Observation:
+        self.ended = page.ended
+        return super()._show(page)
+
+
+class FollowedGame(SolvedGame):
+    """A live game, followed in its solution by what it shows: text, actions and rewards.
+
+    Several states may show the same page. Q* is then the mean over their probabilities, given all
+    pages of the episode so far.
+    """
+
+    def __init__(self, game: Game, solved: SolvedCompiled) -> None:
+        super().__init__(game, solved.max_steps)
+        self.solved = solved
+        self.best = solved.best
+        self.random = solved.random
+        self.page = Observation("")
+        self.states: dict[int, float] = {}  # with their probabilities
+
+    def reset(self, seed: int | None = None) -> Observation:
+        page = super().reset(seed)
+        self._follow([(0, 1.0)], page)
+        return page
+
+    def step(self, index: int) -> Observation:
+        graph = self.solved.game
+        action = self.page.actions[index]
+        rows = []
+        for state, share in self.states.items():
+            slot = int(graph.first[state]) + self._actions(state).index(action)
+            rows.append((int(graph.row[slot]), share))
+        page = super().step(index)
+        self._follow(rows, page)
+        return page
+
+    def q_star(self) -> Sequence[float]:
+        total = dict.fromkeys(self.page.actions, 0.0)
+        for state, share in self.states.items():
+            q = self.solved.q_of(state, self.max_steps - self.steps)
+            if not q:
+                return ()
+            for action, value in zip(self._actions(state), q, strict=True):
+                total[action] += share * value
+        return list(total.values())
+
+    @property
+    def label(self) -> str:
+        return self.solved.game.label(next(iter(self.states)))
+
+    def _actions(self, state: int) -> tuple[str, ...]:
+        graph = self.solved.game
+        slots = range(int(graph.first[state]), int(graph.first[state + 1]))
+        return graph.observation(state, slots).actions
+
+    def _follow(self, rows: Iterable[tuple[int, float]], page: Observation) -> None:
+        """Keep the outcomes of rows that show the page."""
+        graph = self.solved.game
+        states: dict[int, float] = {}
+        for row, share in rows:
+            span = graph.row_outcomes(row)
+            for state, p in zip(graph.successor[span], graph.probability[span], strict=True):
+                same_text = graph.texts[graph.text[state]] == page.text
+                same_reward = abs(graph.reward[state] - page.reward) < CLOSE
+                same_actions = sorted(self._actions(state)) == sorted(page.actions)
+                if same_text and same_reward and same_actions:
+                    states[int(state)] = states.get(int(state), 0.0) + share * float(p)
+        if not states:
+            cause = "a page of this episode is not in the compiled game"
+            raise InputError(f"{self.name}: {cause}; the game has changed")
+        total = sum(states.values())
+        self.states = {state: share / total for state, share in states.items()}
+        self.page = page
+
+
+def follow(game: Game, solved: SolvedGame) -> SolvedGame:
+    """Return a live game with Q* of every page, by its solution."""
+    if isinstance(solved, SolvedCompiled):
+        return FollowedGame(game, solved)
+    return SolvedByItself(game)
+
+
+def solve_game(game: Game) -> SolvedGame:
+    """Return a game with Q* of every page: it is compiled, unless it knows Q* itself.
+
+    Raises:
+        InputError: The game cannot be compiled, or has too many states.
+    """
+    if isinstance(game, SolvedGame):
+        return game
+    if can_be_compiled(game):
+        return SolvedCompiled(compile_game(game).another(), step_limit_of(game))
+    if isinstance(game, Solved):
+        return SolvedByItself(game)
+    cure = "use a story, a parser game, a diagnostic or your own game that lists its outcomes"
+    raise InputError(f"{game.name}: cannot be solved exactly; {cure} (see docs/games.md)")
+
+
+def values_within(graph: Compiled, max_steps: int) -> list[Floats]:
+    """Return the value of each state with 0, 1, 2 … steps left; more steps have the last value."""
+    values = [np.zeros(len(graph))]
+    starts = graph.first[:-1][~graph.ended]
+    for _ in range(max_steps if len(starts) else 0):
+        value = np.zeros(len(graph))
+        q = slot_values(graph, graph.reward + values[-1])
+        value[~graph.ended] = np.maximum.reduceat(q, starts)
+        values.append(value)
+        scale = max(1.0, float(np.abs(value).max()))
+        if float(np.abs(value - values[-2]).max()) <= CONVERGED * scale:
+            break
+    return values

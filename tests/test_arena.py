@@ -1,0 +1,312 @@
+"""The arena: exact regret, its relation to the return, measures, players, rows and the command."""
+
+import json
+import math
+import statistics
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+import drrn
+from drrn.arena.match import Decision, Match, read_answer
+from drrn.arena.measures import bootstrap, softmax_alpha
+from drrn.arena.players import BestPlayer, Options, Person, RandomPlayer, open_player
+from drrn.arena.report import Report
+from drrn.arena.tournament import Rows, contests_of, play, read_all
+from drrn.cli import main
+from drrn.compiled.oracle import SolvedCompiled, follow, solve_game, values_within
+from drrn.compiled.solve import best
+from drrn.diagnostics import DIAGNOSTICS
+from drrn.game.make import spec_for
+
+GAMES = ("long-watch", "home-world", *(f"diagnostic:{name}/1" for name in DIAGNOSTICS))
+SLOW = ("night-market", "comet-house")
+
+
+@pytest.fixture(scope="module")
+def solved():
+    games = {}
+
+    def open_game(name):
+        if name not in games:
+            games[name] = solve_game(drrn.make(name))
+        return games[name]
+
+    return open_game
+
+
+def play_random(game, seeds):
+    return [RandomPlayer("random").play(game, seed) for seed in seeds]
+
+
+@pytest.mark.parametrize(
+    "name", [*GAMES, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
+def test_best_play_has_no_regret_and_random_play_has_the_exact_one(name, solved):
+    game = solved(name)
+    for seed in range(5):
+        result = BestPlayer("best").play(game, seed)
+        assert result.regret == 0
+        assert all(decision.choice and decision.regret == 0 for decision in result.decisions)
+    regrets = [result.regret for result in play_random(game, range(200))]
+    error = statistics.stdev(regrets) / math.sqrt(len(regrets))
+    expected = game.best - game.random
+    assert abs(statistics.fmean(regrets) - expected) <= 3 * error + 1e-6
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_the_return_is_best_play_minus_regret_plus_luck(name, solved):
+    game = solved(name)
+    for result in play_random(game, range(10)):
+        total = game.best - result.regret + result.luck
+        assert result.episode.total == pytest.approx(total, abs=1e-6)
+
+
+def test_without_chance_the_regret_is_what_best_play_would_have_earned_more(solved):
+    game = solved("long-watch")
+    for result in play_random(game, range(20)):
+        assert result.luck == pytest.approx(0, abs=1e-9)
+        assert result.regret == pytest.approx(game.best - result.episode.total)
+
+
+def test_values_without_a_limit_are_those_of_the_solver():
+    graph = drrn.compile_game(drrn.make("long-watch"))
+    assert values_within(graph, 500)[-1] == pytest.approx(best(graph, 1.0).value)
+
+
+@pytest.mark.parametrize("name", ["memory", "grid", "lock", "sparse", "credit"])
+def test_references_are_those_of_the_diagnostics(name, solved):
+    game: Any = drrn.make(f"diagnostic:{name}/1")
+    oracle = solved(game.name)
+    assert oracle.best == pytest.approx(game.optimum)
+    assert oracle.random == pytest.approx(game.random_score)
+
+
+def test_a_paying_loop_has_values_within_the_step_limit(story):
+    text = ":: Start\nA mill.\n\n[[Grind.|Start]]\n[[Leave.|End]]\n\n:: End\nDone.\n"
+    rules = "step_reward = 1\nmax_steps = 4\n[[ending]]\npassage = 'End'\nreward = 2\n"
+    game: Any = solve_game(story(text, rules))
+    page = game.reset(0)
+    # three times 1, then the ending's 2 with the step's 1, or 1 for a fourth round
+    last = max(value for value in game.q_star())
+    assert last == game.best
+    values = dict(zip(page.actions, game.q_star(), strict=True))
+    assert values["Grind."] > values["Leave."]
+    for _ in range(3):
+        game.step(game.game.slots.index(min(game.game.slots)))
+    assert len(game.q_star()) == 2
+    game.skip()
+    assert list(game.q_star()) == []
+
+
+def test_a_live_game_is_followed_in_its_solution():
+    live = drrn.make("night-market")
+    solution = solve_game(live)
+    game = follow(drrn.make("night-market"), solution)
+    for seed in range(3):
+        result = RandomPlayer("random").play(game, seed)
+        assert result.episode.total == pytest.approx(
+            game.best - result.regret + result.luck, abs=1e-6
+        )
+
+
+# --- answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"),
+    [
+        ("2", 1),
+        (" 1.", 0),
+        ("Action 3!", 2),
+        ("I would choose 2, because the sea is calm.", 1),
+        ("**2**", 1),
+        ("2. Row 3 miles.", 1),
+        ("<think>1 or 3? No: 1.</think> 2", 1),
+        ("row 3 miles", 1),
+        ("You should wait for help.", 2),
+        ("Wait", 0),
+        ("0", None),
+        ("4", None),
+        ("-1", None),
+        ("1 or 2", None),
+        ("Either 1 or 2", None),
+        ("", None),
+        ("Swim.", None),
+        ("1.5", None),
+        ("x" * 10_000, None),
+    ],
+)
+def test_an_answer_is_a_number_or_words(answer, index):
+    assert read_answer(answer, ["Wait.", "Row 3 miles.", "Wait for help."]) == index
+
+
+@given(st.text(), st.lists(st.text(), min_size=1, max_size=5))
+def test_no_answer_raises_an_exception(answer, actions):
+    index = read_answer(answer, actions)
+    assert index is None or 0 <= index < len(actions)
+
+
+def test_an_unreadable_answer_is_a_random_action_and_is_marked(solved):
+    game = solved("long-watch")
+    match = Match(game)
+    match.start(0)
+    decisions = [match.decide(answer) for answer in ("nonsense", None, 99)]
+    assert [decision.readable for decision in decisions] == [False] * 3
+
+
+# --- measures
+
+
+def decisions_by_softmax(alpha, count, random):
+    q = np.array([1.0, 0.5, 0.0])
+    p = np.exp(alpha * q) / np.exp(alpha * q).sum()
+    gaps = (0.0, 0.5, 1.0)
+    return [Decision("p", "c", "b", gaps, gaps[i]) for i in random.choice(3, size=count, p=p)]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 5.0])
+def test_the_alpha_of_a_softmax_player_is_estimated(alpha):
+    decisions = decisions_by_softmax(alpha, 20_000, np.random.default_rng(0))
+    assert softmax_alpha(decisions) == pytest.approx(alpha, rel=0.1)
+
+
+def test_alpha_is_infinite_without_regret_and_0_for_players_worse_than_random():
+    assert softmax_alpha([Decision("p", "c", "b", (0.0, 1.0), 0.0)]) == math.inf
+    assert softmax_alpha([Decision("p", "c", "b", (0.0, 1.0), 1.0)]) == 0
+    assert softmax_alpha([]) == 0
+
+
+@hypothesis_settings(max_examples=20)
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=20))
+def test_a_bootstrap_interval_contains_the_mean(values):
+    interval = bootstrap(values, lambda x: x)
+    assert interval.low - 1e-6 <= interval.mean <= interval.high + 1e-6
+    assert min(values) - 1e-6 <= interval.low
+
+
+# --- players and rows
+
+
+def choose_last(text, actions, history):
+    assert all(isinstance(page, str) and isinstance(action, str) for page, action in history)
+    return len(actions) - 1
+
+
+def say_first(text, actions, history):
+    return actions[0]
+
+
+def test_functions_are_players(solved, tmp_path, monkeypatch):
+    options = Options(tmp_path)
+    for name in ("choose_last", "say_first"):
+        player = open_player(f"mine=tests.test_arena:{name}", options)
+        assert player.name == "mine"
+        result = player.play(solved("long-watch"), 0)
+        assert all(decision.readable for decision in result.decisions)
+
+
+@pytest.mark.parametrize("name", ["agent:", "bests", "llm:x", "person:nobody", "no.module:thing"])
+def test_an_unknown_player_is_one_sentence(name, tmp_path):
+    with pytest.raises(drrn.InputError):
+        open_player(name, Options(tmp_path))
+
+
+def test_rows_are_read_as_they_were_written_and_continued(solved, tmp_path):
+    (contest,) = contests_of("long-watch", None)
+    game = solved("long-watch")
+    player = RandomPlayer("random")
+    assert len(list(play(contest, game, player, range(3), tmp_path))) == 3
+    (rows,) = read_all(tmp_path)
+    again = play_random(game, range(3))
+    for result, expected in zip(rows.results, again, strict=True):
+        assert result.regret == pytest.approx(expected.regret)
+        assert [d.choice for d in result.decisions] == [d.choice for d in expected.decisions]
+        assert [sorted(d.gaps) for d in result.decisions] == [
+            pytest.approx(sorted(d.gaps)) for d in expected.decisions
+        ]
+    with rows.path.open("a") as file:
+        file.write('{"seed": 3, "fin')  # the process was killed
+    assert len(list(play(contest, game, player, range(5), tmp_path))) == 2
+    (rows,) = read_all(tmp_path)
+    assert [result.seed for result in rows.results] == list(range(5))
+
+
+def test_rows_of_other_settings_are_not_continued(solved, tmp_path):
+    (contest,) = contests_of("long-watch", None)
+    game = solved("long-watch")
+    list(play(contest, game, RandomPlayer("x"), range(1), tmp_path))
+    with pytest.raises(drrn.InputError, match="settings"):
+        list(play(contest, game, RandomPlayer("x", temperature=1), range(1), tmp_path))
+
+
+def test_damaged_rows_are_one_sentence(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"game": "x"}\n[]\n')
+    with pytest.raises(drrn.InputError, match="damaged"):
+        Rows.read(path)
+
+
+def test_the_games_of_a_person_are_replayed(tmp_path, solved):
+    game = drrn.make("long-watch")
+    page = game.reset(7)
+    choices = []
+    total = 0.0
+    while page.actions:
+        choices.append(page.actions[0])
+        page = game.step(0)
+        total += page.reward
+    record = {"when": "now", "game": "long-watch", "player": "Ann", "seed": 7, "undone": 0}
+    path = tmp_path / "games.jsonl"
+    lines = [record | {"shuffle": True, "choices": choices}, record | {"player": "Bob"}]
+    path.write_text("".join(json.dumps(line | {"undone": 0}) + "\n" for line in lines))
+    person = Person("Ann", "Ann", path)
+    assert person.seeds(spec_for("long-watch"), range(50)) == [0]
+    result = person.play(solved("long-watch"), 0)
+    assert result.episode.total == pytest.approx(total)
+    assert result.regret == pytest.approx(solved("long-watch").best - total)
+
+
+# --- the command
+
+
+def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
+    out = tmp_path / "out"
+    command = ["arena", "long-watch", "--episodes", "3", "--paraphrased", "--out", str(out)]
+    assert main([*command, "--player", "random", "last=tests.test_arena:choose_last"]) == 0
+    printed = capsys.readouterr().out
+    assert "long-watch" in printed and "last" in printed
+    page = (out / "arena.html").read_text()
+    for part in ("costliest mistakes", "In other words", "<svg", "retold"):
+        assert part in page
+    lines = (out / "summary.csv").read_text().splitlines()
+    assert len(lines) == 1 + 2 * 3  # the original and two sets of words
+    assert main(["arena", "--report", "--out", str(out)]) == 0
+    assert (out / "arena.html").read_text() == page
+
+
+def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
+    command = ["arena", "tests.sample_games:Coin", "--out", str(tmp_path)]
+    assert main(command) == 2
+    assert main(["arena", "--out", str(tmp_path)]) == 2
+    assert "game" in capsys.readouterr().err
+
+
+def test_two_players_of_one_name_are_refused(tmp_path, capsys):
+    command = ["arena", "long-watch", "--player", "random", "random", "--out", str(tmp_path)]
+    assert main(command) == 2
+    assert "random" in capsys.readouterr().err
+
+
+def test_references_are_the_first_and_last_players(solved, tmp_path):
+    (contest,) = contests_of("diagnostic:memory/1", None)
+    game = solved("diagnostic:memory/1")
+    for player in (BestPlayer("best"), RandomPlayer("zebra"), RandomPlayer("random")):
+        list(play(contest, game, player, range(2), tmp_path))
+    report = Report(read_all(tmp_path))
+    assert report.players == ["random", "zebra", "best"]
+    assert isinstance(game, SolvedCompiled)
