@@ -1,6 +1,6 @@
 """A soak test of `drrn serve`: many visitors for a long time, after which nothing has grown.
 
-python -m tests.soak [MINUTES [SEED]]     as scripts/soak calls it
+python -m benchmarks.soak [MINUTES [SEED]]     as scripts/soak calls it
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.stories import FORK
+STORY = ":: Start\nA hall. [[Go]] [[Stay]]\n\n:: Go\nYou left.\n\n:: Stay\nNight falls."
 
 PLAYERS = 8
 GROWTH = 1.5  # of memory, that counts as constant
@@ -43,10 +43,10 @@ def play(client: httpx.Client, draw: random.Random) -> None:
 
 
 def upload(client: httpx.Client, draw: random.Random) -> None:
-    story = f"{FORK}\n\n:: Extra {draw.randrange(10**9)}\nx"
+    story = f"{STORY}\n\n:: Extra {draw.randrange(10**9)}\nx"
     answer = client.post("/api/games", files={"file": ("tale.twee", story)})
     if answer.status_code < 300:
-        game = answer.json()["id"]
+        game = answer.json()["game"]["id"]
         if draw.random() < 0.5:
             client.post(f"/api/tests/{game}", json={"seconds": 1})
         client.delete(f"/api/games/{game}")
