@@ -21,18 +21,13 @@ a run that was never interrupted.
 
 import datetime
 import json
-import math
 import os
 import re
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
 
 from drrn.errors import InputError, require
 from drrn.files import make_folder, remove_leftovers
@@ -43,6 +38,7 @@ from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
+from drrn.runs.intervals import difference_of
 from drrn.runs.progress import Progress, read_progress
 from drrn.runs.storage import (
     CARD,
@@ -65,8 +61,6 @@ if TYPE_CHECKING:
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
 MAX_DEPTH = 4  # of folders that are searched for runs
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
 SUMMARY = "run state game model recipe replicas rounds_done rounds scores when fault".split()
 # What restoring a damaged or foreign checkpoint may raise.
 LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError)
@@ -431,34 +425,6 @@ class Run:
         if all(before.get(name) == config.get(name) for name in ("settings", "deployment")):
             return {}
         return {CONFIG: storage.json_bytes(config)}
-
-
-def difference_of(first: Sequence[float], other: Sequence[float], seed: int = 0) -> dict[str, Any]:
-    """Return the difference of two means over seeds, with a bootstrap percentile interval.
-
-    The seeds of each run are resampled separately. Deviations are widened by √(n / (n - 1)), since
-    resampling a few seeds underestimates the spread.
-
-    Returns:
-        `difference`; `low` and `high`, the interval; `clear`, whether it excludes 0. There is no
-        interval (None) if either run has a single seed.
-    """
-    difference = statistics.fmean(other) - statistics.fmean(first)
-    if min(len(first), len(other)) < 2:
-        return {"difference": difference, "low": None, "high": None, "clear": None}
-    generator = np.random.default_rng(seed)
-    differences = _resampled_means(other, generator) - _resampled_means(first, generator)
-    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-    low, high = np.quantile(differences, tails).tolist()
-    return {"difference": difference, "low": low, "high": high, "clear": not low <= 0 <= high}
-
-
-def _resampled_means(scores: Sequence[float], generator: np.random.Generator) -> NDArray[Any]:
-    values = np.array(scores)
-    count = len(scores)
-    widened = values.mean() + (values - values.mean()) * math.sqrt(count / (count - 1))
-    means: NDArray[Any] = widened[generator.integers(count, size=(RESAMPLES, count))].mean(axis=1)
-    return means
 
 
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:

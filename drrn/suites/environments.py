@@ -193,6 +193,7 @@ class ScienceWorldEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("scienceworld", options)
         env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
+        self._ask_less()
         self.simplifications = options["simplifications"]
         self.check_name("task", game, list(env.get_task_names()))
         self.task = game
@@ -210,6 +211,26 @@ class ScienceWorldEnvironment(Environment):
     def step(self, action: str) -> SuitePage:
         observation, _, done, info = self.env.step(action)
         return self._page(observation, info, done=done)
+
+    def _ask_less(self) -> None:
+        """Call Java once for the whole list of actions, and never for texts not on the page."""
+        env = self.env
+        for part, method in (
+            ("look", "look"),
+            ("inventory", "inventory"),
+            ("task", "taskdescription"),
+        ):
+            if part not in self.parts:
+                setattr(env, method, str)
+        gateway = getattr(env, "_gateway", None)
+        if gateway is not None:  # the wrapper itself fetches the list one action at a time
+
+            def actions() -> list[str]:
+                combinations = env.server.getValidActionObjectCombinations()
+                text: str = gateway.jvm.String.join("\n", combinations)
+                return text.split("\n")
+
+            env.get_valid_action_object_combinations = actions
 
     def _load(self, variation: int) -> None:
         name = f"scienceworld:{self.task}"

@@ -80,7 +80,7 @@ class Variant:
     @property
     def policies(self) -> tuple[str, str]:
         """The policies that are recorded after each round."""
-        return ("softmax", "best" if self.group in ("beyond", "sweep") else "greedy")
+        return ("softmax", "best" if self.group in ("beyond", "sweep", "published") else "greedy")
 
     @property
     def paraphrase_sets(self) -> tuple[str, ...]:
