@@ -17,6 +17,7 @@ BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
 FOLDS = ("train", "dev", "test")
+DOORS = ("open door", "close door")
 # Actions of TextWorldExpress whose effects are on the page, or in the room as it was last seen.
 PASSING = ("move ", "look", "inventory", "open ", "close ", "take ", "examine ", "task", "help")
 Info = Mapping[str, Any]
@@ -116,6 +117,7 @@ class TwxEnvironment(Environment):
         super().__init__("twx", options)
         env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
         self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
+        self.looks: dict[str, str] = {}  # rooms when they were first seen
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
         env.getTaskDescription = self._task_description
@@ -137,7 +139,8 @@ class TwxEnvironment(Environment):
 
         The state is a hash of all that the rest of the episode can depend on: the page, the other
         rooms as they were last seen, where each thing was last put (a closed container hides it),
-        and which other changes were made. Things change only where the player is.
+        and which other changes were made. Things change only where the player is, so a room that
+        looks as it did at first needs no mention, unless doors were moved: these have two sides.
         """
         variation, fold = self.seeds.select(0, None)
         _, info = self.env.reset(seed=variation, gameFold=fold)
@@ -154,6 +157,9 @@ class TwxEnvironment(Environment):
             _, _, done, info = self.env.step(action)
             page = self._page(info, done=bool(done))
         rooms[info["look"].partition(".")[0]] = info["look"]
+        if not any(action.startswith(DOORS) for action in actions):
+            first = self.looks.setdefault
+            rooms = {name: look for name, look in rooms.items() if look != first(name, look)}
         here = (info["look"], info["inventory"], page.actions, page.score, page.ending)
         state = (here, sorted(rooms.items()), sorted(places.items()), sorted(changes))
         return page, hashlib.sha256(repr(state).encode()).hexdigest()
