@@ -5,6 +5,7 @@ import { announce, failure, field, h, recall, remember, show, toast, waiting } f
 import { plural, reward } from "./format.js";
 import { agentPanel } from "./play_agent.js";
 import { variablesPanel } from "./play_from.js";
+import { MANY, Prompt } from "./prompt.js";
 import { storyText } from "./story_text.js";
 
 const TEXT_FIELDS = "input:not([type=checkbox]), select, textarea"; // keys are letters there
@@ -133,32 +134,37 @@ class Play {
 
   showActions() {
     const { page } = this;
-    this.actions.classList.toggle("many", page.actions.length > 9);
+    this.prompt = null;
     if (page.ended || page.stopped) {
       show(this.actions, h("li", { class: "the-end" }, this.ending()));
       return;
     }
-    show(
-      this.actions,
-      page.actions.map((words, index) =>
-        h(
-          "li",
-          {},
-          h(
-            "button",
-            {
-              type: "button",
-              class: "action",
-              dataset: { index },
-              onclick: () => this.choose(index),
-              onfocus: () => this.agent.look(index),
-              onpointerenter: () => this.agent.look(index),
-            },
-            h("span", { class: "key", "aria-hidden": "true" }, index < 9 ? String(index + 1) : "·"),
-            h("span", { class: "action-words" }, words),
-            h("span", { class: "thought" }),
-          ),
-        ),
+    if (page.actions.length > MANY) {
+      this.prompt = new Prompt(this);
+      show(this.actions, h("li", {}, this.prompt.element));
+      return;
+    }
+    show(this.actions, page.actions.map((_, index) => this.actionButton(index, index)));
+  }
+
+  /** The button of an action, with the key of its place. */
+  actionButton(index, place) {
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        {
+          type: "button",
+          class: "action",
+          dataset: { index },
+          onclick: () => this.choose(index),
+          onfocus: () => this.agent.look(index),
+          onpointerenter: () => this.agent.look(index),
+        },
+        h("span", { class: "key", "aria-hidden": "true" }, place < 9 ? String(place + 1) : "·"),
+        h("span", { class: "action-words" }, this.page.actions[index]),
+        h("span", { class: "thought" }),
       ),
     );
   }
@@ -300,8 +306,9 @@ class Play {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TEXT_FIELDS)) {
       return;
     }
-    const index = "123456789".indexOf(event.key);
-    if (index >= 0 && this.page && index < this.page.actions.length) this.choose(index);
+    const place = "123456789".indexOf(event.key);
+    const button = place >= 0 && this.actions.querySelectorAll("button.action")[place];
+    if (button) this.choose(Number(button.dataset.index));
     else if (event.key === "u") this.undo();
     else if (event.key === "r") this.restart();
     else if (event.key === "a") this.agent.step();
