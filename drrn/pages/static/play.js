@@ -2,7 +2,8 @@
 
 import { get, isAborted, part, post } from "./api.js";
 import { announce, failure, field, h, recall, remember, show, toast, waiting } from "./dom.js";
-import { plural, reward } from "./format.js";
+import { plural, reward, share } from "./format.js";
+import { factsAbout } from "./games.js";
 import { agentPanel } from "./play_agent.js";
 import { variablesPanel } from "./play_from.js";
 import { MANY, Prompt } from "./prompt.js";
@@ -187,14 +188,35 @@ class Play {
         : page.ending
           ? `The end: ${page.ending}`
           : "The end";
+    const place = h("p", { class: "small soft" });
+    if (page.ended) this.showPlace(place, page);
     return h(
       "div",
       {},
       h("h2", {}, why),
       pays,
+      place,
       saveNote,
       h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"),
     );
+  }
+
+  /** Say which of the endings this is, and how many random games end there. */
+  async showPlace(element, page) {
+    try {
+      const { findings } = await factsAbout(this.game, this.signal);
+      const test = findings ?? (await get(`/api/tests/${part(this.game.id)}`, this.signal)).report;
+      const endings = test?.endings ?? [];
+      const named = endings.filter((ending) => ending.name === page.ending);
+      const [ending] = named.filter((each) => each.reward === page.reward).concat(named);
+      if (!ending) return;
+      const better = endings.filter((each) => each.reward > ending.reward).length;
+      const order = ["none pays more", "1 of them pays more"][better] ?? `${better} of them pay more`;
+      const odds = `${share(ending.probability.mean)} of random games end here`;
+      element.textContent = `One of ${plural(endings.length, "ending")}; ${order}. ${odds}.`;
+    } catch (error) {
+      if (!isAborted(error)) element.textContent = "";
+    }
   }
 
   showBar() {
