@@ -61,8 +61,8 @@ function about(game, signal) {
   const prose = h("p", { class: "prose" });
   const facts = h("p", { class: "small soft" }, "Reading …");
   factsAbout(game, signal)
-    .then(({ findings, reason }) => {
-      prose.textContent = findings?.opening.split(/\s+/).slice(0, 60).join(" ") || "";
+    .then(({ findings, reason, opening }) => {
+      prose.textContent = opening.split(/\s+/).slice(0, 60).join(" ");
       facts.textContent = findings ? lengthWords(findings) : reason || "";
     })
     .catch(() => (facts.textContent = ""));
