@@ -239,7 +239,7 @@ class Echo:
 
 
 def test_replies_are_read_by_a_thread_where_the_event_loop_cannot_read_pipes(monkeypatch):
-    heard = []
+    heard: list[str] = []
 
     async def ask():
         loop = asyncio.get_running_loop()
