@@ -170,10 +170,10 @@ def condition_around(text: str, position: int) -> str:
         if parts and text[hook : hook + 1] == "[" and hook < position:
             hook_end, _ = _macro_parts(text, hook + 1, "]")
             if position < hook_end or hook_end == hook + 1:
-                is_not = "not " if match[1].lower() == "unless" else ""
+                is_not = "not " * (match[1].lower() == "unless")
                 conditions.append((match.start(), is_not + ", ".join(parts).strip()))
     for match in patterns.IF_MODIFIER.finditer(text, 0, position):  # Chapbook: up to the next one
-        is_not = "not " if (match[1] or "").lower() == "unless" else ""
+        is_not = "not " * (match[1] == "unless")
         conditions.append((match.start(), is_not + (match[2] or "").strip()))
     return max(conditions, default=(0, ""))[1]
 
