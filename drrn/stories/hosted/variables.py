@@ -12,18 +12,10 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from drrn.stories.hosted import patterns
-from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story import RECOGNITION, Passage, Story
 
-# Tags of passages that can be displayed with any page.
-SHARED_TAGS = frozenset(
-    "header footer startup debug-header debug-footer debug-startup script widget init".split()
-)
-# SugarCube's side bar.
-SIDE_BAR = frozenset(
-    "StoryAuthor StoryBanner StoryCaption StoryDisplayTitle StorySubtitle StoryTitle".split()
-)
-
-
+SHARED_TAGS = frozenset(RECOGNITION["shared_tags"].split())  # displayed with any page
+SIDE_BAR = frozenset(RECOGNITION["side_bar"].split())  # of SugarCube
 UPDATES = ("+=", "-=", "*=", "/=", "%=", "++", "--")  # depend on the old value
 
 

@@ -70,10 +70,8 @@ def _obstacle(
         words = list(dict.fromkeys(game.stage.words)) if isinstance(game, HostedGame) else []
         listed = ", ".join(words[:MAX_WORDS]) + (", …" if len(words) > MAX_WORDS else "")
         tried = SENTENCES["tried" if words else "untold"]
-        return {
-            "kind": "asks",
-            "tried": tried.format(count=counted(len(words), "word"), words=listed),
-        }
+        count = counted(len(words), "word")
+        return {"kind": "asks", "tried": tried.format(count=count, words=listed)}
     if exact or not passage:  # a condition that never holds is a problem
         return {}
     text = source.story.passages[passage].text
