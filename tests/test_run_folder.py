@@ -138,7 +138,7 @@ def test_a_config_without_settings_gives_one_sentence(tale, tmp_path, text, caps
 
 def test_help_names_the_choices_of_settings(capsys):
     with pytest.raises(SystemExit):
-        main(["train", "--help"])
+        main(["train", "--help-all"])
     text = " ".join(capsys.readouterr().out.split())
     for words in (
         "--model {drrn,linear,max-action,per-action,table,verb-object}",
