@@ -35,6 +35,11 @@ NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two lines
 MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
 
+LATEX_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+}
 SIGNS = {"problem": "✗", "warning": "!", "info": "·", "success": "✓"}  # of notes in a terminal
 
 Severity = Literal["problem", "warning", "info", "success"]
@@ -249,6 +254,26 @@ def to_html(
     return fragment.strip()
 
 
+def to_latex(document: Document) -> str:
+    r"""Write the text and the tables of a document as LaTeX; it needs the package booktabs.
+
+    >>> print(to_latex(Document("", [Table("", ["game", "score"], [["a_b", "50 %"]])])), end="")
+    \begin{tabular}{lr}
+    \toprule
+    game & score \\
+    \midrule
+    a\_b & 50 \% \\
+    \bottomrule
+    \end{tabular}
+    """
+    parts = [f"\\section*{{{_latex(document.title)}}}"] if document.title else []
+    parts += [_latex_block(block) for block in document.blocks]
+    for section in document.sections:
+        parts.append(f"\\subsection*{{{_latex(section.title)}}}")
+        parts += [_latex_block(block) for block in section.blocks]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
 def github_annotations(document: Document) -> Iterator[str]:
     """Yield a GitHub workflow command for each note with a file: GitHub shows it at its line.
 
@@ -356,6 +381,38 @@ def _markdown_row(row: Sequence[Cell | str]) -> str:
         parts = [f"{mark}{_markdown(cell.text)}{mark}", _markdown(cell.mark)]
         texts.append(_join([*parts, _markdown(cell.remark)], " ").replace("|", "\\|"))
     return f"| {' | '.join(texts)} |"
+
+
+def _latex_block(block: Block) -> str:
+    """Return a paragraph or a table; nothing for other blocks."""
+    if isinstance(block, (str, Paragraph)):
+        return _latex(block if isinstance(block, str) else block.text)
+    if not isinstance(block, Table):
+        return ""
+    rows = []
+    for row in block.rows:
+        texts = [(_latex(each.text), each.bold) for each in map(_cell, row)]
+        rows.append([f"\\textbf{{{text}}}" if bold else text for text, bold in texts])
+    lines = [f"\\begin{{tabular}}{{{block.alignment}}}", "\\toprule"]
+    lines += [f"{' & '.join(map(_latex, block.header))} \\\\", "\\midrule"]
+    lines += [f"{' & '.join(cells)} \\\\" for cells in rows]
+    tabular = "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
+    notes = "\\par ".join(map(_latex, block.notes))
+    if not block.caption:
+        return "\n".join(filter(None, [tabular, notes]))
+    caption = f"\\caption{{{_latex(block.caption)}}}"
+    body = "\n".join(filter(None, [caption, tabular, notes]))
+    return f"\\begin{{table}}\n\\centering\n{body}\n\\end{{table}}"
+
+
+def _latex(text: str) -> str:
+    """Return a text of a document as LaTeX, with its code and bold spans."""
+    marks = {"code": "\\texttt{{{}}}", "bold": "\\textbf{{{}}}", "": "{}"}
+    return "".join(marks[kind].format(_escape_latex(visible(each))) for kind, each in _spans(text))
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(LATEX_SIGNS.get(sign, sign) for sign in text)
 
 
 def _escape_markdown(text: str) -> str:

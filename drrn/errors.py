@@ -26,4 +26,5 @@ def require(module: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'") from error
+        command = f"pip install 'drrn[{extra}]', or in a clone pip install -e '.[{extra}]'"
+        raise InputError(f"{module} is not installed: {command}") from error

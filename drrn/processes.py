@@ -39,6 +39,19 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+_WORK = [0.0]  # CPU seconds of processes that work for this one
+
+
+def add_work(seconds: float) -> None:
+    """Count the CPU time that another process took for this one."""
+    _WORK[0] += seconds
+
+
+def work() -> float:
+    """Return the CPU time of this process, and of those that were counted by `add_work`."""
+    return time.process_time() + _WORK[0]
+
+
 class ServiceError(Exception):
     """A service failed: its code raised an exception, or its process died or was too slow.
 

@@ -172,6 +172,7 @@ class RunSettings(_Group):
 
     rounds: int = 20
     episodes_per_round: int = 200
+    interactions: int | None = None
     evaluation_episodes: int = 200
     replicas: int = 5
     seed: int = 0
@@ -207,6 +208,11 @@ class Settings:
     exploration: ExplorationSettings = field(default_factory=ExplorationSettings)
     run: RunSettings = field(default_factory=RunSettings)
     given: frozenset[str] = field(default=frozenset(), compare=False)  # names given by the user
+
+    def __repr__(self) -> str:
+        paper = PAPER.flat()
+        changes = {name: value for name, value in self.flat().items() if value != paper[name]}
+        return f"Settings.from_flat({changes})"
 
     def __post_init__(self) -> None:
         if self.run.form == "online" and self.exploration.name == "optimism":

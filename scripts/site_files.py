@@ -1,7 +1,7 @@
 """Add the files outside docs/ that pages link to, so that links also work on a code host.
 
-MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep
-their paths. The table of all settings is made here, from their declarations.
+MkDocs loads it as a hook. README.md becomes overview.md; results, examples and sources keep their
+paths. The table of all settings is made here, from their declarations.
 """
 
 from __future__ import annotations
@@ -22,6 +22,14 @@ LINK = re.compile(
 )
 SETTINGS = "<!-- settings -->"
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
+
+
+def on_config(config: Any) -> Any:
+    """Add KaTeX, if scripts/docs has fetched it."""
+    if (ROOT / DOCS / "packages/katex/katex.min.js").exists():
+        config.extra_css.append("packages/katex/katex.min.css")
+        config.extra_javascript.insert(0, "packages/katex/katex.min.js")
+    return config
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -94,11 +102,11 @@ def repository_path(page: str, link: str) -> str:
 
 def site_path(path: str) -> str:
     """Return the path of a file in the site."""
-    return "index.md" if path == "README.md" else path.removeprefix(DOCS)
+    return "overview.md" if path == "README.md" else path.removeprefix(DOCS)
 
 
 def source(uri: str) -> str:
     """Return the repository path of a file of the site."""
-    if uri == "index.md":
+    if uri == "overview.md":
         return "README.md"
     return DOCS + uri if (ROOT / DOCS / uri).is_file() else uri

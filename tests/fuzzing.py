@@ -10,12 +10,14 @@ import contextlib
 import io
 import json
 import random
+import resource
 import shutil
 import signal
 import struct
 import sys
 import tempfile
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -40,12 +42,13 @@ from tests.fuzz_corpus import (
     TOML_SNIPPETS,
 )
 from tests.ink_stories import STALL
-from tests.runs import SMALL, SMALL_STRONG
+from tests.runs import SMALL, SMALL_STRONG, rehash
 from tests.stories import FORK, REWARDS
 
 DESCRIPTION = """Mutate stories, expressions, TOMLs, Ink files and run folders for some minutes. Each
 case must work or fail with one sentence. Other cases are saved in a folder, and the exit code is 1."""
 CASE_SECONDS = 30  # CPU time
+MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10  # units of ru_maxrss
 
 Cut = tuple[float, int, str]  # position as a fraction, length, replacement
 
@@ -161,32 +164,42 @@ def _write_mutated(
 
 
 def fuzz_run(folder: Path, generator: Random) -> None:
-    """Damage some files of a run, and run two commands on it."""
+    """Damage some files of a run, and run two commands on it.
+
+    hashes.json would reveal every damage first, so it is often updated or deleted.
+    """
     run = folder / "run"
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(generator.choice(good_runs()), run)
-    if generator.random() < 0.6:
-        (run / "hashes.json").unlink()  # it would reveal every damage first
+    hashes = generator.choice(["old", "new", "none"])
+    if hashes == "none":
+        (run / "hashes.json").unlink()
     files = sorted(path for path in run.iterdir() if path.is_file())
     for path in generator.sample(files, generator.randint(1, 2)):
         damage(path, generator)
+    if hashes == "new" and (run / "hashes.json").is_file():
+        rehash(run)
+    tale = str(good_runs()[0].parent / "tale.toml")
     commands = [
         ["ask", str(run), "--state", "The sea", "--action", "Go out.", "--action", "x"],
         ["evaluate", str(run), "--episodes", "1"],
         ["runs", str(folder)],
+        ["runs", str(folder), "--json"],
         ["compare", str(run), str(run)],
+        ["play", tale, "--agent", str(run), "--policy", "greedy", "--episodes", "1"],
         ["watch", str(run), "--seconds", "0", "--seed", "1", "--episodes", "1"],
         ["train", "--resume", str(run), "--rounds", "2"],
     ]
     if not has_large_settings(run / "config.json"):
+        unverified = ["--unverified"] if hashes == "none" and generator.random() < 0.8 else []
         for command in generator.sample(commands, 2):
-            check_command(command)
+            check_command([*command, *unverified])
 
 
 def damage(path: Path, generator: Random) -> None:
-    """Truncate, flip, replace, delete or mutate a file."""
+    """Truncate, flip, replace, delete or mutate a file, or put a folder in its place."""
     data = path.read_bytes()
-    kind = generator.randrange(9)
+    kind = generator.randrange(10)
     if kind == 0:
         path.write_bytes(data[: int(generator.random() * len(data))])
     elif kind == 1 and data:
@@ -195,8 +208,12 @@ def damage(path: Path, generator: Random) -> None:
         path.write_bytes(generator.choice([b"", b"{}", b"[]", b"null", b"\xff\xfe", b"PK\x03\x04"]))
     elif kind == 3:
         path.unlink()
+    elif kind == 9:
+        path.unlink()
+        path.mkdir()
     elif kind == 4:
-        path.write_bytes(generator.choice(sorted(path.parent.iterdir())).read_bytes())
+        files = sorted(each for each in path.parent.iterdir() if each.is_file())
+        path.write_bytes(generator.choice(files).read_bytes())
     elif kind == 5:
         text = mutate(data.decode("latin-1"), random_cuts(generator, JSON_SNIPPETS, 3))
         path.write_bytes(text.encode("latin-1", "replace"))
@@ -224,6 +241,7 @@ SCALARS: list[Any] = [
     "x",
     "drrn",
     "é\x1b[2J",
+    "\ud800",
 ]
 CONTAINERS: list[Any] = [[], {}, [1], {"x": 1}, [[]]]
 
@@ -311,7 +329,7 @@ class CaseTimeoutError(Exception):
     """A case used too much CPU time."""
 
 
-def fuzz(minutes: float, seed: int) -> int:
+def fuzz(minutes: float, seed: int, only: str = "") -> int:
     """Try cases for some minutes; save and print failures; return the number of their kinds."""
     timeouts: list[bool] = []
     signal.signal(signal.SIGALRM, lambda *_: timeouts.append(True))
@@ -321,8 +339,12 @@ def fuzz(minutes: float, seed: int) -> int:
     failures = Path(tempfile.mkdtemp(prefix="drrn-fuzz-"))
     kinds: set[tuple[str, str]] = set()
     case = 0
+    counts: Counter[Target] = Counter()
+    chosen = [target for target in TARGETS if only in target.__name__]
+    weights = [WEIGHTS[list(TARGETS).index(target)] for target in chosen]
     while not timeouts:
-        (target,) = random.Random(f"{seed} {case}").choices(list(TARGETS), WEIGHTS)
+        (target,) = random.Random(f"{seed} {case}").choices(chosen, weights)
+        counts[target] += 1
         with tempfile.TemporaryDirectory() as name:
             failure = failure_of(target, Path(name), f"{seed} {case} case")
             if failure and (kind := kind_of(failure)) not in kinds:
@@ -330,7 +352,10 @@ def fuzz(minutes: float, seed: int) -> int:
                 shutil.copytree(name, failures / str(case))
                 print(f"\n{target.__name__} {case}: {failures / str(case)}\n{failure}", flush=True)
         case += 1
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MEGABYTE
     print(f"{case} cases in {minutes:g} minutes: {len(kinds)} kinds of failures")
+    print(", ".join(f"{target.__name__} {count}" for target, count in counts.items()))
+    print(f"{memory:.0f} MB at most")
     return len(kinds)
 
 
@@ -364,6 +389,7 @@ def parse_arguments() -> dict[str, Any]:
     options = argparse.ArgumentParser(prog="scripts/fuzz", description=DESCRIPTION)
     options.add_argument("minutes", type=float, nargs="?", default=10, help="(default: 10)")
     options.add_argument("seed", type=int, nargs="?", default=0, help="(default: 0)")
+    options.add_argument("only", nargs="?", default="", help="part of a target's name, such as run")
     return vars(options.parse_args())
 
 

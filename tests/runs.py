@@ -36,7 +36,8 @@ def resume_command(run):
 
 def rehash(run):
     """Update hashes.json to the current files, to test the later checks."""
-    names = [path.name for path in run.iterdir() if path.name in storage.FILES]
+    paths = (path for path in run.iterdir() if path.is_file())
+    names = [path.name for path in paths if path.name in storage.FILES]
     names.remove(storage.HASHES)
     hashes = {name: [storage.hash_of(name, (run / name).read_bytes())] for name in names}
     storage._write_hashes(run, hashes)

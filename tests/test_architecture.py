@@ -15,7 +15,7 @@ from tests.source_code import imports_of, is_inside, trees
 ROOT = Path(drrn.__file__).parent
 # A package imports only from its own layer or a lower one.
 LAYERS = [
-    "version errors registry declaration settings processes progress files writing reading pages",
+    "version errors registry declaration settings processes progress files writing reading pages notebook",
     "text vectors sentences document",
     "game",
     "compiled",
@@ -44,7 +44,7 @@ SEPARATE = [
     ("runs", "stories"),
 ]
 MAX_FUNCTION_LINES = 45
-MAX_PATH_LINES = 600  # from the command to the weight update
+MAX_PATH_LINES = 620  # from the command to the weight update
 MAX_PATH_TYPES = 14  # classes that are passed on that path
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import drrn
 from drrn import InputError
+from drrn.cli import main
 from tests.stories import open_story
 
 
@@ -348,3 +349,13 @@ def test_the_deepest_story_that_is_allowed_can_be_played(story):
         ":: Inner\n" + "<<if true>>" * 20 + f"<<print {deep}>>" + "<<endif>>" * 20 + "\n"
     )
     assert game.reset(0).text == "0"
+
+
+def test_a_story_with_very_many_links_is_refused_at_once(tmp_path, capsys):
+    path = tmp_path / "dense.twee"
+    links = " ".join(f"[[P{number}]]" for number in range(400))
+    path.write_text("".join(f":: P{number}\n{links}\n\n" for number in range(400)) + ":: Start\nx")
+    for command in ("play", "test", "inspect"):
+        assert main([command, str(path)]) == 2
+        error = capsys.readouterr().err
+        assert "over 100,000 links and macros" in error and error.count("\n") == 1

@@ -231,13 +231,15 @@ def test_check_names_a_figure_of_the_strong_agent_that_shows_other_rows(
 def test_the_headline_has_columns_of_the_strong_agent_if_it_has_rows(finished_results):
     results = ResultSet(Results(finished_results))
     text = headline(results, "figures")
-    assert "| ours | the strong agent | … by `best` | best possible |" in text
-    assert "| Saving John | — | 18.7 (0.4) | — | — | — | — |" in text
+    assert "| paper's settings, ours | strong agent | best possible |" in text
+    assert "| Saving John | — | 18.7 (0.4) | — | — | — |" in text
+    assert 'src="figures/beyond.svg"' in text
     assert "| The Long Watch | -7.1 |  | " in text
     for game, name in list(results.jobs):
         if isinstance(name, str) and name.startswith("strong"):
             del results.jobs[game, name]
-    assert "| ours | best possible |" in headline(results, "figures")
+    assert "ours | best possible |" in headline(results, "figures")
+    assert "beyond.svg" not in headline(results, "figures")
 
 
 @pytest.mark.slow

@@ -19,10 +19,13 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.slow
 
-TINY = {"Rounds": 3, "Episodes per round": 60, "Replicas": 2, "Hidden": 8}
+ROUNDS = 3
+REPLICAS = 2
+TINY = {"Games per round": 60, "Agents at once": REPLICAS, "Units per layer": 8}
 VIEWS = (
     "#/",
     "#/people",
+    "#/tour",
     "#/game/GAME/play",
     "#/game/GAME/test",
     "#/game/GAME/learn",
@@ -90,9 +93,15 @@ def trained_game(browser, server, game):
     """The story, with a run of three rounds: stopped, resumed after the server was killed."""
     page = browser.new_page()
     page.goto(f"{server.link}#/game/{game}/learn")
+    page.get_by_label("Rounds", exact=True).fill(str(ROUNDS))
+    page.get_by_label("Name of the run").fill("first try")
+    page.get_by_text("Other settings").click()
+    for group in ("How much it plays", "The network"):
+        page.get_by_text(group, exact=True).click()
     for label, value in TINY.items():
         page.get_by_label(label, exact=True).fill(str(value))
-    page.get_by_role("button", name="Start training").click()
+    page.get_by_role("button", name="Start", exact=True).click()
+    page.locator(".curve .none").wait_for(timeout=2_000)  # a sign of life before the first round
     page.locator(".curve circle").first.wait_for(timeout=60_000)
     if (stop := page.get_by_role("button", name="Stop")).count():  # unless it has finished
         stop.click()
@@ -145,7 +154,7 @@ def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_pa
     page = open_page(f"#/game/{trained_game}/play")
     page.locator(".thought .q").first.wait_for()
     actions = page.locator("button.action")
-    assert actions.count() == 2 and page.locator(".thought .dot").count() == 2 * TINY["Replicas"]
+    assert actions.count() == 2 and page.locator(".thought .dot").count() == 2 * REPLICAS
     assert all(text.endswith(" %") for text in page.locator(".thought .share").all_inner_texts())
     page.get_by_label("Mark important words").check()
     page.locator(".story-text mark").first.wait_for()
@@ -204,12 +213,41 @@ def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(
     assert toml.endswith('[[expect]]\nending = "Home"\n') and "odds" in toml  # all else stays
 
 
-def test_embeddings_of_each_round_are_drawn(open_page, trained_game):
+def test_a_run_shows_how_it_learned_its_settings_and_its_agent(open_page, trained_game):
     page = open_page(f"#/game/{trained_game}/learn")
-    page.locator(".plane svg").wait_for()
+    page.locator("svg.plane").wait_for()
     assert page.locator(".plane .of-action").count() == 2
+    assert f"round {ROUNDS}" in page.locator(".learning .row").inner_text()  # the last one
     page.get_by_label("Round", exact=True).fill("0")
-    assert "round 1" in page.locator(".embeddings").inner_text()
+    assert "round 1" in page.locator(".learning .row").inner_text()
+    titles = page.locator(".lesson h3").all_inner_texts()
+    assert {"Where its games end", "Exploring and exploiting", "Error"} <= set(titles)
+    page.get_by_label("Played", exact=True).select_option(index=0)
+    assert "You" in page.locator(".replay").inner_text()
+    page.get_by_text("Settings of these runs").click()
+    rows = page.locator(".settings-table tr", has_text="hidden")
+    assert "8" in rows.first.inner_text()
+    page.once("dialog", lambda dialog: dialog.accept("rowing"))
+    page.get_by_role("button", name="Rename: first try").click()
+    page.get_by_role("link", name="Watch it play: rowing").click()
+    page.get_by_role("button", name="Stop").wait_for()  # it plays by itself
+
+
+def test_the_tour_plays_five_captions(open_page):
+    page = open_page("#/tour")
+    captions = []
+    for number in range(1, 6):
+        page.locator(".tour h2", has_text=f"{number}. ").wait_for()
+        captions.append(page.locator(".tour-caption").inner_text())
+        assert page.locator(".tour-picture > *").count() >= 1
+        if number < 5:
+            page.get_by_role("button", name="Next").click()
+    assert len(set(captions)) == 5 and all("undefined" not in each for each in captions)
+    page.get_by_role("link", name="Train an agent on it").wait_for()
+    page.get_by_role("button", name="Play the tour").click()
+    page.locator(".tour h2", has_text="1. ").wait_for()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Play the tour").wait_for()
 
 
 def test_a_game_is_played_and_scored_by_keyboard_alone(open_page, game):

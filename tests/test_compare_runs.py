@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.runs.run import Run, difference_of
+from drrn.runs.intervals import difference_of
+from drrn.runs.run import Run
 from tests.runs import train
 from tests.stories import FORK, REWARDS
 
@@ -117,7 +118,7 @@ def test_compare_writes_no_chart_without_the_option(folder, tmp_path, monkeypatc
 
 def test_the_errors_for_runs_that_cannot_be_compared_are_one_sentence(folder, capsys):
     for arguments, message in (
-        ([str(folder / "one"), str(folder / "third")], "compare runs of one game"),
+        ([str(folder / "one"), str(folder / "third"), "--out", "x"], "runs of one game"),
         ([str(folder / "one"), str(folder / "nowhere")], "no such folder"),
         ([str(folder / "one"), "--round", "9"], "it has 2 rounds, so there is no round 9"),
     ):

@@ -91,7 +91,7 @@ def test_additional_experiments_run_only_on_request():
     jobs = []
     for name in ON_REQUEST:
         jobs += [job for job in variants_of([name], paraphrases=True) if job != BEST]
-    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 6 + 2 + 7
+    assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 6 + 2 + 7 + 18
     assert not set(jobs) & set(variants_of([], paraphrases=True))
 
 

@@ -19,7 +19,7 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.hosted import session, stage
-from drrn.stories.hosted.browser import OPEN_ISOLATES
+from drrn.stories.hosted.engine import OPEN_ISOLATES
 from drrn.stories.hosted.session import HostedPage
 from drrn.stories.twine.script import Link
 from tests.stories import open_hosted
@@ -128,6 +128,7 @@ def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
 @pytest.mark.slow
 def test_a_game_that_was_never_closed_is_collected(tmp_path):
     (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
+    gc.collect()
     before = len(OPEN_ISOLATES)
     game = drrn.make(tmp_path / "lost.html")
     game.reset(0)

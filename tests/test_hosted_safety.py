@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -10,14 +11,10 @@ import pytest
 pytest.importorskip("py_mini_racer")
 
 from drrn.errors import InputError
-from drrn.stories.hosted.browser import (
-    Isolate,
-    IsolateError,
-    OutOfMemoryError,
-    TimedOutError,
-    add_browser,
-    load,
-)
+from drrn.stories.hosted import engine
+from drrn.stories.hosted.browser import add_browser, load
+from drrn.stories.hosted.engine import Isolate, IsolateError, OutOfMemoryError, TimedOutError
+from drrn.stories.hosted.session import Session, _about, read_page
 
 
 def open_isolate(page, **limits):
@@ -171,7 +168,7 @@ def test_the_error_without_mini_racer_names_the_installation(monkeypatch):
 
 MANY = """
 import resource, threading
-from drrn.stories.hosted.browser import Isolate
+from drrn.stories.hosted.engine import Isolate
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
@@ -197,3 +194,74 @@ def test_hundreds_of_isolates_are_released_and_the_interpreter_exits():
     command = [sys.executable, "-c", MANY]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (result.returncode, result.stdout.strip()) == (0, "done"), result.stderr
+
+
+# --- what V8 itself does not stop
+
+NATIVE_LOOPS = [
+    "const a = []; a.length = 4294967295; a.forEach(x => x)",
+    "const a = []; a.length = 4294967295; a.indexOf(1)",
+    "const a = []; a[4294967290] = 1; a.sort()",
+    "const a = []; a[4294967290] = 1; a.splice(0, 1)",
+    "7n ** 100000000n",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", NATIVE_LOOPS)
+def test_a_native_loop_is_stopped(loop, monkeypatch):
+    monkeypatch.setattr(engine, "GRACE_SECONDS", 0.5)
+    with Isolate() as isolate, pytest.raises(IsolateError):
+        isolate.evaluate(f"{loop}; 1", seconds=0.5)
+    monkeypatch.undo()
+    with Isolate() as isolate:
+        assert isolate.evaluate("1 + 1") == 2
+
+
+@pytest.mark.slow
+def test_memory_outside_the_heap_of_v8_is_limited():
+    with Isolate(megabytes=64) as isolate, pytest.raises(IsolateError):
+        isolate.evaluate("const kept = []; for (;;) kept.push(new Uint8Array(1e7).fill(1))")
+
+
+SAVES = [
+    "() => [1, 2]",
+    "() => 'junk'",
+    "() => ({toString() { throw 1 }})",
+    "() => JSON.stringify({chance: 5})",
+    "() => JSON.stringify([[[]]])",
+    "() => 'x'.repeat(2 ** 29)",
+    "() => { throw new Error('no') }",
+    "() => '[' .repeat(100000)",
+]
+
+
+def session_with(script, seconds):
+    session = Session("<body>Hello.</body>", answers={}, seconds=seconds)
+    session.isolate = Isolate()
+    add_browser(session.isolate)
+    session.isolate.evaluate(script)
+    return session
+
+
+@pytest.mark.parametrize("save", SAVES)
+def test_a_story_that_replaces_the_save_of_its_engine_cannot_save(save):
+    session = session_with(f"__drrn.save = {save}", seconds=10)
+    assert session.save() is None
+    session.close()
+
+
+def test_a_save_that_loops_is_one_sentence():
+    with pytest.raises(InputError, match="it loops"):
+        session_with("__drrn.save = () => { for (;;); }", seconds=0.3).save()
+
+
+@pytest.mark.parametrize("answer", ["5", "[]", "null", '{"name": 1}', "x", '{"name": {}}'])
+def test_a_story_that_replaces_its_format_is_still_played(answer):
+    assert _about(answer) == ("", "")
+
+
+def test_a_page_with_very_many_links_is_refused():
+    table = {"pieces": [{"label": "x", "target": "y"}] * 100_000}
+    with pytest.raises(IsolateError, match="100,000 links and texts"):
+        read_page(json.dumps(table))

@@ -83,6 +83,12 @@ def test_a_page_that_ends_and_is_not_listed_is_a_trap(story):
     assert problems_of(story(plain, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
 
 
+def test_a_passage_behind_the_link_that_a_trap_names_is_no_problem_of_its_own(story):
+    locked = CELL.replace("<<if 1 is 2>>[[Out.|Start]]", "<<if 1 is 2>>[[Out.|Yard]]")
+    problems = problems_of(story(f"{locked}:: Yard\nFree.\n"))
+    assert problems == [("trap", "Cell", 5, ("To the cell.",))]
+
+
 def test_a_page_without_links_is_an_ending_if_none_are_listed(story):
     plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
     assert problems_of(story(plain)) == []

@@ -20,7 +20,6 @@ from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.storage import CONFIG
 from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.runs import RunFolder
@@ -44,6 +43,8 @@ def test_the_form_has_every_setting_but_those_that_name_files():
     assert form["learner"]["default"] == "returns"  # the strong recipe's
     assert form["rounds"]["kind"] == "int" and form["rounds"]["help"]
     assert "sentence" not in form["encoder"]["choices"]
+    assert [name for name, field in form.items() if not field["group"]] == ["rounds"]
+    assert form["hidden"]["label"] == "Units per layer"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_training_outlives_a_killed_server_and_can_be_stopped_and_resumed(tmp_pa
     with pytest.raises(HTTPException, match="Add rounds"):
         runs.resume(runs[id_])
     check_details(runs, id_, rounds + 1)
-    check_embeddings(runs[id_])
+    check_record(runs[id_])
     check_advice(str(runs[id_].folder))
     runs.remove(runs[id_])
     assert runs.ids() == set()
@@ -135,10 +136,10 @@ def check_details(runs, id_, rounds):
     assert len(runs[id_].details(after=rounds - 1)["curve"]) == 1
 
 
-def check_embeddings(run):
-    data = read_embeddings(run.side, 0)
-    assert [points["round"] for points in data["rounds"][:2]] == [1, 2]
-    assert len(data["rounds"][0]["actions"]) == len(data["actions"]) >= 2
+def check_record(run):
+    record = run.learning()
+    assert [each["round"] for each in record["rounds"][:2]] == [1, 2]
+    assert len(record["rounds"][0]["x"][0]) == len(record["pages"][0]["actions"]) >= 2
 
 
 def check_advice(folder):

@@ -4,6 +4,7 @@ import argparse
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from drrn.cli.terminal import print_json, table, warn
@@ -17,6 +18,7 @@ from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import DEPLOYED, POLICIES
 from drrn.stories.playtest.findings import last_words
+from drrn.suites.catalogue import with_options
 from drrn.writing import counted, one_line, percent, words
 
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
@@ -37,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     if options.exact and not exact:
         cause = "the policy best depends on earlier pages, so it cannot be scored exactly"
         raise InputError(f"{cause}; leave out --exact")
-    spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
+    spec = _spec(options)
     game = spec.open()
     figures: Figures = {}
     for policy in policies:
@@ -63,6 +65,16 @@ def run(options: argparse.Namespace) -> None:
         print(f"\nDeployed policy: {deployed}")
 
 
+def _spec(options: argparse.Namespace) -> GameSpec:
+    """Return the spec of the game, on another fold or with another step limit if asked for."""
+    spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
+    changes = {"fold": options.fold, "draw": "in-order" if options.fold else None}
+    changes["max_steps"] = options.max_steps
+    if any(changes.values()):
+        spec = replace(spec, source=with_options(spec.source, **changes))
+    return spec
+
+
 def _measure_row(name: str, figures: Figures) -> list[object]:
     cells: list[object] = [name.replace("_", " ")]
     for entries in figures.values():
@@ -86,6 +98,7 @@ def _sampled(
     agent: Agent, game: Game, policy: str, options: argparse.Namespace, spec: GameSpec
 ) -> list[dict[str, Any]]:
     choices = {"episodes": options.episodes, "workers": options.workers, "spec": spec}
+    choices["in_order"] = options.fold is not None
     evaluations = agent.evaluate(game, policies=[policy], **choices)
     return [_entry(e.replica, e.measures.values(), e.summary.shares) for e in evaluations]
 

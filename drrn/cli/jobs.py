@@ -32,6 +32,7 @@ from drrn.runs.limits import check_memory
 from drrn.sentences import open_sentences
 from drrn.settings import all_settings
 from drrn.stories.authored import paraphrases_of
+from drrn.suites.protocols import protocols
 from drrn.vectors import open_vectors
 from drrn.writing import counted, visible
 
@@ -162,7 +163,7 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
     sources: dict[str, str] = {}
     for opened in experiment_games(options.games, options.only, files):
         game = opened.game
-        name = titles.get(title_of(game), game.name)
+        name = opened.name or titles.get(title_of(game), game.name)
         if sources.get(name) == opened.source:  # named twice
             continue
         if name in sources:
@@ -240,6 +241,7 @@ class GameToRun:
     game: Game
     requested: bool = False  # by name
     extra: bool = False  # of an experiment with separate games
+    name: str = ""  # in the results, if not the game's own
 
     def runs(self, variant: Variant, name: str) -> bool:
         """Return whether a variant is trained on it; on a requested game, all variants are."""
@@ -274,6 +276,8 @@ def experiment_games(
         )
     if "suites" in kinds:
         yield from suite_games(files)
+    if "published" in kinds:
+        yield from published_games(only, files)
 
 
 def _kind(name: str) -> str:
@@ -303,6 +307,26 @@ def suite_games(files: SuiteFiles) -> Iterator[GameToRun]:
             yield GameToRun(absolute_name(name), make(name), extra=True)
         except InputError as error:
             warn(f"{name} is skipped: {error}")
+
+
+def published_games(only: Collection[str], files: SuiteFiles) -> Iterator[GameToRun]:
+    """Yield the games of the protocols whose suite is installed; for Jericho, whose file exists."""
+    for protocol in protocols():
+        job = f"published-{protocol.slug}"
+        if "published" not in only and job not in only:
+            continue
+        try:
+            name = protocol.training_game(_file_of(protocol.game, files.get("jericho")))
+            yield GameToRun(absolute_name(name), make(name), extra=True, name=protocol.slug)
+        except InputError as error:
+            warn(f"{job} is skipped: {error}")
+
+
+def _file_of(game: str, path: Path | None) -> Path | None:
+    """Return the file of a game: the given one, or the one of that name in the given folder."""
+    if path is None or path.stem == game:
+        return path
+    return next(iter(sorted(path.glob(f"{game}.z?"))), None)
 
 
 # --- drrn diagnose: agents on the diagnostic games, compared

@@ -1,16 +1,20 @@
 """`drrn runs`, `compare`, `push` and `pull`: list, compare and share runs."""
 
 import argparse
+import csv
 import re
+import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.terminal import print_json, table, warn
+from drrn.cli.terminal import grid, print_json, table, warn
+from drrn.document import Document, Table, to_latex, to_text
 from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
 from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
+from drrn.runs.intervals import interquartile_interval, interval_of_mean, normalised
 from drrn.runs.run import Run
 from drrn.runs.storage import damage_of
 from drrn.settings import POLICIES
@@ -23,6 +27,15 @@ def run_list(options: argparse.Namespace) -> None:
     summaries = [_summary(run) for run in Run.find(options.folder)]
     if options.json:
         print_json(summaries)
+        return
+    if options.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        names = ["run", "game", "model", "recipe", "replicas", "rounds_done", "rounds", "when"]
+        writer.writerow([*names, "state", *POLICIES])
+        for each in summaries:
+            scores = each["scores"] or {}
+            values = [each[name] for name in (*names, "state")]
+            writer.writerow([*values, *map(scores.get, POLICIES)])
         return
     if not summaries:
         warn(f"{options.folder}: no runs here; start one with drrn train GAME")
@@ -52,6 +65,9 @@ def run_compare(options: argparse.Namespace) -> None:
     paths = _plot_files(options.out) if options.out else []
     runs = [Run(folder) for folder in options.runs]
     column = f"{options.policy}_{options.measure}"
+    if len({run.config["game"]["sha256"] for run in runs}) > 1:
+        _compare_games(runs, options, column)
+        return
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
     for damage in dict.fromkeys(damage_of(run.folder) for run in runs if not run.is_running):
         if damage:
@@ -61,7 +77,7 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"measure": column, "random": random, "best": best, "runs": entries})
     else:
-        print(_comparison(entries, random, best))
+        _print(_comparison(entries, random, best), options)
     if len({entry["episodes_played"] for entry in entries}) > 1:
         warn("the runs played different numbers of episodes; compare one round with --round")
     if paths:
@@ -111,7 +127,7 @@ def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, A
     }
 
 
-def _comparison(entries: list[dict[str, Any]], random: float | None, best: float | None) -> str:
+def _comparison(entries: list[dict[str, Any]], random: float | None, best: float | None) -> Table:
     rows: list[list[object]] = []
     for entry in entries:
         interval = "one replica" if "difference" in entry else None
@@ -124,7 +140,65 @@ def _comparison(entries: list[dict[str, Any]], random: float | None, best: float
     for name, value in (("random play", random), ("best possible", best)):
         rows.append([name, None, None, None, value, None, None, None, None])
     header = [name.replace("seeds", "replicas") for name in COMPARED]
-    return table(rows, header=[*header, "difference", "95 % interval", "clear"])
+    return grid(rows, [*header, "difference", "95 % interval", "clear"])
+
+
+def _print(block: Table, options: argparse.Namespace) -> None:
+    document = Document("", [block])
+    text = to_latex(document) if options.latex else to_text(document, width=sys.maxsize)
+    print(text.rstrip("\n"))
+
+
+# --- runs of several games
+
+
+def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) -> None:
+    """Print means with 95 % intervals, normalised scores, and the interquartile means of these."""
+    if options.out:
+        raise InputError("--out plots runs of one game; leave it out, or name runs of one game")
+    entries = [_game_entry(run, column, options) for run in runs]
+    agents: dict[str, list[list[float]]] = {}
+    for entry in entries:
+        if entry["normalised"]:
+            agents.setdefault(entry["agent"], []).append(entry["normalised"])
+    means = {agent: interquartile_interval(games) for agent, games in agents.items()}
+    if options.json:
+        summary = {a: {"mean": m, "low": i[0], "high": i[1]} for a, (m, i) in means.items()}
+        print_json({"measure": column, "runs": entries, "interquartile_mean": summary})
+        return
+    rows: list[list[object]] = []
+    for entry in entries:
+        share = statistics.fmean(entry["normalised"]) if entry["normalised"] else None
+        cells = [entry[name] for name in ("run", "game", "agent", "seeds", "mean")]
+        rows.append([*cells, _range_text(entry["interval"]), share])
+    for agent, (mean, interval) in means.items():
+        games = counted(len(agents[agent]), "game")
+        rows.append(["interquartile mean", games, agent, None, mean, _range_text(interval), mean])
+    header = ["run", "game", "agent", "replicas", "mean", "95 % interval", "normalised"]
+    _print(grid(rows, header), options)
+
+
+def _game_entry(run: Run, column: str, options: argparse.Namespace) -> dict[str, Any]:
+    config = run.config
+    values = run.round(options.round).values(column)
+    reference = run.reference()
+    random, best = reference.of_measure(options.measure) if reference else (None, None)
+    scores = None
+    if random is not None and best is not None:
+        scores = [normalised(value, random, best) for value in values]
+    return {
+        "run": str(run.folder),
+        "game": config["game"]["title"],
+        "agent": f"{config['settings']['model']} ({config.get('recipe') or 'own settings'})",
+        "seeds": len(values),
+        "mean": statistics.fmean(values),
+        "interval": interval_of_mean(values),
+        "normalised": scores,
+    }
+
+
+def _range_text(interval: tuple[float, float] | None) -> str | None:
+    return f"{interval[0]:.2f} to {interval[1]:.2f}" if interval else None
 
 
 def run_push(options: argparse.Namespace) -> None:

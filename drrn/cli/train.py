@@ -24,6 +24,7 @@ from drrn.runs.storage import CONFIG, CURVE, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
 from drrn.stories.authored import Explorable
+from drrn.suites.protocols import PREFIX, read_protocol
 from drrn.writing import counted
 
 NOT_RESUMED = ("paper", "out", "config", "lenient", "encoding", "outside")
@@ -92,6 +93,8 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
     if not paper:  # the recipe sets its own values again, to suit the settings given here
         own = STRONG_CHANGES.items()
         config = {name: value for name, value in config.items() if (name, value) not in own}
+    if options.game.startswith(PREFIX):
+        config = {**read_protocol(options.game)[0].training, **config}
     return settings_for_game(game, _given(options), paper=paper, base=config), paper
 
 

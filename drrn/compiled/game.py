@@ -100,6 +100,10 @@ class Compiled:
     most_copies: ClassVar[int] = 10**9  # copies share the arrays
     training: ClassVar[Mapping[str, Any]] = {}
 
+    def __repr__(self) -> str:
+        counts = f"{len(self.page):,} states, {len(self.endings)} endings"
+        return f"<Compiled {self.name!r}: {counts}>"
+
     def __post_init__(self) -> None:
         self._random = random.Random()
         self._state = -1

@@ -26,6 +26,9 @@ class Solution:
     q: Floats  # [slots]
     slot: Ints  # [S]
 
+    def __repr__(self) -> str:
+        return f"<Solution of {len(self.value):,} states, score {self.score:.2f}>"
+
 
 @dataclass(frozen=True)
 class Score:

@@ -12,6 +12,7 @@ A game must have `name`, `reset` and `step`. It may also have:
     close()      releases resources                       default: nothing
     fingerprint  str, a hash of what results depend on    default: a hash of class and name
     sources      what it was made from, by name           default: nothing
+    evaluation() the game that evaluations play           default: None, the game itself
 
 Functions of this module read them. Other modules read `shuffle` (actions are shown in a new order
 each time), `edition` (str, what a player sees although the fingerprint leaves it out),
@@ -21,6 +22,7 @@ each time), `edition` (str, what a player sees although the fingerprint leaves i
 
 import copy
 import hashlib
+import importlib
 import math
 import operator
 import random
@@ -32,6 +34,7 @@ from types import NoneType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from drrn.errors import InputError
+from drrn.notebook import Picture, html
 
 STEP_LIMIT = 500
 MOST_COPIES = 64  # each copy may be large
@@ -53,6 +56,10 @@ class Observation:
     def ended(self) -> bool:
         """Whether the episode has ended."""
         return not self.actions
+
+    def _repr_html_(self) -> str | None:
+        parts = {"text": self.text, "actions": self.actions, "reward": self.reward}
+        return html("observation.html", **parts)
 
 
 @runtime_checkable
@@ -176,6 +183,18 @@ class SeededGame(ABC):
         self._state: Any = None
         self._options: Sequence[Any] = ()  # what `_take` needs for each action of the page
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
+
+    def map(self) -> Picture:
+        """Return the map of its pages and endings; a notebook displays it.
+
+        Raises:
+            InputError: The game cannot be compiled, or has too many pages to draw.
+        """
+        drawing: Picture = importlib.import_module("drrn.stories.map.svg").game_map(self)
+        return drawing
+
     @abstractmethod
     def _open(self) -> Observation:
         """Start an episode and set `_options`."""
@@ -278,6 +297,13 @@ def another(game: Game) -> Game | None:
         kind = type(twin).__name__
         raise InputError(f"{game.name}: another() returned a {kind}, which is not a game")
     return twin
+
+
+def evaluation_game_of(game: Game) -> Game | None:
+    """Return the game that evaluations play, such as another fold of it; None: the game itself."""
+    method = getattr(game, "evaluation", None)
+    other: Game | None = method() if callable(method) else None
+    return other
 
 
 def most_copies_of(game: Game) -> int:

@@ -50,6 +50,9 @@ class GymnasiumGame:
         self._actions: tuple[str, ...] = ()
         self._numbers: Sequence[int] = ()  # of these actions in the environment
 
+    def __repr__(self) -> str:
+        return f"<GymnasiumGame {self.name!r}>"
+
     def close(self) -> None:
         """Close the environment."""
         self.env.close()

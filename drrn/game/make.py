@@ -68,6 +68,8 @@ def is_suite(name: str) -> bool:
 
 def absolute_name(name: str) -> str:
     """Return a name that opens the same game from every folder; paths become absolute."""
+    if name.startswith("protocol:"):
+        name = _call("drrn.suites.protocols:read_protocol", name)[1]
     opener = opener_for(name)
     if opener is SUITE:
         return str(_call("drrn.suites.catalogue:absolute_name", name))

@@ -110,6 +110,7 @@ class Learner:
     learns_online = False  # whether `learn_once` exists
     memories: Sequence[Any]  # of each replica
     alpha_factor = np.ones(1)  # on the α of the settings: one, or one for each replica
+    last_errors: Sequence[Any] | None = None  # y - Q of the last updates, and their weights
 
     def __init__(
         self,
@@ -143,6 +144,15 @@ class Learner:
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """Update the given replicas once, after a step (form online); return like `learn`."""
         raise NotImplementedError
+
+    @property
+    def error(self) -> float | None:
+        """Root mean square of y - Q in the last updates; None before the first."""
+        if self.last_errors is None:
+            return None
+        errors, weights = (torch.as_tensor(each).double() for each in self.last_errors)
+        mean = (errors.square() * weights).sum() / weights.sum().clamp(min=1e-12)
+        return float(mean.sqrt())
 
     def observe(self, replica: int, steps: Steps, count: int | None = None) -> None:
         """Take in episodes of a replica; called several times a round before it learns.
@@ -223,6 +233,7 @@ class Learner:
         of_leaves = zip(leaves, gradients[len(learned) :], strict=True)
         sparse = [gradient(model, back) for (gradient, _), back in of_leaves]
         self.optimiser.move(gradients[: len(learned)], sparse, weights.flatten(1).any(dim=1))
+        self.last_errors = (error.detach(), weights)
         return error.detach()
 
 

@@ -295,6 +295,7 @@ class QLearning(Learner):
         if not np.isfinite(errors).all():
             cause = f"learning diverged at η = {self.optimiser.learning_rate:g}"
             raise InputError(f"{cause}; choose a smaller learning_rate")
+        self.last_errors = (errors, batches.weights)
         return errors
 
     def descend_all(self, batches: Batches) -> NDArray[np.float32]:

@@ -72,6 +72,7 @@ class Rollouts:
     """
 
     model: Model
+    progress: Callable[[int, int], None] | None = None  # called with ended and all episodes
 
     def play(self, count: int, policy: Policy, generators: Generators) -> list[list[Episode]]:
         """Play episodes with each replica to evaluate it; unknown words count for nothing."""

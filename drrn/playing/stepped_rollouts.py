@@ -1,5 +1,6 @@
 """Play any game step by step: the episodes of all replicas step together, by one forward pass."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -95,6 +96,7 @@ class SteppedRollouts(Rollouts):
 
     recall: Recall | None = None  # reads the pages that are played to evaluate
     pages: Memory | None = None  # if set, remembers the pages that are played to learn
+    in_order = False  # episodes have the seeds 0, 1, 2 …: each variation of a fold is played once
 
     def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
         self.model = model
@@ -109,31 +111,52 @@ class SteppedRollouts(Rollouts):
         trajectories = self._play(count, policy, generators, store)
         return [[trajectory.episode for trajectory in own] for own in trajectories]
 
-    def record(self, count: int, policy: Policy, generators: Generators) -> list[Steps]:
-        return [steps_of(own) for own in self._play(count, policy, generators, self.model.store)]
+    def record(
+        self,
+        count: int,
+        policy: Policy,
+        generators: Generators,
+        budgets: Sequence[int] | None = None,
+    ) -> list[Steps]:
+        """Play episodes to learn; `budgets` limits the steps of each replica.
+
+        An episode starts only if its replica's budget allows it to reach the step limit.
+        """
+        played = self._play(count, policy, generators, self.model.store, budgets)
+        return [steps_of(own) for own in played]
 
     def _play(
-        self, count: int, policy: Policy, generators: Generators, store: Store
+        self,
+        count: int,
+        policy: Policy,
+        generators: Generators,
+        store: Store,
+        budgets: Sequence[int] | None = None,
     ) -> list[list[Trajectory]]:
-        waiting = []
-        for replica, generator in enumerate(generators):
-            seeds = generator.integers(2**62, size=count)
-            waiting += [(replica, int(seed)) for seed in seeds]
-        waiting.reverse()
+        waiting = self._episodes(count, generators, interleaved=budgets is not None)
+        left = None if budgets is None else list(budgets)  # steps without those of running episodes
         trajectories: list[list[Trajectory]] = [[] for _ in generators]
         self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
         running: list[Trajectory] = []
         caches = encoding_caches(self.model)
         while waiting or running:
-            starts = min(len(free), len(waiting))
-            new = self.begin([(*waiting.pop(), free.pop()) for _ in range(starts)], store)
+            starts = []
+            while free and waiting and (episode := self._next(waiting, left)):
+                starts.append((*episode, free.pop()))
+            if not starts and not running:  # the budgets are used up
+                break
+            new = self.begin(starts, store)
             for trajectory in new:
                 trajectories[trajectory.replica].append(trajectory)
-            running = _still_running([*running, *new], free)  # a first page may be an ending
+            # a first page may be an ending
+            running = self._still_running([*running, *new], free, left)
             if running:
                 self.step(running, self.choices(running, policy, generators, store, caches), store)
-                running = _still_running(running, free)
+                running = self._still_running(running, free, left)
+            if self.progress:
+                total = count * len(generators)
+                self.progress(total - len(waiting) - len(running), total)
             texts = max(len(store.states), len(store.actions))
             if store is not self.model.store and texts > MOST_SCRATCH:
                 store = self.model.store.scratch()  # with the present pages only
@@ -141,6 +164,44 @@ class SteppedRollouts(Rollouts):
                     self._read(trajectory, store)
                 caches = encoding_caches(self.model)
         return trajectories
+
+    def _episodes(
+        self, count: int, generators: Generators, interleaved: bool
+    ) -> list[tuple[int, int]]:
+        """Return the replica and the seed of each episode, the first one last."""
+        replicas = []
+        for replica, generator in enumerate(generators):
+            seeds = range(count) if self.in_order else generator.integers(2**62, size=count)
+            replicas.append([(replica, int(seed)) for seed in seeds])
+        rows = zip(*replicas, strict=True) if interleaved else replicas
+        return list(itertools.chain.from_iterable(rows))[::-1]
+
+    def _next(
+        self, waiting: list[tuple[int, int]], left: list[int] | None
+    ) -> tuple[int, int] | None:
+        """Remove and return the next episode that its replica's budget allows; None: none is."""
+        if left is None:
+            return waiting.pop()
+        if max(left) < self.limit:
+            return None
+        at = len(waiting) - 1
+        while at >= 0 and left[waiting[at][0]] < self.limit:
+            at -= 1
+        if at < 0:
+            return None
+        left[waiting[at][0]] -= self.limit
+        return waiting.pop(at)
+
+    def _still_running(
+        self, trajectories: Sequence[Trajectory], free: list[int], left: list[int] | None
+    ) -> list[Trajectory]:
+        """Return the episodes that are not over; lanes and unused steps of the others are free."""
+        over = [trajectory for trajectory in trajectories if trajectory.over]
+        free += [trajectory.lane for trajectory in over]
+        if left is not None:
+            for trajectory in over:
+                left[trajectory.replica] += self.limit - len(trajectory.taken)
+        return [trajectory for trajectory in trajectories if not trajectory.over]
 
     def begin(self, episodes: Sequence[tuple[int, int, int]], store: Store) -> list[Trajectory]:
         """Start episodes, each given by a replica, a seed and a lane."""
@@ -229,9 +290,3 @@ class SteppedRollouts(Rollouts):
         self.model.meet(replica, np.array([state]), new)
         states.add(state)
         actions.update(menu)
-
-
-def _still_running(trajectories: Sequence[Trajectory], free: list[int]) -> list[Trajectory]:
-    """Return the episodes that are not over; the lanes of the others become free."""
-    free += [trajectory.lane for trajectory in trajectories if trajectory.over]
-    return [trajectory for trajectory in trajectories if not trajectory.over]

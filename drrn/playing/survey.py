@@ -368,7 +368,7 @@ def choose(
     """
     run = settings.run
     result = None
-    if run.survey and run.rounds * run.episodes_per_round >= SHORTEST_RUN:
+    if run.survey and not run.interactions and run.rounds * run.episodes_per_round >= SHORTEST_RUN:
         result = survey(game)
     changes = _changes(settings, result) if result else {}
     if changes:

@@ -25,6 +25,7 @@ from drrn.game.episodes import Visits
 from drrn.game.make import GameSpec, as_game, open_game
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
+from drrn.notebook import html
 from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.lanes import lanes_of
@@ -44,6 +45,26 @@ from drrn.vectors import open_vectors
 
 Q = NDArray[np.float32]
 BATCH = 64  # pages that are rated at once
+
+
+class QValues(np.ndarray[Any, np.dtype[np.float32]]):
+    """Q-values [replicas, actions]; a notebook displays a bar for each action."""
+
+    actions: tuple[str, ...] = ()
+
+    def _repr_html_(self) -> str | None:
+        if self.ndim != 2 or self.shape[1] != len(self.actions):
+            return None
+        means = self.mean(axis=0).tolist()
+        low = min(0.0, *means)
+        span = max(0.0, *means) - low or 1.0
+        rows = zip(self.actions, means, self.std(axis=0).tolist(), strict=True)
+        bars = [
+            {"action": action, "mean": m, "sd": sd, "width": 100 * (m - low) / span}
+            | {"best": m == max(means)}
+            for action, m, sd in rows
+        ]
+        return html("q_values.html", bars=bars, replicas=len(self))
 
 
 class Agent:
@@ -114,14 +135,20 @@ class Agent:
         """α of all replicas, or of each, in the units of learning."""
         return self.settings.exploration.alpha * self.alpha_factor.astype(np.float64)
 
-    def ask(self, state: str, actions: Sequence[str]) -> Q:
+    def __repr__(self) -> str:
+        model = self.settings.model
+        return f"<Agent: {len(self.model.seeds)} replicas of {model.name}, encoder {model.encoder}>"
+
+    def ask(self, state: str, actions: Sequence[str]) -> QValues:
         """Return the Q-values of actions in a state, [replicas, actions].
 
         State and actions can be any texts. Unknown words are ignored, except by encoders that use
         given vectors, and by an agent that recalls. Asking does not change the agent.
         """
-        q: Q = self.q([_page(state, actions)])[:, 0]
-        return q
+        page = _page(state, actions)
+        values = self.q([page])[:, 0].view(QValues)
+        values.actions = page.actions
+        return values
 
     def q(self, pages: Sequence[Observation]) -> Q:
         """Return Q of all replicas, [R, pages, A], for variants of one page."""
@@ -205,6 +232,7 @@ class Agent:
         episodes: int = 1000,
         workers: int = 1,
         spec: GameSpec | None = None,
+        in_order: bool = False,
     ) -> list[Evaluation]:
         """Evaluate each replica on a game, by each policy.
 
@@ -214,6 +242,8 @@ class Agent:
             episodes: Episodes of each replica, by each policy.
             workers: Processes that step a game which cannot be compiled.
             spec: Opens the game in other processes, if `game` is an object.
+            in_order: Give episodes the seeds 0, 1, 2 …, so that `draw=in-order` in the name of a
+                suite's game plays each of its variations.
         """
         opened, own_spec = open_game(game)
         spec = spec or own_spec
@@ -227,6 +257,7 @@ class Agent:
             lanes = lanes_of(opened, replace(spec, history=run.history) if spec else None, workers)
             rollouts = SteppedRollouts(opened, self.model, lanes)
             rollouts.recall = self.recall
+            rollouts.in_order = in_order
         return evaluate(rollouts, policies, self.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
@@ -261,6 +292,9 @@ class Player:
         self.policy = policy_of(policy, agent.settings.exploration.alpha)
         self.generator = np.random.default_rng(seed)
         self.begin()
+
+    def __repr__(self) -> str:
+        return f"<Player of {self.agent!r}>"
 
     def begin(self) -> None:
         """Start a new episode: forget the pages of the last one."""

@@ -2,8 +2,10 @@
 
     config.json             the game and its hash, the settings, versions
     evaluations.csv         one row for each replica and round
+    progress.csv            interactions, episodes and seconds of each replica and round
     metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
+    learning.json           what the pictures of its learning need; see drrn.runs.records
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
     memory.json             pages of the training, if the agent recalls by meaning
@@ -19,28 +21,36 @@ a run that was never interrupted.
 
 import datetime
 import json
-import math
 import os
 import re
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.files import make_folder, remove_leftovers
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
+from drrn.notebook import Picture
 from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
-from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
+from drrn.runs.intervals import difference_of
+from drrn.runs.progress import Progress, read_progress
+from drrn.runs.storage import (
+    CARD,
+    CHECKPOINT,
+    CONFIG,
+    HASHES,
+    LEARNING,
+    METRICS,
+    ROWS,
+    SCORES,
+    WORDS,
+)
 from drrn.settings import PAPER, POLICIES, Settings
 from drrn.text import State
 from drrn.writing import visible
@@ -51,8 +61,6 @@ if TYPE_CHECKING:
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
 MAX_DEPTH = 4  # of folders that are searched for runs
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
 SUMMARY = "run state game model recipe replicas rounds_done rounds scores when fault".split()
 # What restoring a damaged or foreign checkpoint may raise.
 LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError)
@@ -66,6 +74,8 @@ class Trainable(Protocol):
     settings: Settings
     round: int  # the last finished one
     rows: list[scores.Row]  # of evaluations.csv
+    progress: Progress
+    record: Any  # a `LearningRecord`
 
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
@@ -164,8 +174,12 @@ class Run:
 
     def rounds(self) -> list[scores.RoundScores]:
         """Return the scores of each finished round."""
-        episodes = self.config["settings"]["episodes_per_round"]
-        return scores.rounds_of(self.rows() if self.has(ROWS) else [], episodes)
+        rows = self.rows() if self.has(ROWS) else []
+        return scores.rounds_of(rows, self.settings, self.progress())
+
+    def progress(self) -> list[scores.Row]:
+        """Return the rows of progress.csv."""
+        return read_progress(self.folder / storage.PROGRESS)
 
     def round(self, number: int | None = None) -> scores.RoundScores:
         """Return the scores of a round; by default, of the last."""
@@ -176,6 +190,14 @@ class Run:
         if number is not None and number > last:
             raise InputError(f"{self.folder}: it has {last} rounds, so there is no round {number}")
         return rounds[(number or last) - 1]
+
+    def learning(self) -> dict[str, Any] | None:
+        """Return the contents of learning.json; None for a run of an older version."""
+        if not self.has(LEARNING):
+            return None
+        self.check(LEARNING)
+        record: dict[str, Any] = storage.read_json(self.folder / LEARNING)
+        return record
 
     def reference(self) -> scores.ReferenceScores | None:
         """Return the reference scores; None if the run has none."""
@@ -192,6 +214,24 @@ class Run:
             remedy = storage.remedy(path)
             raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
         return reference
+
+    def frame(self) -> Any:
+        """Return the rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
+        return scores.frame_of(self.rows())
+
+    def plot(self) -> Picture:
+        """Return the learning curve, with random play and the best possible score."""
+        self.round()
+        title = self.config["game"]["title"]
+        svg = scores.rounds_svg(title, self.rounds(), self.reference())
+        require("jinja2", "cli")
+        return Picture(svg or "", f"learning curve of {self.folder}")
+
+    def __repr__(self) -> str:
+        return f"<Run {str(self.folder)!r}>"
+
+    def _repr_html_(self) -> str | None:
+        return self.plot().svg if self.has(ROWS) and self.rows() else None
 
     def compare(
         self, other: "Run", column: str = "softmax_final_reward", number: int | None = None
@@ -287,6 +327,8 @@ class Run:
     def save(self, trainer: Trainable) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
+        files[storage.PROGRESS] = trainer.progress.csv_bytes()
+        files[LEARNING] = json.dumps(trainer.record.as_json(), ensure_ascii=False).encode()
         files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
@@ -344,13 +386,16 @@ class Run:
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
         rows = self.rows()  # before the hashes, since it can name the line
-        self.check(CONFIG, ROWS, CHECKPOINT)
+        self.check(CONFIG, ROWS, CHECKPOINT, LEARNING)
         try:
             trainer.restore(storage.load_checkpoint(checkpoint), str(checkpoint))
             done = int(trainer.round)
+            if (record := self.learning()) is not None:
+                trainer.record.restore(record, done)
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]
+        trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
         storage.settle_hashes(self.folder)
         # the process may have been killed between the checkpoint and what is computed from it
@@ -382,37 +427,9 @@ class Run:
         return {CONFIG: storage.json_bytes(config)}
 
 
-def difference_of(first: Sequence[float], other: Sequence[float], seed: int = 0) -> dict[str, Any]:
-    """Return the difference of two means over seeds, with a bootstrap percentile interval.
-
-    The seeds of each run are resampled separately. Deviations are widened by √(n / (n - 1)), since
-    resampling a few seeds underestimates the spread.
-
-    Returns:
-        `difference`; `low` and `high`, the interval; `clear`, whether it excludes 0. There is no
-        interval (None) if either run has a single seed.
-    """
-    difference = statistics.fmean(other) - statistics.fmean(first)
-    if min(len(first), len(other)) < 2:
-        return {"difference": difference, "low": None, "high": None, "clear": None}
-    generator = np.random.default_rng(seed)
-    differences = _resampled_means(other, generator) - _resampled_means(first, generator)
-    tails = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
-    low, high = np.quantile(differences, tails).tolist()
-    return {"difference": difference, "low": low, "high": high, "clear": not low <= 0 <= high}
-
-
-def _resampled_means(scores: Sequence[float], generator: np.random.Generator) -> NDArray[Any]:
-    values = np.array(scores)
-    count = len(scores)
-    widened = values.mean() + (values - values.mean()) * math.sqrt(count / (count - 1))
-    means: NDArray[Any] = widened[generator.integers(count, size=(RESAMPLES, count))].mean(axis=1)
-    return means
-
-
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:
     """Return the files computed from the trainer and its rows: metrics, weights, words."""
-    rounds = scores.rounds_of(trainer.rows, trainer.settings.run.episodes_per_round)
+    rounds = scores.rounds_of(trainer.rows, trainer.settings, trainer.progress.rows)
     lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
     metrics = "".join(f"{line}\n" for line in lines)
     return {METRICS: metrics.encode(), **trainer.agent_files()}

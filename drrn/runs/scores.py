@@ -16,10 +16,12 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import InputError
+from drrn import notebook
+from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes, read_csv
-from drrn.game.contract import Game, another, step_limit_of
+from drrn.game.contract import Game, another, evaluation_game_of, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
+from drrn.runs.progress import means_by_round
 from drrn.settings import POLICIES, Settings
 
 if TYPE_CHECKING:
@@ -50,6 +52,19 @@ class RoundScores:
     def values(self, column: str) -> list[float]:
         """Return the value of each replica."""
         return [replica[column] for replica in self.replicas]
+
+    def score(self, policy: str = "softmax", measure: str = "final_reward") -> float:
+        """Return the mean over replicas of a policy's score.
+
+        Example:
+            >>> for finished in trainer.train():
+            ...     print(finished.number, finished.score("softmax"))
+        """
+        column = f"{policy}_{measure}"
+        if column not in POLICY_COLUMNS:
+            names = f"{', '.join(POLICIES)} and {', '.join(MEASURES)}"
+            raise InputError(f'no score "{policy}", "{measure}"; choose from {names}')
+        return self.mean(column)
 
     def mean(self, column: str) -> float:
         """Return the mean over replicas."""
@@ -85,12 +100,44 @@ class Round(RoundScores):
     evaluations: list[Evaluation]  # of each replica, by each policy
     transitions: int  # learned from, over all replicas
     learning_seconds: float  # playing and learning, without the evaluation
+    so_far: Sequence[RoundScores] = ()  # all rounds of the run up to this one
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{policy} {self.score(policy):.2f}" for policy in POLICIES)
+        return f"<Round {self.number}: {means}>"
+
+    def _repr_html_(self) -> str | None:
+        return rounds_svg(f"Round {self.number}", self.so_far or [self], None)
 
 
-def rounds_of(rows: Sequence[Row], episodes_per_round: int) -> list[RoundScores]:
-    """Group the rows of evaluations.csv by round."""
+def rounds_svg(
+    title: str, rounds: Sequence[RoundScores], reference: ReferenceScores | None
+) -> str | None:
+    """Draw the final rewards of rounds, by the policies softmax and best."""
+    lines = []
+    for policy in ("softmax", "best"):
+        column = f"{policy}_final_reward"
+        means = [each.mean(column) for each in rounds]
+        sds = [each.sd(column) for each in rounds]
+        episodes = [each.episodes_played for each in rounds]
+        lines.append(notebook.Line(f"policy {policy}", episodes, means, sds))
+    known = {"random": reference.random, "best": reference.best} if reference else {}
+    return notebook.curve(title, lines, known)
+
+
+def frame_of(rows: Sequence[Row]) -> Any:
+    """Return rows of evaluations.csv as a pandas DataFrame."""
+    return require("pandas", "notebook").DataFrame(rows)
+
+
+def rounds_of(
+    rows: Sequence[Row], settings: Settings, progress: Sequence[Row] = ()
+) -> list[RoundScores]:
+    """Group the rows of evaluations.csv by round; a run by interactions needs its progress."""
+    episodes = means_by_round(progress, "episodes") if settings.run.interactions else {}
+    per_round = settings.run.episodes_per_round
     groups = itertools.groupby(rows, key=itemgetter("round"))
-    return [RoundScores(n, n * episodes_per_round, list(group)) for n, group in groups]
+    return [RoundScores(n, round(episodes.get(n, n * per_round)), list(g)) for n, g in groups]
 
 
 def _value(column: str, cell: str) -> Any:
@@ -185,6 +232,7 @@ class ReferenceScores:
 def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> ReferenceScores:
     """Compute the scores of a compiled game; sample random play of any other game."""
     if compiled is None:
+        game = evaluation_game_of(game) or game
         summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
         random = summary.mean_final_reward
         total = summary.mean_return

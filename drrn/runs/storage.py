@@ -24,7 +24,9 @@ from drrn.text import State
 CONFIG = "config.json"
 ROWS = "evaluations.csv"
 METRICS = "metrics.jsonl"
+PROGRESS = "progress.csv"
 SCORES = "reference_scores.json"
+LEARNING = "learning.json"
 WORDS = "vocabulary.json"
 WEIGHTS = "model.safetensors"
 MEMORY = "memory.json"
@@ -32,9 +34,10 @@ CHECKPOINT = "checkpoint.safetensors"
 HASHES = "hashes.json"
 CARD = "README.md"
 CURVE = "curve.png"
-FILES = (CONFIG, ROWS, CHECKPOINT, WORDS, WEIGHTS, MEMORY, METRICS, SCORES, HASHES, CURVE, CARD)
+COMPUTED = (WEIGHTS, WORDS, MEMORY, METRICS)  # `drrn train --resume` writes them again
+SEALED = (CONFIG, ROWS, PROGRESS, LEARNING, CHECKPOINT, *COMPUTED, SCORES)
+FILES = (*SEALED, HASHES, CURVE, CARD)
 FREE = ("rounds", "vectors")  # settings that users may edit in config.json
-RESTORED = (WEIGHTS, WORDS, MEMORY, METRICS)  # `drrn train --resume` writes them again
 EDITION = 3  # of checkpoints; raised whenever their contents change
 INFINITE = ("explorer/",)  # arrays in which -inf is valid: returns of untried actions
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in JSON
@@ -124,7 +127,9 @@ def remedy(path: Path) -> str:
     """Return what to do about a damaged file."""
     if path.name == SCORES:
         return "delete it, and it will be computed again"
-    if path.name in RESTORED:
+    if path.name == LEARNING:
+        return "delete it; only the pictures of the rounds so far are lost"
+    if path.name in COMPUTED:
         return f"rebuild it with drrn train --resume {path.parent}, or start a new run"
     return "restore it from a copy, or start a new run"
 

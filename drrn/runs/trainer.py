@@ -1,6 +1,7 @@
 """The training loop: `Trainer.train` yields each finished round; the caller decides what to do."""
 
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,25 +14,29 @@ import torch
 
 from drrn.compiled.history import with_history
 from drrn.errors import InputError
-from drrn.game.contract import Game, another, fingerprint_of
-from drrn.game.make import GameSpec
-from drrn.learning.experience import RewardScale
+from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of
+from drrn.game.make import GameSpec, spec_of
+from drrn.learning.experience import RewardScale, Steps
 from drrn.learning.exploration import Optimism
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
+from drrn.notebook import live_display
 from drrn.playing.compiled_rollouts import compiled_rollouts
-from drrn.playing.evaluation import choose_policy, evaluate
+from drrn.playing.evaluation import Evaluation, choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
-from drrn.playing.policies import Rollouts, softmax_policy
+from drrn.playing.policies import Policy, Rollouts, softmax_policy
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
 from drrn.playing.survey import choose
+from drrn.progress import tracked
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
+from drrn.runs.progress import Progress
+from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows
+from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, frame_of, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store, texts_of_all
 
@@ -82,6 +87,8 @@ class Trainer:
     """
 
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
+    # called with a phase ("play", "learn", "evaluate"), its episodes, and how many have ended
+    watch: Callable[..., None] = staticmethod(lambda phase, total=0, done=0: None)
 
     def __init__(
         self,
@@ -104,6 +111,9 @@ class Trainer:
         self.round = 0  # the last finished one
         self.phase = ""  # "play" or "learn", during a round and if it was interrupted
         self.rows: list[Row] = []  # of evaluations.csv
+        self.progress = Progress(self.settings)
+        self.played_steps: list[list[Steps]] = []  # of the round, by part and replica
+        self.record = LearningRecord()
         self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
         self._build(torch_device(device), progress)
@@ -151,7 +161,23 @@ class Trainer:
         lanes = lanes_of(self.played, spec, run.workers)
         rollouts = SteppedRollouts(self.played, self.model, lanes)
         rollouts.pages = {} if self.settings.uses("recall") else None
+        rollouts.progress = self._report
         return rollouts
+
+    def _report(self, done: int, total: int) -> None:
+        self.watch("play" if self.phase == "play" else "evaluate", total, done)
+
+    @cached_property
+    def evaluated(self) -> Rollouts:
+        """Rollouts that evaluate: of the game, or of the fold that it names for this."""
+        game = evaluation_game_of(self.game)
+        if game is None:
+            return self.rollouts
+        run = self.settings.run
+        own = spec_of(game) if self.spec else None
+        spec = replace(own, history=run.history) if own else None
+        played = with_history(game, run.history)
+        return SteppedRollouts(played, self.model, lanes_of(played, spec, run.workers))
 
     @property
     def agent(self) -> Agent:
@@ -179,51 +205,89 @@ class Trainer:
                 torch.set_num_threads(threads)
             yield finished
 
+    def fit(self) -> Round:
+        """Train to the last round, and return that round.
+
+        A terminal has a progress bar meanwhile, a notebook a curve that grows.
+
+        Example:
+            >>> drrn.trainer("long-watch", rounds=5).fit().score("best")
+        """
+        show = live_display()
+        rounds = self.settings.run.rounds
+        last = None
+        for last in tracked(self.train(), rounds, "training", self.round):
+            if show:
+                show(last)
+        if last is None:
+            raise InputError(f"all {rounds} rounds are trained; to add some: drrn.resume")
+        return last
+
+    def frame(self) -> Any:
+        """Return the scores of each replica after each round as a pandas DataFrame."""
+        return frame_of(self.rows)
+
+    def __repr__(self) -> str:
+        run = self.settings.run
+        of = f"round {self.round} of {run.rounds}, {run.replicas} replicas"
+        return f"<Trainer of {self.game.name!r}: {of}>"
+
     def _train_round(self, number: int) -> Round:
         start = time.perf_counter()
-        play, learn = (
-            [np.random.default_rng([seed, purpose, number]) for seed in self.model.seeds]
-            for purpose in (PLAY, LEARN)
-        )
+        play = [np.random.default_rng([seed, PLAY, number]) for seed in self.model.seeds]
+        learn = [np.random.default_rng([seed, LEARN, number]) for seed in self.model.seeds]
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
+        self.played_steps = []
         if self.settings.run.form == "online":
             self.phase = "learn"
             transitions = self._play_online(number, play, learn)
         else:
             self._play(number, play)
             self.phase = "learn"
+            self.watch("learn")
             transitions = self.learner.learn(learn)
             self._check_count(transitions)
-        return self._finish(number, transitions, time.perf_counter() - start)
+        return self._finish(number, transitions, start)
 
     def _check_count(self, transitions: Any) -> None:
         """Refuse what is no number, such as None from a user's learner that returns nothing."""
         if not isinstance(transitions, (int, np.integer)):
-            name = self.settings.learner.name
-            raise InputError(
-                f"learner {name}: learn returned {transitions!r}; it must return the number of "
-                "transitions learned from"
-            )
+            cause = f"learner {self.settings.learner.name}: learn returned {transitions!r}"
+            raise InputError(f"{cause}; it must return the number of transitions learned from")
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
-        episodes = self.settings.run.episodes_per_round
-        at_once = episodes
         policy = softmax_policy(self.settings.alpha_at(number) * self.learner.alpha_factor)
-        explores = self.explorer is not None and self.explorer.start(number)
-        if self.explorer and explores:
-            at_once = self.settings.exploration.replan
-            policy = (self.explorer.probabilities, None)
-        for start in range(0, episodes, at_once):
-            count = min(at_once, episodes - start)
-            for replica, steps in enumerate(self.rollouts.record(count, policy, generators)):
-                if self.scale:
+        explorer = self.explorer if self.explorer and self.explorer.start(number) else None
+        at_once = self.settings.exploration.replan if explorer else sys.maxsize
+        if explorer:
+            policy = (explorer.probabilities, None)
+        for part in self._parts(number, at_once, policy, generators):
+            self.played_steps.append(part)
+            for replica, steps in enumerate(part):
+                self.record.steps.append(steps)
+                if self.scale and len(steps):
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.observe(replica, steps)
-                if self.explorer and explores:
-                    self.explorer.observe(replica, steps)
+                if explorer:
+                    explorer.observe(replica, steps)
+
+    def _parts(
+        self, number: int, at_once: int, policy: Policy, generators: Generators
+    ) -> Iterator[list[Steps]]:
+        """Play a round, some episodes at a time, and yield the steps of each replica."""
+        episodes = self.settings.run.episodes_per_round
+        for start in range(0, 0 if self.settings.run.interactions else episodes, at_once):
+            self.watch("play", episodes, start)
+            yield self.rollouts.record(min(at_once, episodes - start), policy, generators)
+        while self.settings.run.interactions:
+            budgets = self.progress.budgets(number, self.stepped.limit, self.played_steps)
+            part = self.stepped.record(min(at_once, max(budgets)), policy, generators, budgets)
+            if not any(map(len, part)):
+                return
+            yield part
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
         """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
@@ -234,8 +298,8 @@ class Trainer:
                 self.explorer.rescale(replica, change)
         return scale.factor(replica)
 
-    def _finish(self, number: int, transitions: int, seconds: float) -> Round:
-        """Evaluate the replicas, and drop what the next round does not need."""
+    def _evaluate(self, number: int) -> list[Evaluation]:
+        """Evaluate the replicas by each policy; after the last round, choose the one to deploy."""
         settings = self.settings
         self.divergence.check(self.model.state(), number)
         if number == 1:
@@ -243,17 +307,29 @@ class Trainer:
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
-        evaluations = evaluate(self.rollouts, POLICIES, *how)
+        self.watch("evaluate", episodes)
+        evaluations = evaluate(self.evaluated, POLICIES, *how)
         if self.recipe == "strong" and number == settings.run.rounds:
-            self.deployment = choose_policy(self.rollouts, *how)
+            self.deployment = choose_policy(self.evaluated, *how)
+        return evaluations
+
+    def _finish(self, number: int, transitions: int, start: float) -> Round:
+        """Evaluate the replicas, and drop what the next round does not need."""
+        settings = self.settings
+        seconds = time.perf_counter() - start
+        evaluations = self._evaluate(number)
+        self.progress.add(number, self.played_steps, time.perf_counter() - start)
+        self.played_steps = []
+        self.record.add(self, number)
         self.learner.forget()
         self._drop_texts()
         self.round = number
         self.phase = ""
         rows = evaluation_rows(evaluations, settings)
         self.rows += rows
-        played = number * settings.run.episodes_per_round
-        return Round(number, played, rows, evaluations, transitions, seconds)
+        so_far = rounds_of(self.rows, settings, self.progress.rows)
+        played = so_far[-1].episodes_played
+        return Round(number, played, rows, evaluations, transitions, seconds, so_far)
 
     def _drop_texts(self) -> None:
         """Drop texts that the learner no longer needs, so that memory stays bounded.
@@ -300,6 +376,7 @@ class Trainer:
             for episode in running:
                 self._tell_last_step(episode)
                 if episode.over:
+                    self.record.steps.append(steps_of([episode]))
                     episodes[episode.replica] = None
                     remaining[episode.replica] -= 1
             stepped = {episode.replica for episode in running}
@@ -316,6 +393,11 @@ class Trainer:
             returns = [sum(trajectory.rewards)]
             steps = steps.scaled(self._factor(self.scale, trajectory.replica, returns))
         self.learner.observe(trajectory.replica, steps, None if trajectory.over else 1)
+        if trajectory.over:
+            replicas = range(self.settings.run.replicas)
+            own = (trajectory,)
+            whole = [steps_of(own if r == trajectory.replica else ()) for r in replicas]
+            self.played_steps.append(whole)
 
     # --- saving and resuming
 
@@ -378,6 +460,7 @@ class Trainer:
         run = Run(folder)
         with run.locked():
             run.save(self)
+            run.ensure_reference(self)
             run.write_card()
 
     def config(self) -> dict[str, Any]:
@@ -411,6 +494,7 @@ class Trainer:
             "learner": self.learner.state(),
             "explorer": self.explorer.state() if self.explorer else None,
             "scale": self.scale.state() if self.scale else None,
+            "progress": self.progress.state(),
             "pages": list((self.stepped.pages or {}).items()) if self.compiled is None else None,
         }
 
@@ -431,6 +515,8 @@ class Trainer:
             self.scale.restore(state["scale"])
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
+        if "progress" in state:  # older runs have none
+            self.progress.restore(state["progress"])
         self.round = state["round"]
 
 

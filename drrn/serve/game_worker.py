@@ -28,7 +28,9 @@ MAX_COPIES = 64  # episodes in progress; others are played again from the start
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
 TABLE = read_toml(Path(__file__).with_name("server.toml"))
-COMMON = TABLE["common"].split()
+# The group of each setting in the form, in order; the last one is that of all others.
+GROUPS = {name: group for group, names in TABLE["groups"].items() for name in names.split()}
+OTHERS = list(TABLE["groups"])[-1]
 LIMITS: dict[str, float] = {**TABLE["limits"], "workers": max(1, os.cpu_count() or 1)}
 
 
@@ -183,10 +185,11 @@ class OpeningWorker:
 
 
 def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
-    """Return a field for each setting, with the default for this game; common ones first."""
+    """Return a field for each setting, with the default for this game, by groups."""
     defaults = settings_for(recipe(paper=paper, recommended=_recommended(game)), {}).flat()
     names = [name for name in all_settings() if name not in FILES]
-    names.sort(key=lambda name: COMMON.index(name) if name in COMMON else len(COMMON))
+    order = [*GROUPS, *(name for name in names if name not in GROUPS)]
+    names.sort(key=order.index)
     return [_field(name, defaults[name]) for name in names]
 
 
@@ -198,7 +201,8 @@ def _field(name: str, default: Any) -> dict[str, Any]:
         "default": default,
         "choices": [choice for choice in setting.choices if choice not in FILE_ENCODERS],
         "most": LIMITS.get(name, setting.most),
-        "group": "common" if name in COMMON else "more",
+        "group": GROUPS.get(name, OTHERS),
+        "label": TABLE["labels"].get(name, name[0].upper() + name[1:].replace("_", " ")),
     }
 
 

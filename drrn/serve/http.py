@@ -111,6 +111,11 @@ def text_in(
     return value
 
 
+def name_in(body: dict[str, Any], name: str) -> str:
+    """Return a name that a person gave, without control characters; "" if there is none."""
+    return visible(text_in(body, name, "")).strip()
+
+
 def choice_in(body: dict[str, Any], name: str, choices: tuple[str, ...], default: str) -> str:
     """Return one of several words of a request."""
     value = text_in(body, name, default)

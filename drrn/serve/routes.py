@@ -12,7 +12,6 @@ from starlette.routing import Route
 
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
-from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import Move, Page
 from drrn.serve.library import TYPES, GameEntry
 from drrn.serve.runs import PageRun, check_torch
@@ -20,7 +19,6 @@ from drrn.serve.services import PastPage, PlayTest, Services, Session
 from drrn.settings import AGENT_POLICIES, DEPLOYED
 from drrn.stories.playtest.clicks import path_of
 from drrn.version import __version__
-from drrn.writing import visible
 
 MAX_SEED = 2**31 - 1
 ADVICE_SECONDS = 60
@@ -116,7 +114,7 @@ async def start_session(services: Services, request: Request) -> Any:
     body = await http.body_of(request)
     entry = services.library[http.text_in(body, "game")]
     seed = http.integer_in(body, "seed", 0, MAX_SEED)
-    player = visible(http.text_in(body, "player", "")).strip()[: http.MAX_NAME] or None
+    player = http.name_in(body, "player") or None
     session = Session(entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player)
     await _enter(services, session, body.get("path"))
     services.sessions.add(session)
@@ -346,6 +344,8 @@ async def start_run(services: Services, request: Request) -> Any:
     check_torch()
     config = await services.ask_game(entry, "config", values, recipe == "paper")
     run = await asyncio.to_thread(services.runs.start, entry, config, recipe)
+    if title := http.name_in(body, "title"):
+        run.rename(title)
     return run.as_json()
 
 
@@ -373,9 +373,20 @@ async def resume_run(services: Services, request: Request, run: PageRun) -> Any:
     return (await asyncio.to_thread(services.runs.resume, run, rounds)).as_json()
 
 
-@route("GET", "/api/runs/{run}/embeddings/{page:int}")
-async def embeddings(_: Services, __: Request, run: PageRun, page: int) -> Any:
-    return await asyncio.to_thread(read_embeddings, run.side, page)
+@route("GET", "/api/runs/{run}/learning")
+async def show_learning(_: Services, __: Request, run: PageRun) -> Any:
+    """Return what the run has recorded about its learning."""
+    record = await asyncio.to_thread(run.learning)
+    if record is None:
+        cause = "it is of an older version" if run.rounds() else "its first round has not finished"
+        raise HTTPException(404, f"This run has recorded nothing yet: {cause}.")
+    return record
+
+
+@route("POST", "/api/runs/{run}/title")
+async def rename_run(_: Services, request: Request, run: PageRun) -> Any:
+    run.rename(http.name_in(await http.body_of(request), "title"))
+    return run.as_json()
 
 
 # --- scores of people

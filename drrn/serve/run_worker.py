@@ -6,19 +6,24 @@ It does not need the server. It reads the page's request and writes an ordinary 
 `drrn train --resume` can resume as well. The page stops it by SIGTERM: finished rounds are saved.
 """
 
+import json
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
+from drrn.files import write
 from drrn.game.make import GameSpec
 from drrn.runs.run import Run
-from drrn.runs.scores import Round
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
-from drrn.serve.embeddings import EmbeddingLog
 from drrn.serve.runs import PageRun
 from drrn.settings import Settings
+
+PROGRESS_SECONDS = 0.3  # between reports of one phase
 
 
 def train(folder: str, rounds: str | None = None) -> None:
@@ -34,36 +39,52 @@ def train(folder: str, rounds: str | None = None) -> None:
         raise
 
 
+class Progress:
+    """Writes what the process does, for the page, a few times a second."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.phase = ""
+        self.next = 0.0
+
+    def report(self, phase: str, total: int = 0, done: int = 0) -> None:
+        """Write a phase of the training, and how many of its episodes are done."""
+        now = time.monotonic()
+        if phase == self.phase and now < self.next:
+            return
+        self.phase = phase
+        self.next = now + PROGRESS_SECONDS
+        write(self.path, json.dumps({"phase": phase, "done": done, "total": total}))
+
+
 def _train(page_run: PageRun, changes: dict[str, Any]) -> None:
     run = Run(page_run.folder)
     resumes = run.has(CONFIG)
+    progress = Progress(page_run.progress_file)
+    progress.report("open")
     if not resumes:
-        trainer = _new_trainer(page_run.config)
+        compiling = partial(progress.report, "compile", 0)
+        trainer = _new_trainer(page_run.config, compiling)
         Run.create(run.folder, trainer)
     with run.locked():
         if resumes:
             trainer = Trainer.resume(run.folder, changes=changes)
             run.save_settings(trainer)
         settings = trainer.settings.run
+        progress.report("reference")
         run.ensure_reference(trainer)
-        embeddings = EmbeddingLog(page_run.side, trainer)
-
-        def save_embeddings(finished: Round) -> None:
-            try:
-                embeddings.save(finished.number)
-            except Exception as error:  # training is more important than its picture
-                print(f"embeddings were not saved: {type(error).__name__}: {error}", flush=True)
-
-        for finished in run.train(trainer, save_embeddings):
+        trainer.watch = progress.report
+        for finished in run.train(trainer):
             print(f"round {finished.number} of {settings.rounds}", flush=True)
         run.write_card()
 
 
-def _new_trainer(request: dict[str, Any]) -> Trainer:
+def _new_trainer(request: dict[str, Any], progress: Callable[[int], None]) -> Trainer:
     entry = {name: value for name, value in request["game"].items() if name != "title"}
     spec = GameSpec(**{**entry, "folder": None})  # a module is in the server's folder
     settings = Settings.from_flat(request["settings"])
-    return Trainer(spec.open(), settings, spec=spec, recipe=request["recipe"])
+    recipe = request["recipe"]
+    return Trainer(spec.open(), settings, spec=spec, recipe=recipe, progress=progress)
 
 
 if __name__ == "__main__":

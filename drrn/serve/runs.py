@@ -22,7 +22,7 @@ from typing import Any
 from starlette.exceptions import HTTPException
 
 from drrn.errors import InputError
-from drrn.files import home, slug, write
+from drrn.files import home, json_or_none, slug, write
 from drrn.processes import is_locked, lock_file
 from drrn.runs import storage
 from drrn.runs.run import Run
@@ -54,6 +54,8 @@ class PageRun(Run):
     alive         locked while a process trains the run, whose number it contains
     error.txt     why the run failed, in one sentence
     log.txt       the output of the process
+    progress.json what the process does at the moment
+    title.txt     the name that a person gave the run
     """
 
     def __init__(self, folder: Path) -> None:
@@ -64,6 +66,8 @@ class PageRun(Run):
         self.alive_file = self.side / "alive"
         self.error_file = self.side / "error.txt"
         self.log_file = self.side / "log.txt"
+        self.progress_file = self.side / "progress.json"
+        self.title_file = self.side / "title.txt"
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
@@ -115,7 +119,13 @@ class PageRun(Run):
         data["error"] = self._without_folders(error)
         data["ready"] = self.has(WEIGHTS)
         data["removable"] = self.is_of_page
+        data["progress"] = json_or_none(self.progress_file) if self.is_alive else None
+        data["title"] = self.title_file.read_text("utf-8") if self.title_file.exists() else ""
         return data
+
+    def rename(self, title: str) -> None:
+        """Give the run a name on the page; its folder keeps its own."""
+        write(self.title_file, title)
 
     def details(self, after: int = 0) -> dict[str, Any]:
         """Return the run with its settings, and its scores after a round."""
@@ -229,6 +239,7 @@ class RunFolder:
     def _launch(self, run: PageRun, *arguments: str) -> PageRun:
         """Start the process of a run; it inherits the lock, which ends when the process ends."""
         run.error_file.unlink(missing_ok=True)
+        run.progress_file.unlink(missing_ok=True)
         with (
             lock_file(run.alive_file, f"{run.id}: another process is training this run") as lock,
             run.log_file.open("ab") as output,

@@ -21,7 +21,8 @@ from drrn.errors import InputError, require
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position
-from drrn.stories.hosted.browser import Isolate, IsolateError, scripts
+from drrn.stories.hosted.browser import scripts
+from drrn.stories.hosted.engine import Isolate, IsolateError
 from drrn.stories.packages import ink_compiler
 from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.rules import Rules, check_rules

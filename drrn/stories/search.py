@@ -8,23 +8,24 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
-from time import monotonic, process_time
+from time import monotonic
 from typing import Any
 
 from drrn.compiled.search import Face
 from drrn.errors import InputError
+from drrn.processes import work
 
 SAMPLES = 3  # of an action's outcomes, if they cannot be listed
 WAITING = 50  # seconds of waiting that count as one second of work
 
 
 def clock() -> float:
-    """Return the time that budgets count: the work of this process in CPU seconds.
+    """Return the time that budgets count: CPU seconds of this process and of its engines.
 
     It hardly depends on the load of the machine. Waiting counts a little, so that a game that
     waits for another program still ends.
     """
-    return process_time() + monotonic() / WAITING
+    return work() + monotonic() / WAITING
 
 
 class UnlistedError(Exception):

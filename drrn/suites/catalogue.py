@@ -163,6 +163,17 @@ def read_choice(name: str) -> SuiteChoice:
     return SuiteChoice(suite, suite.aliases.get(game, game), options)
 
 
+def with_options(name: str, **changes: Any) -> str:
+    """Return the name of a suite's game with other values of some options (None: as it is)."""
+    match = NAME.fullmatch(name)
+    if match is None or match["suite"] not in SUITES:
+        raise InputError(f"{name}: not a game of a suite, so it has no {' or '.join(changes)}")
+    options = dict(pair.split("=", 1) for pair in (match["options"] or "?")[1:].split("&") if pair)
+    options |= {key: str(value) for key, value in changes.items() if value is not None}
+    text = "&".join(f"{key}={value}" for key, value in options.items())
+    return f"{match['suite']}:{match['game']}{'?' if text else ''}{text}"
+
+
 def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for pair in filter(None, text.split("&")):

@@ -16,6 +16,7 @@ NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
+FOLDS = ("train", "dev", "test")
 Info = Mapping[str, Any]
 
 
@@ -41,8 +42,8 @@ class Environment(ABC):
         self.parts = options["text"].split(",")
 
     @abstractmethod
-    def reset(self, seed: int) -> SuitePage:
-        """Start an episode and return its first page."""
+    def reset(self, seed: int, fold: str | None = None) -> SuitePage:
+        """Start an episode and return its first page; `fold` is not that of the options."""
 
     @abstractmethod
     def step(self, action: str) -> SuitePage:
@@ -80,17 +81,30 @@ def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted({str(action).strip() for action in actions} - {""}))
 
 
-def _variations(
-    options: Info, fixed: str, folds: Sequence[Callable[[], Iterable[int]]]
-) -> list[int]:
-    """Return the variations that the seeds of episodes select from.
+class _Variations(dict[str, list[int]]):
+    """The variations of each fold, of which the seed of an episode selects one.
 
-    `folds` are the functions that list those of train, dev and test.
+    `folds` are the functions that list those of train, dev and test; they are called when needed.
     """
-    if options[fixed] is not None:
-        return [options[fixed]]
-    fold = ("train", "dev", "test").index(options["fold"])
-    return list(folds[fold]())[: options["variations"]]
+
+    def __init__(
+        self, options: Info, fixed: str, folds: Sequence[Callable[[], Iterable[int]]]
+    ) -> None:
+        self.options = options
+        self.fixed = options[fixed]
+        self.folds = dict(zip(FOLDS, folds, strict=True))
+
+    def __missing__(self, fold: str) -> list[int]:
+        variations = [self.fixed]
+        if self.fixed is None:
+            variations = list(self.folds[fold]())[: self.options["variations"]]
+        self[fold] = variations
+        return variations
+
+    def select(self, seed: int, fold: str | None) -> tuple[int, str]:
+        """Return the variation of an episode, and its fold."""
+        fold = fold or self.options["fold"]
+        return self[fold][seed % len(self[fold])], fold
 
 
 class TwxEnvironment(Environment):
@@ -99,13 +113,13 @@ class TwxEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("twx", options)
         env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
-        self.fold = options["fold"]
         self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
         folds = (env.getValidSeedsTrain, env.getValidSeedsDev, env.getValidSeedsTest)
-        self.seeds = _variations(options, "seed", folds)
+        self.seeds = _Variations(options, "seed", folds)
 
-    def reset(self, seed: int) -> SuitePage:
-        _, info = self.env.reset(seed=self.seeds[seed % len(self.seeds)], gameFold=self.fold)
+    def reset(self, seed: int, fold: str | None = None) -> SuitePage:
+        variation, fold = self.seeds.select(seed, fold)
+        _, info = self.env.reset(seed=variation, gameFold=fold)
         return self._page(info, done=False)
 
     def step(self, action: str) -> SuitePage:
@@ -149,7 +163,7 @@ class TextWorldEnvironment(Environment):
         except (ValueError, OSError, KeyError) as error:
             raise InputError(f"{game}: not a game of TextWorld: {error}") from error
 
-    def reset(self, seed: int) -> SuitePage:
+    def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         return self._page(self.env.reset(), done=False)
 
     def step(self, action: str) -> SuitePage:
@@ -179,15 +193,16 @@ class ScienceWorldEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("scienceworld", options)
         env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
+        self._ask_less()
         self.simplifications = options["simplifications"]
         self.check_name("task", game, list(env.get_task_names()))
         self.task = game
         self._load(options["variation"] or 0)
         folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)
-        self.variations = _variations(options, "variation", folds)
+        self.variations = _Variations(options, "variation", folds)
 
-    def reset(self, seed: int) -> SuitePage:
-        variation = self.variations[seed % len(self.variations)]
+    def reset(self, seed: int, fold: str | None = None) -> SuitePage:
+        variation, _ = self.variations.select(seed, fold)
         if variation != self.current:
             self._load(variation)
         observation, info = self.env.reset()
@@ -196,6 +211,26 @@ class ScienceWorldEnvironment(Environment):
     def step(self, action: str) -> SuitePage:
         observation, _, done, info = self.env.step(action)
         return self._page(observation, info, done=done)
+
+    def _ask_less(self) -> None:
+        """Call Java once for the whole list of actions, and never for texts not on the page."""
+        env = self.env
+        for part, method in (
+            ("look", "look"),
+            ("inventory", "inventory"),
+            ("task", "taskdescription"),
+        ):
+            if part not in self.parts:
+                setattr(env, method, str)
+        gateway = getattr(env, "_gateway", None)
+        if gateway is not None:  # the wrapper itself fetches the list one action at a time
+
+            def actions() -> list[str]:
+                combinations = env.server.getValidActionObjectCombinations()
+                text: str = gateway.jvm.String.join("\n", combinations)
+                return text.split("\n")
+
+            env.get_valid_action_object_combinations = actions
 
     def _load(self, variation: int) -> None:
         name = f"scienceworld:{self.task}"
@@ -253,7 +288,7 @@ class JerichoEnvironment(Environment):
         if options["tagger"] == "dictionary":
             self.module.util.extract_objs = self._objects  # this process has one environment
 
-    def reset(self, seed: int) -> SuitePage:
+    def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         self.env.seed(self.seed or 1 + seed % (2**31 - 2))  # 0 would mean no seed
         feedback, info = self.env.reset()
         return self._page(feedback, info["score"])

@@ -10,11 +10,12 @@ import os
 import random
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Observation, check_index
-from drrn.game.make import GameSpec
+from drrn.game.make import SPEC, GameSpec
 from drrn.processes import Service, ServiceError
 from drrn.suites import environments
 from drrn.suites.catalogue import SuiteChoice, hashes, read_choice
@@ -55,8 +56,8 @@ class EnvironmentProcess:
         self.service = Service(create, *arguments, environment=variables, quiet=True)
         self._answer(0, "opening", max(self.seconds, OPENING_SECONDS))
 
-    def reset(self, seed: int) -> SuitePage:
-        question = self.service.send("reset", seed)
+    def reset(self, seed: int, fold: str | None) -> SuitePage:
+        question = self.service.send("reset", seed, fold)
         seconds = max(self.seconds, RESET_SECONDS)
         return self._answer(question, "the start of an episode", seconds)
 
@@ -95,11 +96,13 @@ class EnvironmentPool:
         except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
-    def start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
+    def start(
+        self, player: object, seed: int, fold: str | None
+    ) -> tuple[EnvironmentProcess, SuitePage]:
         """Start an episode; an environment that fails is replaced."""
         while True:
             try:
-                return self._start(player, seed)
+                return self._start(player, seed, fold)
             except ServiceError as error:
                 self.report(error, "the episode starts in a new environment")
 
@@ -111,7 +114,9 @@ class EnvironmentPool:
             raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
         log.warning("%s: %s; %s", name, error, consequence)
 
-    def _start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
+    def _start(
+        self, player: object, seed: int, fold: str | None
+    ) -> tuple[EnvironmentProcess, SuitePage]:
         alive = [one for one in self.environments if one.service.close.alive]
         idle = [one for one in alive if one.player() is None]
         if idle:
@@ -122,7 +127,7 @@ class EnvironmentPool:
             environment = alive[0]
         self.environments = [*(one for one in alive if one is not environment), environment]
         environment.player = _nobody
-        page = environment.reset(seed)
+        page = environment.reset(seed, fold)
         environment.player = weakref.ref(player)
         return environment, page
 
@@ -155,6 +160,9 @@ class SuiteGame:
         self._page = Observation("")
         self._score = 0.0
 
+    def __repr__(self) -> str:
+        return f"<SuiteGame {self.name!r}>"
+
     @property
     def title(self) -> str:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.values.items()))
@@ -172,6 +180,18 @@ class SuiteGame:
         """Return a copy with its own episode and random generator, from the same pool."""
         return SuiteGame(self.choice, self._pool)
 
+    def evaluation(self) -> "SuiteGame | None":
+        """Return the game on the fold that evaluations play; its environments are the same."""
+        options = self.choice.options
+        fold = options.get("evaluation")
+        is_fixed = any(options.get(name) is not None for name in ("seed", "variation"))
+        if options.get("fold") != "train" or fold == "train" or is_fixed:
+            return None
+        choice = replace(self.choice, values={**self.choice.values, "fold": fold})
+        game = SuiteGame(choice, self._pool)
+        setattr(game, SPEC, GameSpec(choice.name))
+        return game
+
     def close(self) -> None:
         """Return the environment; the original game also ends the pool."""
         self._release()
@@ -182,7 +202,11 @@ class SuiteGame:
         if seed is not None:
             self._random = random.Random(seed)
         self._release()
-        self._environment, page = self._pool.start(self, self._random.getrandbits(31))
+        number = self._random.getrandbits(31)
+        if seed is not None and self.choice.options.get("draw") == "in-order":
+            number = seed
+        fold = self.choice.options.get("fold")
+        self._environment, page = self._pool.start(self, number, fold)
         self._score = page.score
         return self._observe(page)
 

@@ -1,11 +1,11 @@
 """A job: train one variant on one game, measure it, and store the rows; resumes if interrupted."""
 
+import contextlib
 import hashlib
 import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -151,7 +151,11 @@ class Job:
         settings = self.settings
         common = {"game": self.game, **variant.columns(settings)}
         rows = measure.round_rows(run.rows(), common, variant.policies)
-        scores = measure.final_scores(trainer, trainer.played, self.final)
+        with contextlib.ExitStack() as stack:
+            played = trainer.played
+            if name := measure.test_game_of(variant, self.source):
+                played = stack.enter_context(measure.opened(name, settings.run.history))
+            scores = measure.final_scores(trainer, played, self.final)
         rows += measure.final_rows(scores, settings, common, paraphrased=False)
         files = {"": rows}
         for name in variant.paraphrase_sets:
@@ -166,6 +170,8 @@ class Job:
         if compiled and variant == BEST:
             examples = measure.example_rows(trainer, self.game, game, compiled)
             files |= {".examples": examples} if examples else {}
+        if variant.group == "published":
+            files[".progress"] = run.progress()
         if variant.group in WITH_QUESTS:
             files[".quests"] = measure.quest_rows(run, trainer, scores)
         if variant.group == "reading":
@@ -195,7 +201,7 @@ class _Clock:
         self.learning = 0.0
         self.before = {"whole": 0.0, "learning": 0.0} if job.variant else {"whole": 0.0}
         self.origin = {"commit": [job.commit], "device": [job.device]}
-        with suppress(OSError, ValueError, TypeError, KeyError):
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             saved = json.loads(self.path.read_text(encoding="utf-8"))
             pairs = {name: [*saved[name], *now] for name, now in self.origin.items()}
             self.before = dict(saved["seconds"])

@@ -2,7 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,15 @@ from numpy.typing import NDArray
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.compile import MOST_STATES, compile_game
 from drrn.compiled.game import Compiled
+from drrn.compiled.history import with_history
 from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.files import json_or_none, write
-from drrn.game.contract import Game, another, step_limit_of, title_of
+from drrn.game.contract import Game, another, close, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite, make
-from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, WORDINGS, Example, examples_of
+from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, WORDINGS, Example, Variant, examples_of
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
@@ -41,6 +43,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather, inspect_game
 from drrn.stories.playtest.survey import explore
 from drrn.stories.twine.rules import DEFAULT_SET
+from drrn.suites.protocols import protocols
 
 Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 Files = dict[str, list[Row]]  # by the end of the file's name
@@ -70,7 +73,9 @@ def final_scores(
     fast = None
     if compiled is not None and not trainer.grows:
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
-    rollouts: Rollouts = fast or SteppedRollouts(game, model)
+    stepped = SteppedRollouts(game, model)
+    stepped.in_order = game is not trainer.played
+    rollouts: Rollouts = fast or stepped
     alpha = settings.exploration.alpha * trainer.learner.alpha_factor
     seeds = settings.run.seeds
     number = settings.run.rounds + 1  # a round of its own, for the random draws
@@ -102,6 +107,22 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
         }
         for sampled, exact in scores
     ]
+
+
+def test_game_of(variant: Variant, source: str) -> str | None:
+    """Return the name of the game that a published job is scored on, if it is a separate one."""
+    protocol = next((each for each in protocols() if variant.job == f"published-{each.slug}"), None)
+    return protocol.test_game(source) if protocol else None
+
+
+@contextmanager
+def opened(source: str, history: int) -> Iterator[Game]:
+    """Open a game for a while."""
+    game = make(source)
+    try:
+        yield with_history(game, history)
+    finally:
+        close(game)
 
 
 def wording_rows(trainer: Trainer, source: str, recalled: Sequence[str]) -> list[Row]:

@@ -14,11 +14,12 @@ from typing import Any
 
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
-from drrn.game.contract import Game
+from drrn.game.contract import Game, step_limit_of
 from drrn.runs.config import recommended_settings
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import STRONG, Settings, recipe, settings_for
 from drrn.stories.twine.rules import DEFAULT_SET
+from drrn.suites.protocols import protocols
 
 REWORDED = "reworded"  # the set of paraphrases that share no word with the original
 WORDINGS = (DEFAULT_SET, REWORDED, "retold")  # sets of a game in other words
@@ -79,7 +80,7 @@ class Variant:
     @property
     def policies(self) -> tuple[str, str]:
         """The policies that are recorded after each round."""
-        return ("softmax", "best" if self.group in ("beyond", "sweep") else "greedy")
+        return ("softmax", "best" if self.group in ("beyond", "sweep", "published") else "greedy")
 
     @property
     def paraphrase_sets(self) -> tuple[str, ...]:
@@ -138,6 +139,17 @@ BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM, *DEFAULTS = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
+PUBLISHED = tuple(
+    Variant(
+        group="published",
+        job=f"published-{each.slug}",
+        label=each.game,
+        changes=each.training,
+        games=[each.slug],
+        strong=True,
+    )
+    for each in protocols()
+)
 READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN["readers"].items()}
 BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
 READ = ("long-watch", "night-market", "home-world")  # their games
@@ -150,6 +162,7 @@ LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 
 ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}
 ADDED["reading"] = tuple(READERS.values())
+ADDED["published"] = PUBLISHED
 ON_REQUEST = tuple(ADDED)  # run only if named: they take long, or need other packages
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "statistics": (),
@@ -208,6 +221,8 @@ def game_order(games: Iterable[str]) -> list[str]:
 SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
 OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
+PUBLISHED_EPISODES = 100  # of the test fold
+QUICK_PUBLISHED = 2
 SUITE_FINAL = 4  # the same, relative to the episodes after each round
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
 QUICK_SUITE = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
@@ -227,6 +242,8 @@ class Scale:
 
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""
+        if variant.group == "published":
+            return dict.fromkeys(FINAL, QUICK_PUBLISHED if self.quick else PUBLISHED_EPISODES)
         if variant.group == "suites":
             return dict.fromkeys(FINAL, SUITE_FINAL * settings.run.evaluation_episodes)
         episodes = dict(QUICK_FINAL if self.quick else FINAL)
@@ -251,6 +268,8 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     settings |= {"vectors": scale.vectors} if variant.vectors else {}
     settings.pop("survey", None)  # the published jobs name all their settings
     settings |= {**common, **variant.settings, "seed": scale.first_seed}
+    if scale.quick and variant.group == "published":
+        settings |= {"rounds": 2, "interactions": 4 * step_limit_of(game), "evaluation_episodes": 2}
     settings["replicas"] = scale.seeds or SEEDS.get(variant.group, PAPER_SETTINGS.run.replicas)
     if variant.job:
         return settings_for(settings, {})

@@ -81,6 +81,9 @@ KINDS: dict[str, Columns] = {
     ".examples": _columns("seed:int state:text kind:text action:text q:float"),
     ".embeddings": _columns("seed:int episodes:int state:text role:text x:float y:float q:float"),
     ".quests": QUESTS,
+    ".progress": _columns(
+        "seed:int round:int interactions:int episodes:int last_return:float seconds:float"
+    ),
     ".wordings": _columns("seed:int wording:text recall:text final_reward:float return:float"),
 }
 FACTS = _columns("measure:text value:text")

@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,25 +104,23 @@ def headline(results: ResultSet, figures: str) -> str:
     table = headline_table(results)
     sides = "l" + "r" * (len(table.header) - 1)
     grid = markdown_block(replace(table, caption="", align=sides))
-    images = [
-        f'<img src="{figures}/curves-{game}.svg" width="49%" alt="Learning curves, {title}">'
-        for game, title in PAPER.items()
-        if results.curve(game, BEST)
-    ]
-    parts = [f"{table.caption}; `drrn reproduce` computes every table and figure.", grid]
-    return "\n\n".join([*parts, "\n".join(images)] if images else parts)
+    parts = [grid, f"{table.caption}. Regenerate: `drrn reproduce`."]
+    if any(results.scores(game, STRONG_JOB) for game in results.games):
+        alt = "Learning curves of the strong agent and of the paper's settings"
+        parts.append(f'<img src="{figures}/beyond.svg" alt="{alt}">')
+    return "\n\n".join(parts)
 
 
 def headline_table(results: ResultSet) -> Table:
     """Compare the scores on the paper's games, and on our games that the strong agent played."""
     played = [game for game in results.games if results.scores(game, STRONG_JOB)]
     strong = bool(played)
-    columns = ["DRRN, two layers of 100", "random play", "the paper", "ours"]
-    columns += [*["the strong agent", "… by `best`"] * strong, "best possible"]
+    columns = ["game", "random play", "the paper", "paper's settings, ours"]
+    columns += [*["strong agent"] * strong, "best possible"]
     games = [*PAPER, *(game for game in played if game not in PAPER)]
-    rows = [row for game in games for row in _headline_rows(results, game, strong)]
+    rows = [_headline_row(results, game, strong) for game in games]
     seeds = _seed_counts(results, strong)
-    return Table(f"Mean final reward (standard deviation{seeds})", columns, rows)
+    return Table(f"Mean score (standard deviation{seeds})", columns, rows)
 
 
 def _seed_counts(results: ResultSet, strong: bool) -> str:
@@ -134,35 +132,24 @@ def _seed_counts(results: ResultSet, strong: bool) -> str:
     return f" over {ours.pop()} seeds{more}"
 
 
-def _headline_rows(results: ResultSet, game: str, strong: bool) -> Iterator[list[str]]:
-    chance = results.fact_text(game, "random_final_reward")
-    best = results.fact_text(game, "best_final_reward")
-    wordings = {"": results.title(game)}
-    played = game not in PAPER and results.scores(game, STRONG_JOB, wording="paraphrased")
-    if played or published("paraphrased", game):
-        wordings["paraphrased"] = "… with paraphrased actions"
-    for wording, name in wordings.items():
-        theirs = published_score(game, BEST, wording)
-        row = [name, chance, spread(theirs) if theirs else ""]
-        row.append(results.text(game, BEST, wording=wording))
-        for policy in ("softmax", "best") if strong else ():
-            row.append(results.text(game, STRONG_JOB, policy=policy, wording=wording))
-        yield [*row, best]
-    if game in PAPER and results.scores(game, plan.FOUR_STEPS):
-        name = "… with four-step targets, not in the paper"
-        score = results.text(game, plan.FOUR_STEPS)
-        yield [name, chance, "", score, *["", ""] * strong, best]
+def _headline_row(results: ResultSet, game: str, strong: bool) -> list[str]:
+    theirs = published_score(game, BEST, "")
+    row = [results.title(game), results.fact_text(game, "random_final_reward")]
+    row += [spread(theirs) if theirs else "", results.text(game, BEST)]
+    if strong:
+        row.append(results.text(game, STRONG_JOB))
+    return [*row, results.fact_text(game, "best_final_reward")]
 
 
 def headline_blocks(results: ResultSet, curves: Sequence[Block]) -> list[Block]:
-    """Return the table and the learning curves of the paper's games, or of all without these."""
+    """Return the table and the curves of the strong agent; without these, the paper's games'."""
     played = [game for game in results.games if results.final(game, BEST)]
     games = [game for game in PAPER if game in played] or played
     if not games:
         return []
-    names = {f"curves-{game}" for game in games}
-    figures = [curve for curve in curves if isinstance(curve, Plot) and curve.name in names]
-    return [headline_table(results), *figures]
+    plots = [block for block in curves if isinstance(block, Plot)]
+    names = {"beyond"} & {plot.name for plot in plots} or {f"curves-{game}" for game in games}
+    return [headline_table(results), *(plot for plot in plots if plot.name in names)]
 
 
 def with_headline(readme: Path, results: ResultSet, root: Path) -> str:

@@ -39,6 +39,7 @@ from drrn.lab.reports.beyond import (
 )
 from drrn.lab.reports.claims import headline_blocks, with_blocks, with_headline
 from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page
+from drrn.lab.reports.published import published_section
 from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
 from drrn.pages import rendered, safe_markup
@@ -63,10 +64,11 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "encoders": beyond.encoders_section,
     "parser": beyond.parser_section,
     "suites": beyond.suites_section,
+    "published": published_section,
     "diagnostics": diagnostics_section,
     "reading": beyond.reading_section,
 }
-FAMILIES = "per-action max-action linear table drrn strong parser suite reading".split()
+FAMILIES = "per-action max-action linear table drrn strong parser suite published reading".split()
 
 
 def document(results: ResultSet) -> Document:
@@ -82,7 +84,8 @@ def document(results: ResultSet) -> Document:
             notes.append(PROSE["no_facts"].format(title=results.title(game), game=game))
     blocks = {name: section(results) for name, section in SECTIONS.items()}
     sections = [_section(results, name, parts) for name, parts in blocks.items() if parts]
-    opening = [PROSE["introduction"], *headline_blocks(results, blocks["curves"]), *notes]
+    figures = [*blocks["curves"], *blocks["beyond"]]
+    opening = [*headline_blocks(results, figures), PROSE["introduction"], *notes]
     return Document("Results", opening, [*sections, _time_section(results)])
 
 

@@ -263,6 +263,16 @@ class FastReturnLearning(ReturnLearning):
                     self.average.follow()
         finally:
             optimiser.settle()
+        pairs = rows_of(states, state_rows[-1]) * rows_of(actions, action_rows[-1])
+        errors = targets[-1] - pairs.sum(1).view(targets[-1].shape)
+        self.last_errors = (errors, fits.weights[-1])
+
+
+@torch.no_grad()
+def rows_of(tower: Tower, rows: Tensor) -> Tensor:
+    """Return the vectors of texts, by the rows that they have in a tower."""
+    hidden = tower.forward()
+    return hidden.view(-1, hidden.shape[2]).index_select(0, rows)
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ import { learnView } from "./learn.js";
 import { peopleView } from "./people.js";
 import { playView } from "./play.js";
 import { testView } from "./test.js";
+import { tourView } from "./tour.js";
 
 const TABS = [
   ["play", "Play", playView],
@@ -28,10 +29,11 @@ async function route(event) {
   view = new AbortController();
   const { signal } = view;
   const [first, id, tab = "play", ...rest] = parts();
-  mark(first === "people" ? "people" : "games");
+  mark(["people", "tour"].includes(first) ? first : "games");
   try {
     if (first === "game" && id) await gamePage(id, tab, rest, signal);
     else if (first === "people") plainPage("People", (body) => peopleView(body, null, signal));
+    else if (first === "tour") plainPage("How an agent learns", (body) => tourView(body, signal));
     else plainPage("Games", (body) => gamesView(body, signal));
   } catch (error) {
     if (!isAborted(error))

@@ -12,21 +12,18 @@ export function drawCurves(element, runs, policy) {
   const WIDTH = Math.max(300, element.clientWidth - 20);
   const lines = runs.map((run) => ({
     ...run,
-    points: run.curve.map((point) => [
-      point.episodes_played,
-      point[`${policy}_final_reward`],
-      point[`${policy}_final_reward_sd`],
-      point.round,
-    ]),
+    points: run.curve
+      .filter((point) => point.round <= (run.until ?? Infinity))
+      .map((point) => pointOf(point, `${policy}_final_reward`)),
   }));
   const marks = references(runs);
   const values = [
-    ...lines.flatMap((line) => line.points.flatMap(([, mean, sd]) => [mean - sd, mean + sd])),
+    ...lines.flatMap((line) => line.points.flatMap(({ low, high }) => [low, high])),
     ...marks.map((mark) => mark.value),
   ];
   const longest = Math.max(
     1,
-    ...lines.flatMap((line) => line.points.map(([x]) => x)),
+    ...lines.flatMap((line) => line.points.map((point) => point.x)),
     ...runs.map((run) => (run.rounds || 0) * (run.settings?.episodes_per_round || 0)),
   );
   const [low, high] = values.length ? widen(Math.min(...values), Math.max(...values)) : [-1, 1];
@@ -36,7 +33,7 @@ export function drawCurves(element, runs, policy) {
   const summary = lines
     .filter((line) => line.points.length)
     .map((line) =>
-      `${line.id}: ${number(line.points.at(-1)[1])} after ${line.points.at(-1)[0]} episodes`)
+      `${line.title || line.id}: ${number(line.points.at(-1).mean)} after ${line.points.at(-1).x} games`)
     .join("; ");
   show(
     element,
@@ -56,10 +53,25 @@ export function drawCurves(element, runs, policy) {
         : s(
             "text",
             { x: WIDTH / 2, y: HEIGHT / 2, class: "none", "text-anchor": "middle" },
-            "The first round has not finished yet.",
+            lines.map((line) => line.words).find(Boolean) || "The first round has not finished yet.",
           ),
     ),
   );
+}
+
+/** A round; the band is the standard deviation over replicas, within what replicas scored. */
+function pointOf(point, column) {
+  const scores = point.replicas?.map((replica) => replica[column]) ?? [];
+  const mean = point[column];
+  const sd = point[`${column}_sd`];
+  return {
+    x: point.episodes_played,
+    mean,
+    sd,
+    low: Math.max(mean - sd, Math.min(mean, ...scores)),
+    high: Math.min(mean + sd, Math.max(mean, ...scores)),
+    round: point.round,
+  };
 }
 
 function widen(low, high) {
@@ -93,14 +105,13 @@ function reference(mark, from, to, at) {
 function lineOf(line, x, y) {
   if (!line.points.length) return null;
   const path = line.points
-    .map(([at, mean], index) => `${index ? "L" : "M"}${x(at).toFixed(1)} ${y(mean).toFixed(1)}`)
+    .map((point, index) =>
+      `${index ? "L" : "M"}${x(point.x).toFixed(1)} ${y(point.mean).toFixed(1)}`)
     .join("");
-  const upper = line.points.map(([at, mean, sd]) =>
-    `${x(at).toFixed(1)},${y(mean + sd).toFixed(1)}`,
-  );
-  const lower = line.points.map(([at, mean, sd]) =>
-    `${x(at).toFixed(1)},${y(mean - sd).toFixed(1)}`,
-  ).reverse();
+  const edge = (side) =>
+    line.points.map((point) => `${x(point.x).toFixed(1)},${y(point[side]).toFixed(1)}`);
+  const upper = edge("high");
+  const lower = edge("low").reverse();
   return s(
     "g",
     { class: `line-${line.colour}` },
@@ -108,11 +119,11 @@ function lineOf(line, x, y) {
       ? s("polygon", { class: "spread", points: [...upper, ...lower].join(" ") })
       : null,
     s("path", { class: "mean", d: path }),
-    line.points.map(([at, mean, sd, round]) =>
+    line.points.map(({ x: at, mean, sd, round }) =>
       s(
         "circle",
         { cx: x(at), cy: y(mean), r: 3.5 },
-        s("title", {}, `${line.id}, round ${round}: ${number(mean)} ± ${number(sd)}`),
+        s("title", {}, `${line.title || line.id}, round ${round}: ${number(mean)} ± ${number(sd)}`),
       ),
     ),
   );
@@ -153,7 +164,7 @@ function axes(low, high, longest, x, y, width) {
         y: HEIGHT - 4,
         "text-anchor": "middle",
       },
-      "episodes played",
+      "games played",
     ),
     s(
       "text",
@@ -207,7 +218,7 @@ export function tableOf(runs, policy) {
           "tr",
           {},
           h("th", { scope: "col" }, "Round"),
-          runs.map((run) => h("th", { scope: "col" }, run.id)),
+          runs.map((run) => h("th", { scope: "col" }, run.title || run.id)),
         ),
       ),
       h(

@@ -3,13 +3,13 @@
 import { get, isAborted, part, post, remove } from "./api.js";
 import { announce, failure, field, h, nothing, pause, select, show, toast, waiting } from "./dom.js";
 import { COLOURS, drawCurves, tableOf } from "./curve.js";
-import { Embeddings } from "./embeddings.js";
-import { BUSY, STATES, runRow } from "./run_row.js";
+import { Learning } from "./learning.js";
+import { BUSY, STATES, progressWords, runRow } from "./run_row.js";
 import { settingsForm } from "./settings_form.js";
 
 const RECIPES = [
-  ["strong", "strong: best scores"],
-  ["paper", "paper: as in He et al."],
+  ["strong", "strong: learns fastest"],
+  ["paper", "paper: as in He et al. (2016)"],
 ];
 const POLICIES = [
   ["best", "best"],
@@ -17,7 +17,7 @@ const POLICIES = [
   ["greedy", "greedy"],
 ];
 
-const POLL = 1000; // milliseconds between two looks at a run that is training
+const POLL = 700; // milliseconds between two looks at a run that is training
 
 export async function learnView(body, game, signal) {
   await new Learn(body, game, signal).begin();
@@ -49,7 +49,8 @@ class Learn {
       h("summary", {}, "Table"),
       h("div", {}),
     );
-    this.embeddings = new Embeddings(signal);
+    this.settings = h("details", {}, h("summary", {}, "Settings of these runs"), h("div", {}));
+    this.learning = new Learning(signal);
   }
 
   async begin() {
@@ -76,9 +77,10 @@ class Learn {
             ),
             this.picture,
             this.numbers,
+            this.settings,
           ),
           h("section", {}, h("h2", {}, "Runs"), this.list),
-          this.embeddings.element,
+          this.learning.element,
         ),
         h("aside", { class: "side", "aria-label": "A new run" }, this.formBox),
       ),
@@ -93,11 +95,9 @@ class Learn {
     try {
       const { runs } = await get(`/api/runs?game=${part(this.game.id)}`, this.signal);
       for (const run of runs) this.update(run);
-      // On a narrow screen, fold the form so that the runs come first.
-      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false;
       if (runs.length) await this.choose(runs[0].id, true);
       this.showList();
-      this.embeddings.show(runs[0]?.id);
+      this.learning.show(this.runs.get(runs[0]?.id));
     } catch (error) {
       if (!isAborted(error))
         show(
@@ -115,7 +115,8 @@ class Learn {
         this.signal,
       );
       const fields = settingsForm(settings);
-      const start = h("button", { type: "submit", class: "main" }, "Start training");
+      const start = h("button", { type: "submit", class: "main" }, "Start");
+      const name = h("input", { type: "text", maxlength: "60", placeholder: "optional" });
       show(
         this.form,
         h(
@@ -123,15 +124,17 @@ class Learn {
           {
             onsubmit: (event) => {
               event.preventDefault();
-              this.launch(recipe, fields, start);
+              this.launch(recipe, fields, name.value.trim(), start);
             },
           },
           field(
             "Recipe",
             select(RECIPES, recipe, (value) => this.showForm(value)),
           ),
-          fields.element,
+          fields.first,
+          field("Name of the run", name),
           start,
+          fields.more,
         ),
       );
     } catch (error) {
@@ -143,18 +146,21 @@ class Learn {
     }
   }
 
-  async launch(recipe, fields, button) {
+  async launch(recipe, fields, title, button) {
     button.disabled = true;
+    this.picture.scrollIntoView({ block: "center", behavior: "smooth" });
     try {
       const run = await post("/api/runs", {
         game: this.game.id,
         recipe,
         settings: fields.changes(),
+        title,
       });
       this.update(run);
+      this.runs.get(run.id).since = Date.now();
       announce("A run has started.");
       await this.choose(run.id, true);
-      this.embeddings.show(run.id);
+      this.learning.show(this.runs.get(run.id));
     } catch (error) {
       toast(error.message, "bad");
     } finally {
@@ -185,10 +191,10 @@ class Learn {
           this.signal,
         );
         this.update(run);
-        if (run.curve.length || run.state !== before.state) this.refresh();
-        if (run.curve.length && this.embeddings.run === id) this.embeddings.show(id);
+        this.refresh();
+        if (run.curve.length && this.learning.run?.id === id) this.learning.show(this.runs.get(id));
       }
-      announce(`${id}: ${STATES[this.runs.get(id)?.state] || "finished"}.`);
+      announce(`${this.runs.get(id)?.title || id}: ${STATES[this.runs.get(id)?.state] || "finished"}.`);
     } catch (error) {
       if (error.status === 404) this.forget(id);
       if (!isAborted(error)) toast(error.message, "bad");
@@ -226,6 +232,7 @@ class Learn {
     const runs = [...this.chosen].map((id) => ({
       ...this.runs.get(id),
       colour: this.colours.get(id),
+      words: this.progress(this.runs.get(id)),
     }));
     if (!runs.length)
       show(
@@ -238,6 +245,15 @@ class Learn {
     if (this.numbers.open) {
       show(this.numbers.lastElementChild, runs.length ? tableOf(runs, this.policy) : "");
     }
+    this.settings.hidden = !runs.length;
+    show(this.settings.lastElementChild, settingsTable(runs));
+  }
+
+  /** What a run does until its first round is over. */
+  progress(run) {
+    if (!BUSY.includes(run.state)) return "";
+    const seconds = run.since ? `${Math.round((Date.now() - run.since) / 1000)} s: ` : "";
+    return `${seconds}${progressWords(run)} …`;
   }
 
   showList() {
@@ -264,15 +280,22 @@ class Learn {
     if (focusKey) this.list.querySelector(`[data-key="${CSS.escape(focusKey)}"]`)?.focus();
   }
 
-  showEmbeddings(run) {
-    this.embeddings.show(run.id);
-    this.embeddings.element.scrollIntoView({ behavior: "smooth" });
+  async showLearning(run) {
+    await this.choose(run.id, true);
+    this.learning.show(this.runs.get(run.id));
+    this.learning.element.scrollIntoView({ behavior: "smooth" });
+    this.learning.element.querySelector("h2").focus({ preventScroll: true });
+  }
+
+  async rename(run) {
+    const title = prompt("Name of the run", run.title || run.id);
+    if (title !== null) await this.send(run, "title", { title: title.slice(0, 60) });
   }
 
   /** Continue a finished run with more rounds. */
   async more(run) {
     const question =
-      `${run.id} has finished its ${run.rounds} rounds. How many rounds should it have in total?`;
+      `${run.title || run.id} has finished its ${run.rounds} rounds. How many rounds should it have in total?`;
     const rounds = prompt(question, String(2 * run.rounds));
     if (rounds) await this.send(run, "resume", { rounds: Number(rounds) });
   }
@@ -287,7 +310,7 @@ class Learn {
   }
 
   async removeRun(run) {
-    if (!confirm(`Delete the run ${run.id} and its agent?`)) return;
+    if (!confirm(`Delete the run ${run.title || run.id} and its agent?`)) return;
     try {
       await remove(`/api/runs/${part(run.id)}`);
       this.forget(run.id);
@@ -295,4 +318,43 @@ class Learn {
       toast(error.message, "bad");
     }
   }
+}
+
+/** The settings of runs; those that differ come first. */
+function settingsTable(runs) {
+  const names = [...new Set(runs.flatMap((run) => Object.keys(run.settings || {})))];
+  const texts = (name) => runs.map((run) => String(run.settings?.[name] ?? "none"));
+  const differs = (name) => new Set(texts(name)).size > 1;
+  const rows = [...names.filter(differs), ...names.filter((name) => !differs(name))];
+  if (!rows.length) return null;
+  return h(
+    "div",
+    { class: "scroll settings-table", tabindex: "0", role: "region", "aria-label": "Settings" },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Setting"),
+          runs.map((run) => h("th", { scope: "col" }, run.title || run.id)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map((name) =>
+          h(
+            "tr",
+            { class: differs(name) ? "differs" : null },
+            h("th", { scope: "row" }, name.replaceAll("_", " ")),
+            texts(name).map((text) => h("td", {}, text)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

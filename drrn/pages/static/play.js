@@ -9,9 +9,15 @@ import { storyText } from "./story_text.js";
 
 const TEXT_FIELDS = "input:not([type=checkbox]), select, textarea"; // keys are letters there
 
-export async function playView(body, game, signal) {
+/** Play a game; the address may name the run whose agent is to play it. */
+export async function playView(body, game, signal, [run] = []) {
   const view = new Play(body, game, signal);
+  if (run) {
+    remember(`run.${game.id}`, run);
+    sessionStorage.removeItem(view.key); // from the first page
+  }
   await view.begin();
+  if (run && view.page) await view.agent.watch();
 }
 
 /** A game in this tab. */
@@ -56,7 +62,7 @@ class Play {
       );
       this.variables.element.open = page.history.some((step) => step.by === "path");
       this.turn(page, page.history);
-      this.agent.begin();
+      await this.agent.begin();
     } catch (error) {
       if (!isAborted(error))
         show(

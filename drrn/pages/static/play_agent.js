@@ -255,6 +255,13 @@ class AgentPanel {
     return [index, page];
   }
 
+  /** Play from the first page to the end. */
+  async watch() {
+    if (!this.run) return;
+    history.replaceState(null, "", `#/game/${part(this.play.game.id)}/play`); // not again on reload
+    await this.playRest();
+  }
+
   async playRest() {
     const { play } = this;
     const playing = (this.playing = new AbortController());

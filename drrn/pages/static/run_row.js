@@ -1,5 +1,6 @@
 // A run in the list of runs: its progress, its score, and its buttons.
 
+import { part } from "./api.js";
 import { h } from "./dom.js";
 import { number, when } from "./format.js";
 
@@ -23,7 +24,7 @@ export function runRow(run, colour, isDrawn, view) {
     type: "checkbox",
     checked: isDrawn,
     dataset: { key: `draw-${run.id}` },
-    "aria-label": `Draw ${run.id}`,
+    "aria-label": `Draw ${run.title || run.id}`,
     onchange: () => view.choose(run.id, box.checked),
   });
   return h(
@@ -39,18 +40,37 @@ export function runRow(run, colour, isDrawn, view) {
 
 function words(run) {
   const replicas = run.replicas && `${run.replicas} replicas`;
-  const facts = [run.model, run.recipe, replicas, run.when && `saved ${when(run.when)}`]
+  const facts = [run.title && run.id, run.model, run.recipe, replicas, run.when && `saved ${when(run.when)}`]
     .filter(Boolean)
     .join(", ");
   return h(
     "div",
     { class: "run-words" },
-    h("b", {}, run.id),
+    h("b", {}, run.title || run.id),
     " ",
     h("span", { class: `tag ${KINDS[run.state] || ""}` }, STATES[run.state] || run.state),
     h("p", { class: "small soft" }, facts),
+    run.progress && BUSY.includes(run.state)
+      ? h("p", { class: "small soft number" }, progressWords(run))
+      : null,
     run.error ? h("p", { class: "small bad" }, run.error) : null,
   );
+}
+
+/** What a run does at the moment. */
+export function progressWords(run) {
+  const { phase, done, total } = run.progress || {};
+  const round = `round ${run.rounds_done + 1}`;
+  const games = `${(done || 0).toLocaleString("en")} of ${(total || 0).toLocaleString("en")} games`;
+  const words = {
+    open: "opening the game",
+    compile: `reading the game: ${(done || 0).toLocaleString("en")} states so far`,
+    reference: "computing random play and the best possible score",
+    play: `${round}: ${games} played`,
+    learn: `${round}: learning from these games`,
+    evaluate: `${round}: testing, ${games} per policy`,
+  };
+  return words[phase] || "starting a process and loading PyTorch";
 }
 
 function numbers(run) {
@@ -75,7 +95,7 @@ function buttons(run, view) {
       {
         type: "button",
         dataset: { key: `${key}-${run.id}` },
-        "aria-label": `${text}: ${run.id}`,
+        "aria-label": `${text}: ${run.title || run.id}`,
         onclick: act,
       },
       text,
@@ -87,7 +107,20 @@ function buttons(run, view) {
       ? button("Resume", "resume", () => view.send(run, "resume"))
       : null,
     run.state === "finished" ? button("More rounds", "more", () => view.more(run)) : null,
-    run.ready ? button("Embeddings", "embeddings", () => view.showEmbeddings(run)) : null,
+    run.ready
+      ? h(
+          "a",
+          {
+            class: "button",
+            dataset: { key: `watch-${run.id}` },
+            "aria-label": `Watch it play: ${run.title || run.id}`,
+            href: `#/game/${part(view.game.id)}/play/${part(run.id)}`,
+          },
+          "Watch it play",
+        )
+      : null,
+    run.rounds_done ? button("How it learned", "lessons", () => view.showLearning(run)) : null,
+    button("Rename", "rename", () => view.rename(run)),
     !busy && run.removable ? button("Delete", "delete", () => view.removeRun(run)) : null,
   ];
 }

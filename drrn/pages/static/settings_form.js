@@ -2,29 +2,33 @@
 
 import { field, h } from "./dom.js";
 
-/** The fields of the settings; `changes()` returns the values that differ from the defaults. */
+/**
+ * The fields of the settings: the first ones, and the others folded by groups; `changes()` returns
+ * the values that differ from the defaults.
+ */
 export function settingsForm(settings) {
   const controls = settings.map((setting) => [setting, control(setting)]);
   const fieldsOf = (group) =>
     controls
-      .filter(([setting]) => (setting.group === "common") === (group === "common"))
+      .filter(([setting]) => setting.group === group)
       .map(([setting, input]) => fieldOf(setting, input));
-  const more = fieldsOf("more");
-  const element = h(
-    "div",
-    {},
-    h("div", { class: "settings" }, fieldsOf("common")),
-    more.length
-      ? h(
-        "details",
-        {},
-        h("summary", {}, `More settings (${more.length})`),
-        h("div", { class: "settings" }, more),
-      )
-      : null,
-  );
+  const groups = [...new Set(settings.map((setting) => setting.group))];
+  const folded = groups.filter((group) => group);
   return {
-    element,
+    first: fieldsOf(""),
+    more: h(
+      "details",
+      { class: "more-settings" },
+      h("summary", {}, "Other settings"),
+      folded.map((group) =>
+        h(
+          "details",
+          {},
+          h("summary", {}, group),
+          h("div", { class: "settings" }, fieldsOf(group)),
+        ),
+      ),
+    ),
     changes: () =>
       Object.fromEntries(
         controls
@@ -71,7 +75,7 @@ function control(setting) {
 }
 
 function fieldOf(setting, input) {
-  const words = setting.name[0].toUpperCase() + setting.name.slice(1).replaceAll("_", " ");
+  const words = setting.label;
   if (setting.kind !== "bool") return field(words, input, setting.help);
   const help = h("p", { class: "help", id: `${input.id}-help` }, setting.help);
   input.setAttribute("aria-describedby", help.id);

@@ -7,26 +7,23 @@ that chance can be listed with exact probabilities.
 
 from __future__ import annotations
 
-import asyncio
-import atexit
 import html.entities
 import json
-import os
-import re
-import threading
 import time
-import weakref
-from contextlib import AbstractContextManager
 from functools import cache
 from importlib import resources
 from typing import Any
 
-from drrn.errors import InputError, require
+from drrn.errors import InputError
 from drrn.stories.hosted import patterns
+from drrn.stories.hosted.engine import (
+    CALL_SECONDS,
+    Isolate,
+    IsolateError,
+    OutOfMemoryError,
+    TimedOutError,
+)
 
-CALL_SECONDS = 20.0
-MEGABYTES = 512  # per isolate
-OUT_OF_MEMORY = "the script exceeds its memory limit"
 MAX_CHARACTERS = 16 * 2**20  # of a page without pictures, sounds and fonts
 MAX_MESSAGE = 500  # characters of a script's error message
 
@@ -38,100 +35,8 @@ BROWSER = (
 ).split()
 DRIVER = "clock chance dialogs box_names reading actions formats beyond driver rewind".split()
 
-SCRIPT_LINE = re.compile(r"^<anonymous>:\d+: ")
-
 SPREAD = "__drrn.chance.spread("
 MAX_CALL_LENGTH = 40  # characters of the rounding call before a random product
-
-
-class IsolateError(Exception):
-    """A call into an isolate failed: the script threw."""
-
-
-class TimedOutError(IsolateError):
-    """The script did not finish in time."""
-
-
-class OutOfMemoryError(IsolateError):
-    """The script needs more memory than the isolate may have."""
-
-
-class Isolate(AbstractContextManager["Isolate"]):
-    """A separate JavaScript world; close it, or use it in a `with` statement."""
-
-    # Set here as well, so that an isolate whose creation was interrupted can be collected.
-    _context: AbstractContextManager[Any] | None = None
-
-    def __init__(self, *, megabytes: int = MEGABYTES) -> None:
-        self._library: Any = require("py_mini_racer", "twine")
-        context = self._library.mini_racer(_event_loop())
-        self._racer = context.__enter__()
-        self._context = context
-        self._racer.set_hard_memory_limit(megabytes * 2**20)
-        self._out_of_memory = False
-        OPEN_ISOLATES.add(self)
-
-    def evaluate(self, script: str, *, seconds: float = CALL_SECONDS) -> Any:
-        """Run a script and return its last value, if that is plain, or raise `IsolateError`."""
-        if self._context is None:
-            raise IsolateError("the isolate is closed")
-        if self._out_of_memory:
-            raise OutOfMemoryError(OUT_OF_MEMORY)
-        try:
-            value = self._racer.eval(script, timeout_sec=seconds)
-        except self._library.JSTimeoutException as error:
-            raise TimedOutError(f"the script did not finish in {seconds:g} seconds") from error
-        except self._library.JSOOMException as error:
-            self._out_of_memory = True
-            raise OutOfMemoryError(OUT_OF_MEMORY) from error
-        except self._library.JSEvalException as error:
-            raise IsolateError(_first_line(str(error))) from error
-        return None if value is self._library.JSUndefined else value
-
-    def close(self) -> None:
-        """Free the isolate; a second call does nothing."""
-        context = self._context
-        self._context = None
-        if context is not None:
-            self._racer.close()
-            context.__exit__(None, None, None)
-            OPEN_ISOLATES.discard(self)
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        self.close()
-
-
-OPEN_ISOLATES: weakref.WeakSet[Isolate] = weakref.WeakSet()
-_LOCK = threading.Lock()
-# By process: a fork has none of its parent's threads.
-_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
-
-
-def _event_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop, in a separate thread, that mini-racer waits for V8 with."""
-    with _LOCK:
-        loop = _LOOPS.get(os.getpid())
-        if loop is None:
-            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
-            threading.Thread(target=loop.run_forever, daemon=True, name="isolates").start()
-        return loop
-
-
-@atexit.register
-def _close_all() -> None:
-    """Close all isolates: an open one keeps the interpreter from exiting."""
-    for isolate in list(OPEN_ISOLATES):
-        isolate.close()
-
-
-def _first_line(message: str) -> str:
-    """Return the error itself, from a message that also has source and stack."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line or line.startswith("Uncaught")]
-    return SCRIPT_LINE.sub("", (errors or lines or ["the script threw"])[0])
 
 
 def without_media(text: str) -> str:

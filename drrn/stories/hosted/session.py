@@ -10,11 +10,19 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.stories.hosted import browser
-from drrn.stories.hosted.browser import Isolate, IsolateError
+from drrn.stories.hosted.engine import (
+    MEGABYTES,
+    Isolate,
+    IsolateError,
+    OutOfMemoryError,
+    TimedOutError,
+)
 from drrn.stories.twine.layout import lay_out
 from drrn.stories.twine.script import Link
 
 PAGE_SECONDS = 10.0  # time limit for one page
+MAX_ANSWER = 2**24  # characters of a page or of a saved state
+MAX_PIECES = 20_000  # links, and texts between them, of one page
 HASTE = (1, 9)  # tenths of the pages whose timers a curious player does not wait for, by game
 # Half of a character, left by scripts that cut texts; no file can store it.
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -64,8 +72,14 @@ def read_page(answer: Any) -> HostedPage:
     """Read a page from the driver's JSON; other JSON is an `UnreadableError`."""
     if not isinstance(answer, str):
         raise UnreadableError("the page never settles, so it cannot be played")
+    if len(answer) > MAX_ANSWER:
+        cause = f"the page has {len(answer):,} characters; the limit is {MAX_ANSWER:,}"
+        raise UnreadableError(cause)
     try:
         table = json.loads(answer)
+        if (count := len(table.get("pieces", ()))) > MAX_PIECES:
+            cause = f"the page has {count:,} links and texts; the limit is {MAX_PIECES:,}"
+            raise UnreadableError(cause)
         if "failed" in table:
             message = str(table["failed"])[:300]
             raise UnreadableError(f"{message}: the page cannot be read")
@@ -86,6 +100,23 @@ def read_page(answer: Any) -> HostedPage:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         cause = "the story's scripts replace functions that are needed to read its page"
         raise UnreadableError(f"{cause}, so it cannot be played") from error
+
+
+def _is_state(saved: Any) -> bool:
+    """Return whether a value is a saved state as the driver writes it, not one of the story's."""
+    try:
+        return len(saved) <= MAX_ANSWER and isinstance(json.loads(saved)["chance"]["lots"], list)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return False
+
+
+def _about(answer: Any) -> tuple[str, str]:
+    """Return the name and the version of the story format."""
+    try:
+        about = json.loads(answer)
+        return _text(about["name"])[:100], _text(about["version"])[:100]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return "", ""
 
 
 def _piece(piece: Any) -> str | Link:
@@ -149,8 +180,7 @@ class Session:
             self.isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {chance})")
             browser.load(self.isolate, self.html, seconds=self.seconds)
             page = self._page_after(f"__drrn.openStory({chance})")
-            about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
-            self.about = (str(about["name"]), str(about["version"]))
+            self.about = _about(self._evaluate("JSON.stringify(__drrn.format.about())"))
             self._evaluate(words)
             if page.restarted:
                 self._page = None
@@ -175,8 +205,14 @@ class Session:
 
     def save(self) -> str | None:
         """Return the engine's saved state; None if the engine cannot save."""
-        saved = self._evaluate("__drrn.save()")
-        return saved if isinstance(saved, str) else None
+        with self._refused_on_error():
+            try:
+                saved = self._evaluate("__drrn.save()")
+            except (TimedOutError, OutOfMemoryError):
+                raise
+            except IsolateError:  # the story has replaced what saves it
+                return None
+        return saved if _is_state(saved) else None
 
     def restore(self, saved: str) -> HostedPage:
         """Return to a saved state of this story and read its page."""
@@ -197,15 +233,14 @@ class Session:
         self.isolate = None
         self._page = None
 
-    def _evaluate(self, script: str) -> Any:
+    def _evaluate(self, *scripts: str) -> Any:
         if self.isolate is None:
             raise RuntimeError("the session is not open; call open first")
-        return self.isolate.evaluate(script, seconds=self.seconds)
+        return self.isolate.evaluate(*scripts, seconds=self.seconds)
 
     def _page_after(self, call: str) -> HostedPage:
         """Start an action and read its page; timers and promises run before the second call."""
-        self._evaluate(f"void {call}")
-        self._page = read_page(self._evaluate("__drrn.result"))
+        self._page = read_page(self._evaluate(f"void {call}", "__drrn.result"))
         return self._page
 
     @contextlib.contextmanager
@@ -215,11 +250,11 @@ class Session:
             yield
         except IsolateError as error:
             reason = str(error)
-            if isinstance(error, browser.TimedOutError):
+            if isinstance(error, TimedOutError):
                 cause = f"it loops (no page after {self.seconds:g} seconds)"
                 reason = f"the story cannot be played: {cause}"
-            elif isinstance(error, browser.OutOfMemoryError):
-                cause = f"it needs more than {browser.MEGABYTES} MB of memory"
+            elif isinstance(error, OutOfMemoryError):
+                cause = f"it needs more than {MEGABYTES} MB of memory"
                 reason = f"the story cannot be played: {cause}"
             elif not isinstance(error, UnreadableError):
                 reason = f"the page cannot be played: {reason[:300]}"

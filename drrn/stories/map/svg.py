@@ -5,11 +5,14 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from drrn.compiled.compile import compile_game
 from drrn.errors import InputError, require
+from drrn.game.contract import Game, title_of
+from drrn.notebook import Picture
 from drrn.pages import rendered
 from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
-from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap
+from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap, story_map
 from drrn.writing import counted, one_line
 
 MIN_WIDTH = 620.0
@@ -30,6 +33,11 @@ def check_map_file(file: Path) -> None:
         raise InputError(f"{file}: already exists; choose another name for the map")
     if not file.parent.is_dir():
         raise InputError(f"{file}: no folder {file.parent}; create it first")
+
+
+def game_map(game: Game) -> Picture:
+    """Return the map of a game that can be compiled."""
+    return Picture(story_map_svg(story_map(compile_game(game))), f"map of {title_of(game)}")
 
 
 def story_map_svg(story: StoryMap, *, with_style: bool = True, legend: bool = True) -> str:

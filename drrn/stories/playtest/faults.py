@@ -16,7 +16,16 @@ from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Problem
+from drrn.stories.playtest.findings import (
+    BEHIND,
+    ERROR,
+    FAILED,
+    LOOP,
+    PASSED,
+    TRAP,
+    Findings,
+    Problem,
+)
 from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.twine.story import Passage
 from drrn.writing import counted, one_line
@@ -139,10 +148,12 @@ def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Itera
     """Yield passages that cannot be reached, but not those that are behind one of them."""
     unreached = {issue.passage for issue in findings.never_reached}
     links = {name: source.links.get(name, set()) & unreached for name in unreached}
+    traps = " ".join(issue.what for issue in findings.dead_ends if issue.kind == TRAP)
     behind: set[str] = set()
     for issue in sorted(findings.never_reached, key=lambda issue: issue.kind == BEHIND):
         is_behind = issue.kind == BEHIND and issue.passage in behind
-        if is_behind or not (findings.exact or issue.is_sure):
+        is_trapped = f'its link to "{issue.passage}" does not show' in traps  # reported there
+        if is_behind or is_trapped or not (findings.exact or issue.is_sure):
             continue
         hidden = _reached_from(issue.passage, links) - behind
         behind |= hidden

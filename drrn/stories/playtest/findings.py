@@ -3,6 +3,7 @@
 `playtest` fills them; `drrn test`, `inspect`, `annotate` and the page show parts of them.
 """
 
+import importlib
 import math
 import re
 from collections.abc import Sequence
@@ -238,6 +239,13 @@ class Findings:
     live_states: int = 0  # of (page, variables that may still matter), if compiled
     merged_states: int = 0  # after merging equivalent states, if compiled
     trap_states: int = 0  # from which no ending is reachable, if compiled
+
+    def __repr__(self) -> str:
+        return f"<Findings on {self.name!r}: {len(self.problems)} problems>"
+
+    def _repr_html_(self) -> str:
+        text: str = importlib.import_module("drrn.stories.playtest.report").report_fragment(self)
+        return text
 
     def as_json(self) -> dict[str, Any]:
         """Return the findings as plain dictionaries, lists, strings and numbers.

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from time import process_time
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game, is_cached
@@ -18,7 +17,7 @@ from drrn.compiled.search import EndingId
 from drrn.errors import InputError, OutOfTime
 from drrn.game.contract import Game, close, step_limit_of, title_of
 from drrn.game.make import SPEC, GameSpec
-from drrn.processes import Service, ServiceError, report
+from drrn.processes import Service, ServiceError, report, work
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.formats import UNTITLED
 from drrn.stories.hosted.game import HostedGame
@@ -60,7 +59,7 @@ class Helper:
     def play(self, seconds: float) -> Evidence:
         """Play for some CPU seconds since the process started; report the evidence meanwhile."""
         start = clock()
-        end = start - process_time() + seconds
+        end = start - work() + seconds
         interval = REPORT_SECONDS
         next_report = start + interval
         while clock() < end and self.evidence.random.games < MAX_GAMES:

@@ -13,6 +13,7 @@ from drrn.files import read_toml
 
 RECOGNITION = read_toml(Path(__file__).with_name("recognition.toml"))
 LONGEST_PASSAGE = 1_500_000  # characters; also the limit of a rendered page
+MOST_LINKS = 100_000  # and macros, of a story
 LONGEST_NAME = 500
 
 # Passages that are not pages.
@@ -77,6 +78,7 @@ def build_story(source: str, passages: list[Passage], title: str = "", **details
         if passage.name in by_name:
             duplicates.append((passage.name, passage.line))
         by_name[passage.name] = passage
+    _check_count(source, passages)
     if not title and "StoryTitle" in by_name:
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, duplicates=tuple(duplicates), **details)
@@ -89,6 +91,16 @@ def build_story(source: str, passages: list[Passage], title: str = "", **details
             'add one, or give StoryData a "start"'
         )
     return story
+
+
+def _check_count(source: str, passages: list[Passage]) -> None:
+    """Refuse more links and macros than can be read within seconds."""
+    count = 0
+    for passage in passages:
+        count += passage.text.count("[[") + passage.text.count("<<") + passage.text.count("(link")
+        if passage.is_page and count > MOST_LINKS:
+            what = f"the passages up to here have over {MOST_LINKS:,} links and macros"
+            raise InputError(f"{source}, line {passage.line}: {what}; split the story")
 
 
 def check_passage_name(name: str, location: str) -> None:

@@ -1,0 +1,78 @@
+"""Published protocols: our scores next to those of papers, and what differs."""
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from drrn.document import MISSING, Block, Table
+from drrn.lab.experiments import plan
+from drrn.lab.experiments.plan import Variant
+from drrn.lab.experiments.results import Row
+from drrn.lab.reports.beyond import Cells, minutes
+from drrn.lab.reports.result_set import ResultSet, decimal
+from drrn.lab.reports.texts import PROSE
+from drrn.runs.intervals import interval_of_mean
+from drrn.suites.protocols import Protocol, protocols
+
+MEASURED = {
+    "test": "the mean over 100 unseen games of the test fold",
+    "last tenth": "the mean of the last tenth of the evaluations",
+    "last episodes": "the mean of the last 100 training episodes",
+}
+
+
+def published_section(results: ResultSet) -> list[Block]:
+    """Return a table for each paper; nothing without rows."""
+    papers: dict[str, list[Protocol]] = {}
+    jobs = {job.games[0]: job for job in plan.PUBLISHED}
+    for protocol in protocols():
+        if results.jobs_of(protocol.slug, [jobs[protocol.slug]]):
+            papers.setdefault(protocol.paper, []).append(protocol)
+    return [_published_table(results, each, jobs) for each in papers.values()]
+
+
+def _published_table(
+    results: ResultSet, papers: Sequence[Protocol], jobs: Mapping[str, Variant]
+) -> Table:
+    first = papers[0]
+    names = list(dict.fromkeys(name for each in papers for name in each.published))
+    rows: list[Cells] = []
+    for each in papers:
+        job = jobs[each.slug]
+        last = _last_progress(results, each.slug, job)
+        scores = [score / each.scale for score in published_scores(results, each, job)]
+        interval = interval_of_mean(scores)
+        cells: Cells = [each.game, decimal(fmean(scores), 2)]
+        cells.append(" to ".join(decimal(end, 2) for end in interval) if interval else MISSING)
+        cells += [decimal(each.published.get(name), 2) for name in names]
+        steps = results.final(each.slug, job, "steps", policy=each.policy)
+        cells.append(decimal(steps.mean if steps and each.measure == "test" else None, 0))
+        cells.append(decimal(each.steps.get("DRRN"), 0))
+        interactions = fmean(row["interactions"] for row in last)
+        cells += [f"{round(interactions):,}", str(len(last))]
+        rows.append([*cells, minutes(results, each.slug, job)])
+    header = ["", "ours", "95 % interval", *names, "steps", "steps of DRRN"]
+    header += ["interactions", "seeds", "minutes"]
+    notes = [PROSE["published_table"].format(measure=MEASURED[first.measure]), first.source]
+    verified = f"Published scores: {first.checked}." if first.checked else PROSE["unchecked"]
+    notes += [verified, first.differs]
+    return Table(f"{first.title}: ours and published", header, rows, notes)
+
+
+def _last_progress(results: ResultSet, game: str, job: Variant) -> list[Row]:
+    rows = results.rows(game, job, ".progress")
+    last = max(row["round"] for row in rows)
+    return [row for row in rows if row["round"] == last]
+
+
+def published_scores(results: ResultSet, protocol: Protocol, job: Variant) -> list[float]:
+    """Return the score of each seed by the measure of the protocol."""
+    if protocol.measure == "last episodes":
+        return [row["last_return"] for row in _last_progress(results, protocol.slug, job)]
+    if protocol.measure == "test":
+        return results.scores(protocol.slug, job, "return", policy=protocol.policy)
+    rows = [row for row in results.rows(protocol.slug, job) if not row["final"]]
+    rows = [row for row in rows if row["policy"] == protocol.policy]
+    last = max(row["round"] for row in rows)
+    tenth = [row for row in rows if row["round"] > last - max(1, last // 10)]
+    seeds = sorted({row["seed"] for row in tenth})
+    return [fmean(r["return"] for r in tenth if r["seed"] == seed) for seed in seeds]

@@ -1,0 +1,86 @@
+"""Protocols of papers: folds, budgets, measures and published scores, one TOML for each.
+
+`protocol:NAME/GAME` names a game of a protocol; a game in a file is `protocol:NAME/PATH`, such as
+`protocol:jericho-aaai2020/games/zork1.z5`.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError, did_you_mean
+from drrn.files import read_toml
+from drrn.suites.catalogue import with_options
+
+PREFIX = "protocol:"
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a paper trains and scores an agent on one game, and the scores that it reports."""
+
+    paper: str  # name of the TOML
+    game: str
+    name: str  # of the suite's game; {file}: the path of a file
+    title: str
+    source: str
+    measure: str  # "test", "last tenth" of the evaluations or "last episodes" of the training
+    max_steps: int
+    interactions: int
+    policy: str  # of our agent, whose score is reported
+    settings: dict[str, Any]
+    differs: str  # from the paper
+    checked: str = ""  # where the published scores were verified; empty: they were not
+    fold: str | None = None  # of the measured episodes
+    episodes: int = 0
+    scale: float = 1.0  # our scores are divided by it
+    published: dict[str, float] = field(default_factory=dict)
+    steps: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        """Its name in a folder of results."""
+        return f"{self.paper}-{self.game}"
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """The settings of the run, by flat name."""
+        return {**self.settings, "interactions": self.interactions}
+
+    def training_game(self, file: Path | None = None) -> str:
+        """Return the name of the game to train on."""
+        if "{file}" in self.name and file is None:
+            example = f"{PREFIX}{self.paper}/PATH/{self.game}.z5"
+            raise InputError(f"{self.slug}: needs the file of the game; write {example}")
+        return with_options(self.name.format(file=file), max_steps=self.max_steps)
+
+    def test_game(self, training_game: str) -> str | None:
+        """Return the name of the game to score on after the training; None: not a separate one."""
+        if self.measure != "test":
+            return None
+        return with_options(training_game, fold=self.fold, draw="in-order")
+
+
+def protocols() -> list[Protocol]:
+    """Return the protocol of each game of each paper."""
+    every = []
+    for path in sorted(FOLDER.glob("*.toml")):
+        table = read_toml(path)
+        games = table.pop("games")
+        every += [Protocol(path.stem, game, **{**table, **own}) for game, own in games.items()]
+    return every
+
+
+def read_protocol(name: str) -> tuple[Protocol, str]:
+    """Return the protocol that `protocol:NAME/GAME` names, and the name of its training game."""
+    paper, _, game = name.removeprefix(PREFIX).partition("/")
+    known = {(each.paper, each.game): each for each in protocols()}
+    path = Path(game).expanduser()
+    key = (paper, path.stem if path.suffix else game)
+    if key not in known:
+        names = [f"{PREFIX}{paper}/{game}" for paper, game in known]
+        near = did_you_mean(name, names)
+        raise InputError(f'no protocol is named "{name}".{near} Known: {", ".join(names)}')
+    protocol = known[key]
+    return protocol, protocol.training_game(path if path.suffix else None)

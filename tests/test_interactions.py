@@ -1,0 +1,136 @@
+"""Budgets in interactions, folds of suites, and what a run records about its progress."""
+
+import csv
+import json
+from typing import Any
+
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.runs.progress import LAST, Progress
+from drrn.settings import Settings
+from drrn.suites.catalogue import with_options
+from tests.episodes import steps_of
+from tests.suite_files import open_suite
+from tests.trainings import SMALL
+
+TWO_ROUNDS = {**SMALL, "rounds": 2, "replicas": 2, "evaluation_episodes": 2}
+STEPS = 5  # limit of an episode
+
+
+def rows_of(run):
+    with (run / "progress.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def counts(trainer, column="interactions"):
+    return [row[column] for row in trainer.progress.rows]
+
+
+class Corridor:
+    """Episodes of 1 to 5 steps, by the seed; each pays 1 at its end."""
+
+    name = "corridor"
+    max_steps = STEPS
+
+    def reset(self, seed=None):
+        self.left = 1 + (seed or 0) % STEPS
+        return drrn.Observation("a corridor", ("go", "run"))
+
+    def step(self, index):
+        self.left -= 1
+        if self.left:
+            return drrn.Observation("a corridor", ("go", "run"))
+        return drrn.Observation("a door", (), 1.0)
+
+    def another(self):
+        return Corridor()
+
+
+@pytest.mark.parametrize("changes", [{}, {"exploration": "optimism", "replan": 3}])
+def test_a_run_plays_its_interactions_and_no_more(changes):
+    settings = {**TWO_ROUNDS, "interactions": 100, **changes}
+    trainer = drrn.trainer(Corridor(), paper=True, **settings)
+    rounds = list(trainer.train())
+    assert len(rounds) == 2
+    for replica in range(2):
+        first, second = counts(trainer)[replica::2]
+        assert 50 - STEPS < first <= 50
+        assert 100 - STEPS < second <= 100
+    episodes = counts(trainer, "episodes")
+    assert rounds[-1].episodes_played == round(sum(episodes[2:]) / 2)
+    assert set(counts(trainer, "last_return")) == {1.0}
+    assert trainer.progress.rows[-1]["seconds"] >= trainer.progress.rows[0]["seconds"]
+
+
+def test_too_few_interactions_for_an_episode_are_refused():
+    trainer = drrn.trainer(Corridor(), paper=True, **{**TWO_ROUNDS, "interactions": 9})
+    with pytest.raises(drrn.InputError, match="5 steps; give at least 10"):
+        list(trainer.train())
+
+
+def test_a_resumed_run_continues_its_budget(tmp_path):
+    settings = {**TWO_ROUNDS, "interactions": 60}
+    whole = drrn.trainer(Corridor(), paper=True, **settings)
+    list(whole.train())
+    part = drrn.trainer(Corridor(), paper=True, **settings)
+    next(iter(part.train()))
+    part.save(tmp_path / "run")
+    assert [int(row["interactions"]) for row in rows_of(tmp_path / "run")] == counts(whole)[:2]
+    resumed = drrn.resume(tmp_path / "run", Corridor())
+    list(resumed.train())
+    assert counts(resumed) == counts(whole)
+
+
+def test_the_last_100_training_episodes_are_averaged():
+    settings = Settings.from_flat(replicas=1)
+    progress = Progress(settings)
+    episodes: list[Any] = [([(0, [0], 0, 50.0)], (1, [])), *[([(0, [0], 0, 1.0)], (1, []))] * LAST]
+    progress.add(1, [[steps_of(*episodes)]], seconds=2.0)
+    (row,) = progress.rows
+    assert (row["episodes"], row["interactions"], row["last_return"]) == (LAST + 1, LAST + 1, 1.0)
+
+
+def test_training_is_evaluated_on_the_dev_fold(stand_ins):
+    game = open_suite("twx:coin?text=look&variations=2")
+    other = game.evaluation()
+    assert other is not None
+    assert "(train)" in game.reset(0).text and "(dev)" in other.reset(0).text
+    assert (
+        game.fingerprint
+        == open_suite("twx:coin?text=look&variations=2&evaluation=test").fingerprint
+    )
+    for name in ("twx:coin?fold=test", "twx:coin?seed=3", "twx:coin?evaluation=train"):
+        assert open_suite(name).evaluation() is None
+
+
+def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsys, monkeypatch):
+    settings = {**SMALL, "rounds": 1, "replicas": 1, "evaluation_episodes": 2}
+    trainer = drrn.trainer(
+        "twx:coin?max_steps=4&text=look",
+        paper=True,
+        interactions=16,
+        **{name: value for name, value in settings.items() if name != "episodes_per_round"},
+    )
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    seen = []
+    reset = drrn.suites.game.EnvironmentProcess.reset
+
+    def spy(self, seed, fold):
+        seen.append((fold, seed))
+        return reset(self, seed, fold)
+
+    monkeypatch.setattr("drrn.suites.game.EnvironmentProcess.reset", spy)
+    arguments = ["evaluate", str(tmp_path / "run"), "--fold", "test", "--episodes", "3"]
+    assert main([*arguments, "--max-steps", "2", "--policy", "greedy", "--json"]) == 0
+    assert seen == [("test", 0), ("test", 1), ("test", 2)]
+    (entry,) = json.loads(capsys.readouterr().out)["replicas"]
+    assert entry["steps"] <= 2
+
+
+def test_a_fold_of_a_game_without_folds_is_refused(tmp_path, capsys):
+    with pytest.raises(drrn.InputError, match="not a game of a suite"):
+        with_options("long-watch", fold="test")
+    assert with_options("twx:coin?fold=dev", fold="test", max_steps=None) == "twx:coin?fold=test"

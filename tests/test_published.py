@@ -1,0 +1,106 @@
+"""Statistics over seeds and games, LaTeX tables, and the protocols of papers."""
+
+import json
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.document import Document, Table, to_latex
+from drrn.lab.experiments import plan
+from drrn.runs.intervals import (
+    interquartile_interval,
+    interquartile_mean,
+    interval_of_mean,
+    normalised,
+)
+from drrn.settings import all_settings
+from drrn.suites.protocols import protocols, read_protocol
+
+
+def test_the_interquartile_mean_is_that_of_the_middle_half():
+    assert interquartile_mean(np.array([100.0, 1, 2, 3, 4, 5, 6, -50])) == (2 + 3 + 4 + 5) / 4
+    assert interquartile_mean(np.array([1.0, 2, 9])) == 4  # too few to cut a quarter
+
+
+def test_the_interval_of_two_seeds_is_computed_by_hand():
+    """The means of two draws from widened 1 ± 1 · √2 are low, middle and high: 1/4, 1/2, 1/4."""
+    low, high = interval_of_mean([0.0, 2.0]) or (0.0, 0.0)
+    assert low == pytest.approx(1 - 2**0.5) and high == pytest.approx(1 + 2**0.5)
+    assert interval_of_mean([1.0]) is None
+    assert interval_of_mean([3.0, 3.0, 3.0]) == (3.0, 3.0)
+
+
+def test_seeds_are_resampled_within_their_game():
+    value, (low, high) = interquartile_interval([[0.0, 0.0], [1.0, 1.0]])
+    assert (value, low, high) == (0.5, 0.5, 0.5)  # whatever is drawn, each game keeps its scores
+
+
+def test_a_normalised_score_is_0_for_random_play_and_1_for_the_best():
+    assert [normalised(score, 2.0, 10.0) for score in (2, 6, 10)] == [0, 0.5, 1]
+    assert normalised(3.0, 3.0, 3.0) == 0
+
+
+def test_latex_escapes_its_signs_and_rules_the_table():
+    table = Table("50 % & more", ["a_b", "score"], [["x^2 \\ **y**", "1"]])
+    text = to_latex(Document("", [table]))
+    assert "\\caption{50 \\% \\& more}" in text
+    assert "a\\_b & score \\\\\n\\midrule" in text
+    assert "x\\textasciicircum{}2 \\textbackslash{} \\textbf{y} & 1 \\\\\n\\bottomrule" in text
+
+
+def test_every_protocol_has_valid_settings_and_a_job():
+    jobs = {job.games[0] for job in plan.PUBLISHED}
+    for protocol in protocols():
+        assert set(protocol.training) <= set(all_settings())
+        assert protocol.slug in jobs and protocol.source
+        assert protocol.interactions >= protocol.max_steps * protocol.settings["rounds"]
+
+
+def test_a_protocol_is_named_by_paper_and_game(tmp_path):
+    protocol, name = read_protocol("protocol:twx-eacl2023/twc")
+    assert protocol.published["DRRN"] == 0.57
+    assert name.startswith("twx:twc?") and name.endswith("max_steps=50")
+    test_game = protocol.test_game(name)
+    assert test_game is not None and "fold=test&draw=in-order" in test_game
+    _, name = read_protocol(f"protocol:jericho-aaai2020/{tmp_path}/zork1.z5")
+    assert name == f"jericho:{tmp_path}/zork1.z5?max_steps=100"
+    with pytest.raises(drrn.InputError, match="needs the file"):
+        read_protocol("protocol:jericho-aaai2020/zork1")
+    with pytest.raises(drrn.InputError, match='Did you mean "protocol:twx-eacl2023/twc"'):
+        drrn.make("protocol:twx-eacl2023/twcc")
+
+
+@pytest.mark.slow
+def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monkeypatch):
+    coin = "published-twx-eacl2023-coin"
+    arguments = ["reproduce", "--only", coin, "--quick", "--first-seed", "1000", "--jobs", "1"]
+    assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    text = (tmp_path / "out" / "RESULTS.md").read_text()
+    assert "TextWorldExpress: ours and published" in text and "EACL 2023" in text
+    rows = (tmp_path / "out" / "rows" / "twx-eacl2023-coin" / f"{coin}.progress.csv").read_text()
+    assert rows.startswith("seed,round,interactions,episodes,last_return,seconds")
+    final = [line for line in rows.splitlines() if line.startswith("1000,2,")]
+    assert 100 < int(final[0].split(",")[2]) <= 200
+
+
+@pytest.mark.slow
+def test_compare_prints_runs_of_several_games(tmp_path, capsys):
+    small = {"rounds": 1, "replicas": 2, "episodes_per_round": 10, "evaluation_episodes": 5}
+    for game in ("long-watch", "night-market"):
+        options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
+        out = str(tmp_path / game)
+        assert main(["train", game, "--paper", "--hidden=8", *options, "--out", out]) == 0
+    capsys.readouterr()
+    folders = [str(tmp_path / game) for game in ("long-watch", "night-market")]
+    assert main(["compare", *folders, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    (summary,) = result["interquartile_mean"].values()
+    shares = [share for run in result["runs"] for share in run["normalised"]]
+    assert summary["mean"] == pytest.approx(sorted(shares)[1] / 2 + sorted(shares)[2] / 2)
+    assert main(["compare", *folders, "--latex"]) == 0
+    assert "\\begin{tabular}" in capsys.readouterr().out
+    assert main(["runs", str(tmp_path), "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
