@@ -53,10 +53,7 @@ class Line:
 
 
 def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | None]) -> str | None:
-    """Draw learning curves as SVG, with a band of the standard deviation and reference lines.
-
-    A band never leaves the range of the references, which no score can leave.
-    """
+    """Draw learning curves as SVG, with a band of the deviation, which ends at the best score."""
     known = {name: value for name, value in references.items() if value is not None}
     bound = known.get("best", float("inf"))
     values = [*known.values(), *(m for line in lines for m in line.means)]
@@ -66,7 +63,8 @@ def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | No
 
     def at(x: float, y: float) -> tuple[float, float]:
         share = (min(max(y, low), high) - low) / (high - low)
-        return LEFT + (RIGHT - LEFT) * x / last, BOTTOM - (BOTTOM - TOP) * share
+        across = LEFT + (RIGHT - LEFT) * x / last
+        return round(across, 1), round(BOTTOM - (BOTTOM - TOP) * share, 1)
 
     drawn = []
     for line, colour in zip(lines, COLOURS, strict=False):
@@ -75,20 +73,16 @@ def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | No
         upper = [at(x, min(mean + sd, bound)) for x, mean, sd in triples]
         lower = [at(x, mean - sd) for x, mean, sd in triples]
         band = f"M{_path(upper)} L{_path(reversed(lower))}Z"
-        shape = {"points": _path(dots), "dots": [_rounded(dot) for dot in dots], "band": band}
+        shape = {"points": _path(dots), "dots": dots, "band": band}
         drawn.append({"label": line.label, "colour": colour, **shape})
-    ticks = [(_rounded(at(0, y))[1], f"{y:.1f}") for y in (low + 0.1, high - 0.1)]
-    marks = [(_rounded(at(0, y))[1], f"{name} {y:.1f}") for name, y in known.items()]
+    ticks = [(at(0, y)[1], f"{y:.1f}") for y in (low + 0.1, high - 0.1)]
+    marks = [(at(0, y)[1], f"{name} {y:.1f}") for name, y in known.items()]
     facts = {"title": title, "lines": drawn, "ticks": ticks, "references": marks, "last": last}
     return html("curve.svg", **facts)
 
 
 def _path(points: Any) -> str:
-    return " ".join("{:g},{:g}".format(*_rounded(point)) for point in points)
-
-
-def _rounded(point: tuple[float, float]) -> tuple[float, float]:
-    return round(point[0], 1), round(point[1], 1)
+    return " ".join(f"{x:g},{y:g}" for x, y in points)
 
 
 def live_display() -> Callable[[Any], None] | None:

@@ -12,8 +12,7 @@ def main(name: str = "long-watch", rounds: int = 3) -> None:
     game = drrn.make(name)
     trainer = drrn.trainer(game, rounds=rounds, replicas=2)
     for finished in trainer.train():
-        rewards = [round(e.summary.mean_final_reward, 1) for e in finished.evaluations]
-        print("round", finished.number, rewards)
+        print("round", finished.number, round(finished.score("softmax"), 1))
     page = game.reset(seed=0)
     q = trainer.agent.ask(page.text, page.actions).mean(axis=0)  # over replicas
     print(page.text)

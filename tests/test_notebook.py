@@ -112,12 +112,14 @@ def test_a_run_is_displayed_as_its_curve(trainer, tmp_path):
     assert "\n" not in repr(run) + repr(picture)
 
 
-def test_rows_are_a_data_frame(trainer, monkeypatch):
+def test_rows_are_a_data_frame(trainer, monkeypatch, tmp_path):
+    trainer.save(tmp_path / "run")
+    run = drrn.Run(tmp_path / "run")
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=list))
-    assert trainer.frame() == trainer.rows
+    assert run.frame() == run.rows()
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="pandas"):
-        trainer.frame()
+        run.frame()
 
 
 def test_the_band_of_a_curve_ends_at_the_best_possible_score():

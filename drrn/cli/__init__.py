@@ -191,12 +191,10 @@ def _common_options(groups: Mapping[str, Table], common: Sequence[str]) -> dict[
     """Return all options in one group: those of --help first, the others without a help text."""
     options = {name: option for group in groups.values() for name, option in group.items()}
     first = [name for name in options if not name.startswith("-")] + list(common)
-    hidden = {"help": argparse.SUPPRESS}
-    others = {
-        name: {"action": "store_true", **hidden} if isinstance(option, str) else option | hidden
-        for name, option in options.items()
-        if name not in first
-    }
+    others = {name: options[name] for name in options if name not in first}
+    for name, option in others.items():
+        flag = {"action": "store_true"}
+        others[name] = (flag if isinstance(option, str) else option) | {"help": argparse.SUPPRESS}
     return {name: options[name] for name in first} | others
 
 

@@ -6,30 +6,12 @@ The script is static, so that completing starts no Python. Other words are compl
 import argparse
 import shlex
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from drrn.cli import Parser, parser
 from drrn.game.make import BUILT_IN, WORLDS
 
 GAMES = (*BUILT_IN, *WORLDS)
-BASH = """\
-# Completion of drrn for bash; made by: drrn completion {shell}
-_drrn() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} command=${{COMP_WORDS[1]}}
-    local previous=${{COMP_WORDS[COMP_CWORD-1]}} words
-    if [ "$COMP_CWORD" = 1 ]; then
-        words={commands}
-    else
-        case "$command $previous" in
-{values}
-        *) case "$command" in
-{options}
-            esac ;;
-        esac
-    fi
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
-}}
-complete -o default -F _drrn drrn
-"""
 ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
 
 
@@ -51,8 +33,9 @@ def _bash(commands: dict[str, Parser], shell: str) -> str:
                 values.append(f"        {patterns}) words={_quote(words)} ;;")
         words = [*command.option_names(), *_first_words(command)]
         options.append(f"            {name}) words={_quote(words)} ;;")
-    texts = {"values": "\n".join(values), "options": "\n".join(options)}
-    return BASH.format(shell=shell, commands=_quote([*commands, "--help", "--version"]), **texts)
+    names = _quote([*commands, "--help", "--version"])
+    texts = {"values": "\n".join(values), "options": "\n".join(options), "commands": names}
+    return Path(__file__).with_suffix(".bash").read_text("utf-8").format(shell=shell, **texts)
 
 
 def _fish_lines(commands: dict[str, Parser]) -> Iterator[str]:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drrn.cli.terminal import table, warn
 from drrn.errors import InputError
@@ -12,9 +12,6 @@ from drrn.files import read_toml
 from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.registry import GROUPS, registered
 from drrn.stories import added
-
-if TYPE_CHECKING:
-    from drrn.stories.packages import Download
 
 
 def run(options: argparse.Namespace) -> None:
@@ -138,7 +135,7 @@ def _add_format(name: str, replace: bool) -> None:
     print(_fetch(last, replace))
 
 
-def _fetch(download: "Download", replace: bool) -> str:
+def _fetch(download: Any, replace: bool) -> str:
     from drrn.stories import formats, packages
 
     if sys.stderr.isatty():

@@ -6,7 +6,7 @@ from drrn.errors import InputError, require
 
 
 def run(options: argparse.Namespace) -> None:
-    for module in ("starlette", "uvicorn", "python_multipart", "jinja2"):
+    for module in ("starlette", "uvicorn", "httptools", "python_multipart", "jinja2"):
         require(module, "serve")
     from drrn.serve.app import serve
 

@@ -81,8 +81,6 @@ def _check_out(options: argparse.Namespace) -> None:
         raise InputError(f"{out}: a report ends in {', '.join(REPORTS)}")
     if out.resolve() in (Path(options.game).resolve(), _toml_of(options.game).resolve()):
         raise InputError(f"{out}: this is the story; choose another name for the report")
-    if not out.absolute().parent.is_dir():
-        raise InputError(f"{out}: no folder {out.parent}; create it first")
 
 
 def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespace) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from drrn import registry
-from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
@@ -50,6 +49,8 @@ def recommended_settings(game: Game) -> dict[str, Any]:
     cannot be compiled are not known in advance, so there α is relative to their spread, unless the
     game recommends an α.
     """
+    from drrn.compiled.compile import can_be_compiled
+
     settings = {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
     if "alpha" in settings or can_be_compiled(game):
         return settings

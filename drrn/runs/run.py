@@ -217,7 +217,7 @@ class Run:
 
     def frame(self) -> Any:
         """Return the rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
-        return scores.frame_of(self.rows())
+        return require("pandas", "notebook").DataFrame(self.rows())
 
     def plot(self) -> Picture:
         """Return the learning curve, with random play and the best possible score."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn import notebook
-from drrn.errors import InputError, require
+from drrn.errors import InputError
 from drrn.files import decode, read_bytes, read_csv
 from drrn.game.contract import Game, another, evaluation_game_of, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
@@ -54,12 +54,7 @@ class RoundScores:
         return [replica[column] for replica in self.replicas]
 
     def score(self, policy: str = "softmax", measure: str = "final_reward") -> float:
-        """Return the mean over replicas of a policy's score.
-
-        Example:
-            >>> for finished in trainer.train():
-            ...     print(finished.number, finished.score("softmax"))
-        """
+        """Return the mean over replicas of a policy's score."""
         column = f"{policy}_{measure}"
         if column not in POLICY_COLUMNS:
             names = f"{', '.join(POLICIES)} and {', '.join(MEASURES)}"
@@ -123,11 +118,6 @@ def rounds_svg(
         lines.append(notebook.Line(f"policy {policy}", episodes, means, sds))
     known = {"random": reference.random, "best": reference.best} if reference else {}
     return notebook.curve(title, lines, known)
-
-
-def frame_of(rows: Sequence[Row]) -> Any:
-    """Return rows of evaluations.csv as a pandas DataFrame."""
-    return require("pandas", "notebook").DataFrame(rows)
 
 
 def rounds_of(

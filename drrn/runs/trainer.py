@@ -36,7 +36,7 @@ from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
 from drrn.runs.progress import Progress
 from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
-from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, frame_of, rounds_of
+from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store, texts_of_all
 
@@ -209,9 +209,6 @@ class Trainer:
         """Train to the last round, and return that round.
 
         A terminal has a progress bar meanwhile, a notebook a curve that grows.
-
-        Example:
-            >>> drrn.trainer("long-watch", rounds=5).fit().score("best")
         """
         show = live_display()
         rounds = self.settings.run.rounds
@@ -222,10 +219,6 @@ class Trainer:
         if last is None:
             raise InputError(f"all {rounds} rounds are trained; to add some: drrn.resume")
         return last
-
-    def frame(self) -> Any:
-        """Return the scores of each replica after each round as a pandas DataFrame."""
-        return frame_of(self.rows)
 
     def __repr__(self) -> str:
         run = self.settings.run

@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -66,6 +66,8 @@ def explanation(error: Exception) -> tuple[int, str]:
         return error.status_code, f"{error.detail.rstrip('.')}."
     if isinstance(error, InputError):
         return 400, str(error)
+    if isinstance(error, ClientDisconnect):  # nobody reads the answer
+        return 400, "The request was not complete."
     if isinstance(error, OSError):
         return 500, f"The server failed: {error.strerror or error}."
     log.error("a request failed", exc_info=error)
@@ -183,7 +185,10 @@ class Guard:
 
         Programs that are not browsers have no origin.
         """
-        host = request.headers.get("host", "").lower()
+        hosts = request.headers.getlist("host")
+        host = hosts[0].lower() if hosts else ""
+        if len(hosts) > 1:
+            raise HTTPException(400, "The request names more than one host.")
         if self.access.hosts is not None and host not in self.access.hosts:
             raise HTTPException(403, "Wrong host name. Open the link that drrn serve printed.")
         is_own = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")

@@ -1,0 +1,75 @@
+"""Connections: no more than the process has files for, and one host for each request."""
+
+import asyncio
+import logging
+import resource
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_CONNECTIONS = 1_000
+FILES = 4_096  # open files that the server asks the system for
+OWN_FILES = 128  # of them, those for worker processes, stories and runs
+BACKLOG = 128  # connections that are accepted at once, before the limit is checked
+LOG_SECONDS = 60.0
+
+log = logging.getLogger("drrn")
+
+
+def most_connections() -> int:
+    """Return the number of connections that fit the files the process may open; raise that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    most = MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else soft - OWN_FILES - BACKLOG
+    return max(8, min(MAX_CONNECTIONS, most))
+
+
+class Refusals:
+    """Logs refused connections, at most once a minute."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last = -LOG_SECONDS
+
+    def add(self, reason: str) -> None:
+        self.count += 1
+        if time.monotonic() >= self.last + LOG_SECONDS:
+            log.warning("%d connections were refused: %s", self.count, reason)
+            self.last = time.monotonic()
+            self.count = 0
+
+    def handle(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Handle errors of the event loop: a connection that cannot be accepted is counted."""
+        error = context.get("exception")
+        if "socket" in context and isinstance(error, OSError):
+            self.add(str(error.strerror))
+        elif not isinstance(error, ConnectionError):  # a client went away
+            loop.default_exception_handler(context)
+
+
+def limited_protocol(most: int, refusals: Refusals) -> type[HttpToolsProtocol]:
+    """Return the HTTP protocol that closes connections above a limit as soon as they are made."""
+
+    class LimitedProtocol(HttpToolsProtocol):
+        def connection_made(self, transport: Any) -> None:
+            if len(self.connections) >= most:
+                self.transport = transport
+                transport.abort()
+                refusals.add(f"{most} are open")
+            else:
+                super().connection_made(transport)
+
+        def on_headers_complete(self) -> None:
+            """Add the host of an absolute address to the headers, if it is another one."""
+            if not self.url.startswith(b"/"):
+                host = urlsplit(self.url).netloc
+                if (b"host", host) not in self.headers:
+                    self.headers.append((b"host", host))
+            super().on_headers_complete()
+
+    return LimitedProtocol
