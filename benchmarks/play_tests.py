@@ -33,7 +33,7 @@ HEADER = (
 )
 REASONS = {
     "no passage named": "its files have no start",
-    "nothing to read": "shows nothing",
+    "shows no text": "shows nothing",
     "Ink source": "Ink source, not compiled",
     "no Twine story": "no Twine story",
 }

@@ -48,12 +48,11 @@ def bare(choice: SuiteChoice) -> Iterator[Page]:
 
 
 def twx(choice: SuiteChoice) -> Any:
-    environment = TwxEnvironment(
-        choice.game, choice.options
-    )  # for the game, its properties and seeds
+    environment = TwxEnvironment(choice.game, choice.options)  # for the game's properties and seeds
     env = environment.env
-    seeds = environment.seeds
-    fold = environment.fold
+    del env.getTaskDescription  # our cache
+    fold = choice.options["fold"]
+    seeds = environment.seeds[fold]
 
     def step(action: str) -> Page:
         _, _, done, info = env.step(action)
@@ -103,7 +102,7 @@ def jericho(choice: SuiteChoice) -> Any:
 def scienceworld(choice: SuiteChoice) -> Any:
     import scienceworld as suite
 
-    env = suite.ScienceWorldEnv("", envStepLimit=10**9)
+    env = suite.ScienceWorldEnv("", envStepLimit=10**9)  # without our calls
     env.load(choice.game, choice.options["variation"] or 0, choice.options["simplifications"])
 
     def step(action: str) -> Page:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ else:
     import tomli as tomllib
 
 LARGEST = 64 * 2**20  # bytes
+RENAMES = 40  # tries to replace a file that another process reads
 UTF8 = "utf-8-sig"  # with or without a byte order mark
 MARKS = [(codecs.BOM_UTF8, UTF8)]
 MARKS += [(mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)]
@@ -49,12 +51,23 @@ def write_atomically(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        _replace(temporary, path)
     except OSError as error:
         with contextlib.suppress(OSError):  # on a read-only disk
             temporary.unlink()
         cause = f"cannot be written: {error.strerror}"
         raise InputError(f"{path}: {cause}; the old file is unchanged") from error
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Rename a file; on Windows this fails while another process reads the old one."""
+    for _ in range(RENAMES if sys.platform == "win32" else 0):
+        try:
+            temporary.replace(path)
+            return
+        except PermissionError:
+            time.sleep(0.05)
+    temporary.replace(path)
 
 
 def write(path: Path, content: str | bytes) -> None:

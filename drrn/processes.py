@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import multiprocessing
 import os
 import shutil
@@ -20,10 +19,15 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from drrn.errors import InputError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+    from resource import RUSAGE_SELF, getrusage
 
 START = "import sys; sys.path[:] = sys.argv[4:]; from drrn.processes import _serve; _serve()"
 EXIT_SECONDS = 3.0  # for a process whose connection was closed
@@ -31,6 +35,7 @@ PARENT_CHECK_SECONDS = 0.5
 MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, of ru_maxrss
 
 LOCK = ".lock"
+LOCKED_BYTE = 2**30  # on Windows, no other process can read a locked byte
 LOCK_SECONDS = 60.0  # in which a process locks the temporary folder that it created
 
 
@@ -115,7 +120,8 @@ class Service(contextlib.AbstractContextManager["Service"]):
     ) -> None:
         ours, theirs = multiprocessing.Pipe()
         output = subprocess.DEVNULL if quiet else None
-        numbers = map(str, (theirs.fileno(), os.getpid(), memory or sys.maxsize))
+        handle = theirs.fileno()
+        numbers = map(str, (handle, os.getpid(), memory or sys.maxsize))
         path = [entry or str(Path.cwd()) for entry in sys.path]
         self.process = subprocess.Popen(
             [sys.executable, "-c", START, *numbers, *path],
@@ -123,8 +129,7 @@ class Service(contextlib.AbstractContextManager["Service"]):
             stdout=output,
             stderr=output,
             env={**os.environ, **(environment or {})},
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
+            **_inheriting(handle),
         )
         theirs.close()
         self.connection: Connection[Any, Any] = ours
@@ -193,13 +198,29 @@ class Service(contextlib.AbstractContextManager["Service"]):
         Call it only after the object was created: `answer(0)`.
         """
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+            self.process.send_signal(INTERRUPT)
 
     def kill(self) -> None:
         """Kill the process and everything that it started."""
         if self.close.alive:
             _kill_group(self.process)
             self.close()
+
+
+if sys.platform == "win32":
+    INTERRUPT = signal.CTRL_BREAK_EVENT
+    SIGNAL = signal.SIGBREAK  # what the process receives
+else:
+    INTERRUPT = SIGNAL = signal.SIGINT
+
+
+def _inheriting(handle: int) -> dict[str, Any]:
+    """Return the options of `Popen` for a process of its own group that inherits a handle."""
+    if sys.platform == "win32":
+        os.set_handle_inheritable(handle, True)
+        start = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
+        return {"startupinfo": start, "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"pass_fds": [handle], "start_new_session": True}
 
 
 def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
@@ -213,7 +234,10 @@ def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @runtime_checkable
@@ -247,10 +271,11 @@ def interruptible() -> Iterator[None]:
 def _serve() -> None:
     """Create the object and answer questions until the connection is closed."""
     handle, parent, memory = (int(number) for number in sys.argv[1:4])
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(SIGNAL, _interrupt)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {SIGNAL})
     threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-    connection = _Child.connection = Connection(handle)
+    connection = _Child.connection = _connection(handle)
     target: Any = None
 
     def create(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -262,12 +287,26 @@ def _serve() -> None:
 
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
         connection.send_bytes(_reply(create, connection.recv_bytes()))
-        while target is not None and getrusage(RUSAGE_SELF).ru_maxrss * MEMORY_UNIT < memory:
+        while target is not None and _most_memory() < memory:
             question = connection.recv_bytes()
             _Child.question += 1
             connection.send_bytes(_reply(answer, question))
     if isinstance(target, _Closable):
         target.close()
+
+
+def _connection(handle: int) -> Connection[Any, Any]:
+    """Return the connection of an inherited handle."""
+    if sys.platform == "win32":
+        return multiprocessing.connection.PipeConnection(handle)
+    return Connection(handle)
+
+
+def _most_memory() -> int:
+    """Return the largest memory that this process had, in bytes; 0 on Windows."""
+    if sys.platform == "win32":
+        return 0
+    return getrusage(RUSAGE_SELF).ru_maxrss * MEMORY_UNIT
 
 
 def _reply(function: Callable[..., Any], question: bytes) -> bytes:
@@ -292,7 +331,10 @@ def _interrupt(*_: object) -> None:
 def _exit_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(PARENT_CHECK_SECONDS)
-    os.killpg(0, signal.SIGKILL)
+    if sys.platform == "win32":
+        os._exit(1)
+    else:
+        os.killpg(0, signal.SIGKILL)
 
 
 @contextmanager
@@ -306,7 +348,10 @@ def locked(path: Path, busy: str) -> Iterator[None]:
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        if sys.platform == "win32":  # where an open file cannot be removed
+            file.close()
+        with contextlib.suppress(PermissionError):  # another process has opened it
+            path.unlink(missing_ok=True)
         file.close()
 
 
@@ -314,10 +359,24 @@ def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock; the file of a killed process does not count."""
     try:
         with path.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            _lock(file, shared=True)
     except OSError as error:
         return isinstance(error, BlockingIOError)  # otherwise there is no such file
     return False
+
+
+def _lock(file: IO[str], *, shared: bool = False) -> None:
+    """Lock an open file, or raise BlockingIOError; Windows has exclusive locks only."""
+    if sys.platform == "win32":
+        os.lseek(file.fileno(), LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError from error
+        finally:
+            os.lseek(file.fileno(), 0, os.SEEK_SET)
+    else:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 def lock_file(path: Path, busy: str) -> IO[str]:
@@ -326,7 +385,7 @@ def lock_file(path: Path, busy: str) -> IO[str]:
     while True:
         try:
             file = path.open("w")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(file)
         except BlockingIOError as error:
             file.close()
             tries -= 1

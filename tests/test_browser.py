@@ -127,6 +127,8 @@ def test_a_dropped_story_is_played_and_undone_by_keys(open_page, game):
     page.keyboard.press(key_of(page, "Row on."))
     page.get_by_role("heading", name="The end: Island").wait_for()
     assert "Final reward 10" in page.locator(".the-end").inner_text()
+    page.locator(".the-end", has_text="of random games end here").wait_for()
+    assert "One of 2 endings; none pays more. 33.3 %" in page.locator(".the-end").inner_text()
     page.keyboard.press("u")
     page.locator("button.action", has_text="Row on.").wait_for()
     assert page.locator(".story-text").inner_text() == "You are out on the water."
@@ -213,6 +215,25 @@ def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(
     assert toml.endswith('[[expect]]\nending = "Home"\n') and "odds" in toml  # all else stays
 
 
+def test_a_parser_game_has_a_prompt_with_verbs_and_objects(open_page):
+    page = open_page("#/game/home-world/play")
+    prompt = page.get_by_label("What do you do?")
+    prompt.fill("fly away")
+    prompt.press("Enter")
+    page.get_by_text("That is not possible here.").wait_for()
+    options = page.locator("#commands option")
+    words = options.first.get_attribute("value")
+    assert options.count() > 12 and page.locator("button.action").count() == 0
+    prompt.fill(words.upper())
+    prompt.press("Enter")
+    page.locator(".steps", has_text="step 1").wait_for()
+    verb = page.locator(".verb[aria-pressed]").first
+    verb.click()
+    assert verb.get_attribute("aria-pressed") == "true"
+    page.locator(".object").first.click()
+    page.locator(".steps", has_text="step 2").wait_for()
+
+
 def test_a_run_shows_how_it_learned_its_settings_and_its_agent(open_page, trained_game):
     page = open_page(f"#/game/{trained_game}/learn")
     page.locator("svg.plane").wait_for()
@@ -253,6 +274,7 @@ def test_the_tour_plays_five_captions(open_page):
 def test_a_game_is_played_and_scored_by_keyboard_alone(open_page, game):
     page = open_page("", width=390, height=844)
     page.locator(".card", has_text="The Grey Sea").wait_for()
+    page.locator(".card", has_text="2 endings").wait_for()  # the card says how long it is
     tab_to(page, "Play: The Grey Sea")
     page.keyboard.press("Enter")
     page.locator("button.action").first.wait_for()

@@ -14,6 +14,7 @@ from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.game.episodes import random_policy
 from drrn.game.make import GameSpec, make
+from drrn.processes import report
 from drrn.serve.async_service import AsyncService
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings
@@ -227,3 +228,33 @@ def test_an_inspection_is_repeated_after_a_timeout_but_not_after_an_error(tmp_pa
     monkeypatch.setattr(AsyncService, "ask", ask)
     asyncio.run(inspect())
     assert requests == ["slow", "slow", "large"]
+
+
+class Echo:
+    """Answers with its argument; reports it before."""
+
+    def say(self, word):
+        report(word.upper())
+        return word
+
+
+def test_replies_are_read_by_a_thread_where_the_event_loop_cannot_read_pipes(monkeypatch):
+    heard: list[str] = []
+
+    async def ask():
+        loop = asyncio.get_running_loop()
+
+        def refuse(*_):
+            raise NotImplementedError
+
+        monkeypatch.setattr(loop, "add_reader", refuse)  # as on Windows
+        monkeypatch.setattr(loop, "remove_reader", refuse)
+        service = AsyncService(Echo, on_report=heard.append)
+        answers = [await service.ask("say", word, timeout=60) for word in ("one", "two")]
+        service.start().process.kill()
+        answers.append(await service.ask("say", "three", timeout=60))  # by a new process
+        service.close()
+        return answers
+
+    assert asyncio.run(ask()) == ["one", "two", "three"]
+    assert heard == ["ONE", "TWO", "THREE"]

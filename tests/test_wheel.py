@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 import venv
 import zipfile
 from pathlib import Path
@@ -108,6 +109,23 @@ def test_the_installed_command_lists_the_games_and_trains(installation):
     assert config["game"]["source"] == "long-watch"
     rows = (run / "evaluations.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 2  # the header and one round
+
+
+@pytest.mark.slow
+def test_the_installed_command_plays_tests_and_serves(installation):
+    drrn = shutil.which("drrn", path=installation / "packages" / "bin")
+    played = output(installation, drrn, "play", "long-watch", "--policy", "random", "--json")
+    assert json.loads(played)["episodes"] == 1000
+    assert "Endings" in output(installation, drrn, "test", "long-watch", "--jobs", "1")
+    command = [drrn, "serve", "--no-browser", "--port", "0"]
+    environment = {**os.environ, "PYTHONPATH": str(installation / "packages")}
+    work = installation / "work"
+    with subprocess.Popen(command, cwd=work, env=environment, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None
+        link = server.stdout.readline().decode().strip()
+        with urllib.request.urlopen(link, timeout=60) as answer:
+            assert b"</html>" in answer.read()
+        server.kill()
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ import argparse
 import importlib
 import logging
 import os
-import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -70,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        return 128 + 13  # as after SIGPIPE
     except KeyboardInterrupt:
         print(file=sys.stderr)  # below the ^C
         return 130

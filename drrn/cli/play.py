@@ -542,7 +542,7 @@ class Keys:
         self.before: list[Any] | None = None
 
     def __enter__(self) -> Keys:
-        if sys.stdin is not None and sys.stdin.isatty():
+        if sys.platform != "win32" and sys.stdin is not None and sys.stdin.isatty():
             import termios
             import tty
 
@@ -551,7 +551,7 @@ class Keys:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.before is not None:
+        if sys.platform != "win32" and self.before is not None:
             import termios
 
             termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)

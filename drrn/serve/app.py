@@ -155,7 +155,8 @@ def _socket(host: str, port: int | None) -> socket.socket:
     for number in ports:
         # If the protocol is named, asyncio sets TCP_NODELAY, which saves 40 ms for each answer.
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sys.platform != "win32":  # where it lets two servers listen on one port
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, number))
             bound.listen(BACKLOG)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -43,8 +44,25 @@ class AsyncService:
             service = Service(self._create, *self._arguments, memory=MAX_MEMORY)
             self._service = service
             self._is_created = False
-            asyncio.get_running_loop().add_reader(service.fileno(), self._read, service)
+            loop = asyncio.get_running_loop()
+            try:
+                loop.add_reader(service.fileno(), self._read, service)
+            except NotImplementedError:  # Windows
+                threading.Thread(target=self._pass_on, args=[service, loop], daemon=True).start()
         return self._service
+
+    def _pass_on(self, service: Service, loop: asyncio.AbstractEventLoop) -> None:
+        """Pass replies to the event loop; runs in a thread where loops cannot read pipes."""
+        with contextlib.suppress(RuntimeError):  # the loop was closed
+            try:
+                while True:
+                    loop.call_soon_threadsafe(self._receive, service.connection.recv())
+            except (EOFError, OSError, TypeError):  # TypeError: closed while it was read
+                loop.call_soon_threadsafe(self._end_if, service)
+
+    def _end_if(self, service: Service) -> None:
+        if service is self._service:
+            self.end()
 
     async def ask(self, method: str, *arguments: Any, timeout: float) -> Any:
         """Return what a method of the worker returns; see `Service.ask`.
@@ -89,8 +107,7 @@ class AsyncService:
             while service.connection.poll():
                 self._receive(service.connection.recv())
         except (EOFError, OSError):
-            if service is self._service:
-                self.end()
+            self._end_if(service)
 
     def _receive(self, reply: Reply) -> None:
         if reply.kind == "report":
@@ -115,7 +132,8 @@ class AsyncService:
         service = self._service
         self._service = None
         if service is not None:
-            with contextlib.suppress(RuntimeError):  # no event loop at the very end
+            # no event loop at the very end, and no readers on Windows
+            with contextlib.suppress(RuntimeError, NotImplementedError):
                 asyncio.get_running_loop().remove_reader(service.fileno())
             service.kill()
         for answer in self._answers.values():

@@ -74,9 +74,8 @@ class _Episode:
             if isinstance(move, int):
                 self._step(move)
             elif isinstance(self.game, VariableSetter):
-                names = {_name(self.game, name): name for name in _variables(self.game)}
-                values = {names[name]: value for name, value in move.items() if name in names}
-                self.page = self.game.set_variables(values)
+                names = _names(self.game)
+                self.page = self.game.set_variables({names[name]: move[name] for name in move})
             self.moves.append(move)
         self.seed = seed
 
@@ -87,13 +86,10 @@ class _Episode:
         self.total += self.page.reward
 
 
-def _variables(game: Game) -> Mapping[str, Any]:
-    return game.position_at(game.state).variables if isinstance(game, AuthoredGame) else {}
-
-
-def _name(game: Game, variable: str) -> str:
-    """Return the name of a variable as the author writes it."""
-    return Source(game).name_of(variable)
+def _names(game: Any) -> dict[str, str]:
+    """Return the variables of a story by their names as the author writes them."""
+    source = Source(game)
+    return {source.name_of(name): name for name in game.position_at(game.state).variables}
 
 
 class GameWorker:
@@ -110,9 +106,10 @@ class GameWorker:
         page = episode.page
         game = episode.game
         position = Position()
+        names: dict[str, str] = {}
         if isinstance(game, AuthoredGame):
             position = game.position_at(game.state)
-        variables = {_name(game, name): value for name, value in position.variables.items()}
+            names = _names(game)
         return Page(
             page.text,
             tuple(page.actions),
@@ -123,7 +120,7 @@ class GameWorker:
             contract.ending_of(episode.game, page),
             title_of(episode.game),
             position.passage,
-            variables,
+            {name: position.variables[cell] for name, cell in names.items()},
             isinstance(game, VariableSetter),
         )
 

@@ -70,9 +70,11 @@ async def list_games(services: Services, _: Request) -> Any:
 
 @route("GET", "/api/games/{game}")
 async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
-    """Return the findings of a game, or the reason why there are none."""
-    findings, reason = await services.inspect(game)
-    return {"findings": findings, "reason": reason}
+    """Return the findings of a game and its first page, or the reason why there are none."""
+    known, reason = await services.inspect(game)
+    findings = dict(known or {})
+    opening = findings.pop("opening", "")
+    return {"findings": findings or None, "reason": reason, "opening": opening}
 
 
 @route("POST", "/api/games")

@@ -7,6 +7,7 @@ It does not need the server. It reads the page's request and writes an ordinary 
 """
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.files import write
 from drrn.game.make import GameSpec
+from drrn.processes import lock_file
 from drrn.runs.run import Run
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
@@ -29,6 +31,10 @@ PROGRESS_SECONDS = 0.3  # between reports of one phase
 def train(folder: str, rounds: str | None = None) -> None:
     """Train a run to its last round; save the reason if it fails."""
     run = PageRun(Path(folder))
+    if sys.platform == "win32":  # where a lock is not inherited
+        lock = lock_file(run.alive_file, f"{run.id}: another process is training this run")
+        lock.write(str(os.getpid()))
+        lock.flush()
     try:
         _train(run, {"rounds": int(rounds)} if rounds else {})
     except BaseException as error:

@@ -142,6 +142,17 @@ class PageRun(Run):
         return text.replace(f"{self.folder.parent}/", "").replace(f"{home()}/", "")
 
 
+def _detached(lock: int) -> dict[str, Any]:
+    """Return the options of a process out of reach of Ctrl-C, which inherits a lock.
+
+    On Windows locks are not inherited: the process locks the file itself.
+    """
+    if sys.platform == "win32":
+        own_group = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.DETACHED_PROCESS
+        return {"creationflags": own_group}
+    return {"pass_fds": [lock], "start_new_session": True}
+
+
 @functools.lru_cache(16)
 def _rounds(folder: Path, _: int) -> list[RoundScores]:
     return Run(folder).rounds()
@@ -249,8 +260,7 @@ class RunFolder:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,  # out of reach of Ctrl-C and of a closed terminal
-                pass_fds=[lock.fileno()],
+                **_detached(lock.fileno()),
             )
             lock.write(str(process.pid))
         threading.Thread(target=process.wait, daemon=True).start()  # prevents a zombie

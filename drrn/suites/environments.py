@@ -17,6 +17,9 @@ BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
 FOLDS = ("train", "dev", "test")
+DOORS = ("open door", "close door")
+# Actions of TextWorldExpress whose effects are on the page, or in the room as it was last seen.
+PASSING = ("move ", "look", "inventory", "open ", "close ", "take ", "examine ", "task", "help")
 Info = Mapping[str, Any]
 
 
@@ -114,17 +117,57 @@ class TwxEnvironment(Environment):
         super().__init__("twx", options)
         env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
         self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
+        self.looks: dict[str, str] = {}  # rooms when they were first seen
+        self.task: str | None = None  # of the episode; the suite would ask Java at every step
+        self._ask_for_task = getattr(env, "getTaskDescription", str)
+        env.getTaskDescription = self._task_description
         folds = (env.getValidSeedsTrain, env.getValidSeedsDev, env.getValidSeedsTest)
         self.seeds = _Variations(options, "seed", folds)
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         variation, fold = self.seeds.select(seed, fold)
+        self.task = None
         _, info = self.env.reset(seed=variation, gameFold=fold)
         return self._page(info, done=False)
 
     def step(self, action: str) -> SuitePage:
         _, _, done, info = self.env.step(action)
         return self._page(info, done=bool(done))
+
+    def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
+        """Play actions from the start of the one variation; return the last page and its state.
+
+        The state is a hash of all that the rest of the episode can depend on: the page, the other
+        rooms as they were last seen, where each thing was last put (a closed container hides it),
+        and which other changes were made. Things change only where the player is, so a room that
+        looks as it did at first needs no mention, unless doors were moved: these have two sides.
+        """
+        variation, fold = self.seeds.select(0, None)
+        _, info = self.env.reset(seed=variation, gameFold=fold)
+        rooms: dict[str, str] = {}
+        places: dict[str, str] = {}
+        changes: set[str] = set()
+        page = self._page(info, done=False)
+        for action in actions:
+            rooms[info["look"].partition(".")[0]] = info["look"]
+            if action.startswith("put "):
+                places[re.split(r" (?:in|on) ", action[4:])[0]] = action
+            elif not action.startswith(PASSING):
+                changes.add(action)
+            _, _, done, info = self.env.step(action)
+            page = self._page(info, done=bool(done))
+        rooms[info["look"].partition(".")[0]] = info["look"]
+        if not any(action.startswith(DOORS) for action in actions):
+            first = self.looks.setdefault
+            rooms = {name: look for name, look in rooms.items() if look != first(name, look)}
+        here = (info["look"], info["inventory"], page.actions, page.score, page.ending)
+        state = (here, sorted(rooms.items()), sorted(places.items()), sorted(changes))
+        return page, hashlib.sha256(repr(state).encode()).hexdigest()
+
+    def _task_description(self) -> str:
+        if self.task is None:
+            self.task = self._ask_for_task() if "task" in self.parts else ""
+        return self.task
 
     def _load(self, game: str, properties: Info) -> None:
         self.check_name("game", game, self.env.getGameNames())

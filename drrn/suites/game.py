@@ -24,6 +24,7 @@ from drrn.suites.environments import SuitePage
 OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
 RESET_SECONDS = 60  # at least, to start an episode
 MAX_FAILURES = 3  # in a row
+State = tuple[str, float]  # of an enumerated game: its name, and the reward for arriving
 log = logging.getLogger("drrn")
 
 
@@ -31,7 +32,7 @@ def open_suite_of(spec: GameSpec) -> "SuiteGame":
     """Open `suite:game?options`; called by `make`."""
     choice = read_choice(spec.source)
     choice.suite.check_installed()
-    return SuiteGame(choice)
+    return EnumeratedGame(choice) if choice.options.get("enumerate") == "yes" else SuiteGame(choice)
 
 
 def _nobody() -> None:
@@ -105,6 +106,13 @@ class EnvironmentPool:
                 return self._start(player, seed, fold)
             except ServiceError as error:
                 self.report(error, "the episode starts in a new environment")
+
+    def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
+        """Play a path in the first environment; see `TwxEnvironment.walk`."""
+        first = self.environments[0]
+        question = first.service.send("walk", path)
+        walked: tuple[SuitePage, str] = first.service.answer(question, first.seconds)
+        return walked
 
     def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure; raise InputError if it is one too many in a row."""
@@ -254,3 +262,49 @@ class SuiteGame:
         if self._environment is not None and self._environment.player() is self:
             self._environment.player = _nobody
         self._environment = None
+
+
+class EnumeratedGame(SuiteGame):
+    """A variation of TextWorldExpress that lists its states, so that it is compiled and solved.
+
+    The suite cannot save and restore a state (its own clone starts a machine and replays the
+    episode), so that each state is reached again by its actions.
+    """
+
+    def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
+        if choice.options["seed"] is None or "observation" in choice.options["text"].split(","):
+            cure = "add seed=N&text=look,inventory (the answer to an action is no part of a state)"
+            raise InputError(f"{choice.name}: enumerate needs one variation; {cure}")
+        super().__init__(choice, pool)
+        self._paths: dict[str, tuple[str, ...]] = {}  # actions to each state
+        self._pages: dict[str, SuitePage] = {}
+
+    def another(self) -> "EnumeratedGame":
+        return EnumeratedGame(self.choice, self._pool)
+
+    def opening(self) -> list[tuple[float, State]]:
+        """Return the one state in which an episode starts."""
+        return [(1.0, (self._walk(()), 0.0))]
+
+    def outcomes(self, state: State, index: int) -> list[tuple[float, State]]:
+        """Return the one state that an action leads to, and what it pays."""
+        before = self._pages[state[0]]
+        after = self._walk((*self._paths[state[0]], before.actions[index]))
+        return [(1.0, (after, round(self._pages[after].score - before.score, 9)))]
+
+    def look(self, state: State) -> Observation:
+        """Return the page of a state."""
+        page = self._pages[state[0]]
+        return Observation(page.text, page.actions if page.ending is None else (), state[1])
+
+    def ending_at(self, state: State) -> str:
+        """Return the name of the ending at a state."""
+        return self._pages[state[0]].ending or ""
+
+    def _walk(self, path: tuple[str, ...]) -> str:
+        """Play a path and return the name of the state that it leads to."""
+        page, state = self._pool.walk(path)
+        if state not in self._paths:
+            self._paths[state] = path
+            self._pages[state] = page
+        return state

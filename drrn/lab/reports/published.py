@@ -14,7 +14,7 @@ from drrn.runs.intervals import interval_of_mean
 from drrn.suites.protocols import Protocol, protocols
 
 MEASURED = {
-    "test": "the mean over 100 unseen games of the test fold",
+    "test": "the mean over {episodes} unseen games of the test fold",
     "last tenth": "the mean of the last tenth of the evaluations",
     "last episodes": "the mean of the last 100 training episodes",
 }
@@ -52,7 +52,9 @@ def _published_table(
         rows.append([*cells, minutes(results, each.slug, job)])
     header = ["", "ours", "95 % interval", *names, "steps", "steps of DRRN"]
     header += ["interactions", "seeds", "minutes"]
-    notes = [PROSE["published_table"].format(measure=MEASURED[first.measure]), first.source]
+    rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
+    measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])
+    notes = [PROSE["published_table"].format(measure=measure), first.source]
     verified = f"Published scores: {first.checked}." if first.checked else PROSE["unchecked"]
     notes += [verified, first.differs]
     return Table(f"{first.title}: ours and published", header, rows, notes)

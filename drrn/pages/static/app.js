@@ -3,7 +3,7 @@
 import { get, isAborted, part } from "./api.js";
 import { announce, failure, h, recall, remember, show, waiting } from "./dom.js";
 import { number, plural } from "./format.js";
-import { gamesView } from "./games.js";
+import { factsAbout, gamesView } from "./games.js";
 import { learnView } from "./learn.js";
 import { peopleView } from "./people.js";
 import { playView } from "./play.js";
@@ -107,7 +107,7 @@ function head(game) {
 /** A line of facts about the game, filled when they arrive. */
 function factsOf(game) {
   const line = h("p", { class: "small soft facts" }, "Counting pages and endings …");
-  get(`/api/games/${part(game.id)}`)
+  factsAbout(game)
     .then(({ findings, reason }) => {
       line.textContent = findings ? factWords(findings) : reason || "";
       line.title = line.textContent;

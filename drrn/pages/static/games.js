@@ -2,7 +2,7 @@
 
 import { get, isAborted, part, remove, upload } from "./api.js";
 import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
-import { megabytes, plural } from "./format.js";
+import { megabytes, plural, reward } from "./format.js";
 
 const KINDS = {
   "built in": "built in",
@@ -11,13 +11,17 @@ const KINDS = {
   uploaded: "uploaded",
 };
 
+const MAX_STEPS = 200; // of random games, if they are to say how long a game is
+
 export async function gamesView(body, signal) {
   const list = h("ul", { class: "cards", "aria-label": "Games" });
   const zone = dropZone(onUpload, signal);
   const opening = h(
     "p",
     { class: "lead" },
-    "Play a story, test it and see its map, train an agent on it, and see what the agent thinks.",
+    "Play a story, test it and see its map, train an agent on it, and see what the agent thinks. ",
+    h("a", { href: "#/tour" }, "How does an agent learn? A tour of 75 seconds"),
+    ".",
   );
   show(body, opening, zone, list);
   await fill(list, signal);
@@ -27,7 +31,7 @@ async function fill(list, signal) {
   if (!list.children.length) show(list, h("li", { class: "plain" }, waiting("Loading games …")));
   try {
     const { games } = await get("/api/games", signal);
-    const cards = games.map((game) => card(game, () => fill(list, signal)));
+    const cards = games.map((game) => card(game, () => fill(list, signal), signal));
     show(
       list,
       cards.length
@@ -47,14 +51,49 @@ async function fill(list, signal) {
   }
 }
 
-function card(game, onChange) {
+/** What is known about a game: its findings, or the reason why there are none. */
+export function factsAbout(game, signal) {
+  return get(`/api/games/${part(game.id)}`, signal);
+}
+
+/** Two lines of prose, the length and the best score of a game, filled when they arrive. */
+function about(game, signal) {
+  const prose = h("p", { class: "prose" });
+  const facts = h("p", { class: "small soft" }, "Reading …");
+  factsAbout(game, signal)
+    .then(({ findings, reason, opening }) => {
+      prose.textContent = opening.split(/\s+/).slice(0, 60).join(" ");
+      facts.textContent = findings ? lengthWords(findings) : reason || "";
+    })
+    .catch(() => (facts.textContent = ""));
+  return [prose, facts];
+}
+
+function lengthWords({ statistics, endings, random, best, top_reward: top }) {
+  const score = best?.final_reward?.mean ?? top;
+  return [
+    plural(statistics.pages, "page"),
+    endings.length ? plural(endings.length, "ending") : null,
+    stepWords(random?.steps.mean, best?.steps.mean),
+    typeof score === "number" ? `best score ${reward(score)}` : null,
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function stepWords(random, best) {
+  if (random <= MAX_STEPS) return `about ${plural(Math.round(random), "step")}`;
+  return best === undefined ? null : `${plural(Math.round(best), "step")} at best`;
+}
+
+function card(game, onChange, signal) {
   const address = (tab) => `#/game/${part(game.id)}/${tab}`;
-  const links = ["Play", "Test", "Learn", "People"].map((words) =>
+  const links = ["Play", "Test", "Learn"].map((words) =>
     h(
       "a",
       {
         href: address(words.toLowerCase()),
-        class: words === "Play" ? "button main" : "button",
+        class: words === "Play" ? "button main" : "card-link",
         "aria-label": `${words}: ${game.title}`,
       },
       words,
@@ -77,6 +116,7 @@ function card(game, onChange) {
     "li",
     { class: "card", dataset: { game: game.id } },
     h("h2", {}, h("a", { href: address("play") }, game.title)),
+    about(game, signal),
     h(
       "p",
       { class: "small soft" },
@@ -104,7 +144,7 @@ function dropZone(done, signal) {
   const words = h(
     "p",
     { class: "small soft", id: "drop-words" },
-    "A published Twine story, Twee source or compiled Ink, with its .toml if it has one.",
+    "A Twine story, published or as Twee, or an Ink story, with its .toml if it has one. It is tested at once.",
   );
   const state = h("div", { class: "drop-state", "aria-live": "polite" });
   const zone = h(

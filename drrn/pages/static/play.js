@@ -2,9 +2,11 @@
 
 import { get, isAborted, part, post } from "./api.js";
 import { announce, failure, field, h, recall, remember, show, toast, waiting } from "./dom.js";
-import { plural, reward } from "./format.js";
+import { plural, reward, share } from "./format.js";
+import { factsAbout } from "./games.js";
 import { agentPanel } from "./play_agent.js";
 import { variablesPanel } from "./play_from.js";
+import { MANY, Prompt } from "./prompt.js";
 import { storyText } from "./story_text.js";
 
 const TEXT_FIELDS = "input:not([type=checkbox]), select, textarea"; // keys are letters there
@@ -133,32 +135,37 @@ class Play {
 
   showActions() {
     const { page } = this;
-    this.actions.classList.toggle("many", page.actions.length > 9);
+    this.prompt = null;
     if (page.ended || page.stopped) {
       show(this.actions, h("li", { class: "the-end" }, this.ending()));
       return;
     }
-    show(
-      this.actions,
-      page.actions.map((words, index) =>
-        h(
-          "li",
-          {},
-          h(
-            "button",
-            {
-              type: "button",
-              class: "action",
-              dataset: { index },
-              onclick: () => this.choose(index),
-              onfocus: () => this.agent.look(index),
-              onpointerenter: () => this.agent.look(index),
-            },
-            h("span", { class: "key", "aria-hidden": "true" }, index < 9 ? String(index + 1) : "·"),
-            h("span", { class: "action-words" }, words),
-            h("span", { class: "thought" }),
-          ),
-        ),
+    if (page.actions.length > MANY) {
+      this.prompt = new Prompt(this);
+      show(this.actions, h("li", {}, this.prompt.element));
+      return;
+    }
+    show(this.actions, page.actions.map((_, index) => this.actionButton(index, index)));
+  }
+
+  /** The button of an action, with the key of its place. */
+  actionButton(index, place) {
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        {
+          type: "button",
+          class: "action",
+          dataset: { index },
+          onclick: () => this.choose(index),
+          onfocus: () => this.agent.look(index),
+          onpointerenter: () => this.agent.look(index),
+        },
+        h("span", { class: "key", "aria-hidden": "true" }, place < 9 ? String(place + 1) : "·"),
+        h("span", { class: "action-words" }, this.page.actions[index]),
+        h("span", { class: "thought" }),
       ),
     );
   }
@@ -181,14 +188,35 @@ class Play {
         : page.ending
           ? `The end: ${page.ending}`
           : "The end";
+    const place = h("p", { class: "small soft" });
+    if (page.ended) this.showPlace(place, page);
     return h(
       "div",
       {},
       h("h2", {}, why),
       pays,
+      place,
       saveNote,
       h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"),
     );
+  }
+
+  /** Say which of the endings this is, and how many random games end there. */
+  async showPlace(element, page) {
+    try {
+      const { findings } = await factsAbout(this.game, this.signal);
+      const test = findings ?? (await get(`/api/tests/${part(this.game.id)}`, this.signal)).report;
+      const endings = test?.endings ?? [];
+      const named = endings.filter((ending) => ending.name === page.ending);
+      const [ending] = named.filter((each) => each.reward === page.reward).concat(named);
+      if (!ending) return;
+      const better = endings.filter((each) => each.reward > ending.reward).length;
+      const order = ["none pays more", "1 of them pays more"][better] ?? `${better} of them pay more`;
+      const odds = `${share(ending.probability.mean)} of random games end here`;
+      element.textContent = `One of ${plural(endings.length, "ending")}; ${order}. ${odds}.`;
+    } catch (error) {
+      if (!isAborted(error)) element.textContent = "";
+    }
   }
 
   showBar() {
@@ -300,8 +328,9 @@ class Play {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TEXT_FIELDS)) {
       return;
     }
-    const index = "123456789".indexOf(event.key);
-    if (index >= 0 && this.page && index < this.page.actions.length) this.choose(index);
+    const place = "123456789".indexOf(event.key);
+    const button = place >= 0 && this.actions.querySelectorAll("button.action")[place];
+    if (button) this.choose(Number(button.dataset.index));
     else if (event.key === "u") this.undo();
     else if (event.key === "r") this.restart();
     else if (event.key === "a") this.agent.step();

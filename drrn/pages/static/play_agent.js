@@ -175,7 +175,9 @@ class AgentPanel {
       Math.min(...thought.actions.flatMap((a) => a.replicas)),
       Math.max(...thought.actions.flatMap((a) => a.replicas)),
     ];
-    this.buttons().forEach((button, index) => {
+    this.play.prompt?.showFavourites(thought.actions);
+    this.buttons().forEach((button) => {
+      const index = Number(button.dataset.index);
       button.classList.toggle("favourite", index === favourite);
       show(button.querySelector(".thought"), opinion(thought.actions[index], span));
     });
@@ -183,7 +185,7 @@ class AgentPanel {
     const circleNote = thought.circle
       ? "The game is going in circles, so it draws an action at random. "
       : "";
-    this.state.textContent = `${otherGame}${circleNote}It would choose ${favourite + 1}.`;
+    this.state.textContent = `${otherGame}${circleNote}It would choose “${page.actions[favourite]}”.`;
     this.look(favourite, true);
     if (!thought.words) {
       storyText(this.play.text, page.text);
@@ -196,9 +198,9 @@ class AgentPanel {
   }
 
   plain() {
-    this.buttons().forEach((button, index) =>
-      show(button.querySelector(".action-words"), this.play.page.actions[index]),
-    );
+    for (const button of this.buttons()) {
+      show(button.querySelector(".action-words"), this.play.page.actions[button.dataset.index]);
+    }
   }
 
   /** Mark the words for and against this action. */
@@ -216,19 +218,15 @@ class AgentPanel {
       ...words.actions.flat().map((word) => Math.abs(word.importance)),
       1e-9,
     );
-    this.buttons().forEach((button, buttonIndex) =>
-      show(
-        button.querySelector(".action-words"),
-        splitAtMarks(
-          page.actions[buttonIndex],
-          words.actions[buttonIndex].map((word) => ({
-            ...word,
-            weight: word.importance,
-            maxWeight,
-          })),
-        ),
-      ),
-    );
+    for (const button of this.buttons()) {
+      const place = Number(button.dataset.index);
+      const marks = words.actions[place].map((word) => ({
+        ...word,
+        weight: word.importance,
+        maxWeight,
+      }));
+      show(button.querySelector(".action-words"), splitAtMarks(page.actions[place], marks));
+    }
   }
 
   async step() {
@@ -250,7 +248,7 @@ class AgentPanel {
       steps,
       by: "agent",
     });
-    this.buttons()[index]?.classList.add("taken");
+    this.play.actions.querySelector(`button.action[data-index="${index}"]`)?.classList.add("taken");
     await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
     return [index, page];
   }

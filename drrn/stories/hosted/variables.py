@@ -12,18 +12,10 @@ from functools import cache, cached_property
 from typing import NamedTuple
 
 from drrn.stories.hosted import patterns
-from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story import RECOGNITION, Passage, Story
 
-# Tags of passages that can be displayed with any page.
-SHARED_TAGS = frozenset(
-    "header footer startup debug-header debug-footer debug-startup script widget init".split()
-)
-# SugarCube's side bar.
-SIDE_BAR = frozenset(
-    "StoryAuthor StoryBanner StoryCaption StoryDisplayTitle StorySubtitle StoryTitle".split()
-)
-
-
+SHARED_TAGS = frozenset(RECOGNITION["shared_tags"].split())  # displayed with any page
+SIDE_BAR = frozenset(RECOGNITION["side_bar"].split())  # of SugarCube
 UPDATES = ("+=", "-=", "*=", "/=", "%=", "++", "--")  # depend on the old value
 
 
@@ -170,10 +162,10 @@ def condition_around(text: str, position: int) -> str:
         if parts and text[hook : hook + 1] == "[" and hook < position:
             hook_end, _ = _macro_parts(text, hook + 1, "]")
             if position < hook_end or hook_end == hook + 1:
-                is_not = "not " if match[1].lower() == "unless" else ""
+                is_not = "not " * (match[1].lower() == "unless")
                 conditions.append((match.start(), is_not + ", ".join(parts).strip()))
     for match in patterns.IF_MODIFIER.finditer(text, 0, position):  # Chapbook: up to the next one
-        is_not = "not " if (match[1] or "").lower() == "unless" else ""
+        is_not = "not " * (match[1] == "unless")
         conditions.append((match.start(), is_not + (match[2] or "").strip()))
     return max(conditions, default=(0, ""))[1]
 

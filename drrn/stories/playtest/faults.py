@@ -16,16 +16,7 @@ from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import (
-    BEHIND,
-    ERROR,
-    FAILED,
-    LOOP,
-    PASSED,
-    TRAP,
-    Findings,
-    Problem,
-)
+from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Problem
 from drrn.stories.playtest.variable_uses import VariableUses
 from drrn.stories.twine.story import Passage
 from drrn.writing import counted, one_line
@@ -148,7 +139,7 @@ def unreachable(source: Source, evidence: Evidence, findings: Findings) -> Itera
     """Yield passages that cannot be reached, but not those that are behind one of them."""
     unreached = {issue.passage for issue in findings.never_reached}
     links = {name: source.links.get(name, set()) & unreached for name in unreached}
-    traps = " ".join(issue.what for issue in findings.dead_ends if issue.kind == TRAP)
+    traps = " ".join(issue.what for issue in findings.dead_ends if issue.kind == "trap")
     behind: set[str] = set()
     for issue in sorted(findings.never_reached, key=lambda issue: issue.kind == BEHIND):
         is_behind = issue.kind == BEHIND and issue.passage in behind

@@ -225,9 +225,9 @@ class StoryTest:
     def findings(self) -> Findings:
         """Return what is known so far."""
         seconds = time.monotonic() - self.opened
-        known = {"why_not": self.why_not, "seconds": seconds, "interrupted": self.interrupted}
-        limit = self.seconds
-        return gather(self.game, self.evidence, self.solution, time_limit=limit, **known)
+        known = {"why_not": self.why_not, "seconds": seconds, "time_limit": self.seconds}
+        known["interrupted"] = self.interrupted
+        return gather(self.game, self.evidence, self.solution, **known)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
         """Return the map of all states or of the pages that were seen, with the problems there."""

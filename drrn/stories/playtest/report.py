@@ -332,9 +332,7 @@ def _odds(ending: Ending, findings: Findings) -> str:
         odds = share.percent
     elif findings.games > RULE_OF_THREE:
         odds = f"below {percent(RULE_OF_THREE / findings.games)}"
-    if (
-        ending.least and share and ending.least > share.mean
-    ):  # a bound, unlike the estimate, is sure
+    if ending.least and share and ending.least > share.mean:  # a bound is sure
         odds = f"at least {percent(ending.least)}"
     elif ending.least:
         odds += f", at least {percent(ending.least)}"

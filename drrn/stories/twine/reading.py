@@ -54,22 +54,17 @@ def read_files(files: Sequence[Path], source: str, encoding: str | None = None) 
 
 
 def story_files(folder: Path) -> list[Path]:
-    """Return the Twee files in and below a folder, then the scripts and styles there.
-
-    Scripts and styles count next to Twee files, and in folders below whose name says so ("js").
-    """
+    """Return the Twee files in and below a folder, then scripts and styles near them."""
     twee: list[Path] = []
     extra: list[Path] = []
-    roots: list[str] = []
     for parent, folders, names in os.walk(folder):
         visible = (name for name in folders if not name.startswith("."))
         folders[:] = sorted(name for name in visible if name != "node_modules")
         paths = [Path(parent, name) for name in sorted(names) if not name.startswith(".")]
         sources = [path for path in paths if path.suffix.lower() in IN_A_FOLDER]
         twee += sources
-        roots += [parent] if sources else []
-        is_below = any(Path(parent).is_relative_to(root) for root in roots)
-        if sources or (is_below and Path(parent).name.lower() in EXTRA_FOLDERS):
+        is_near = twee and Path(parent).name.lower() in EXTRA_FOLDERS  # such as js
+        if sources or is_near:
             extra += [path for path in paths if path.suffix.lower() in EXTRA_FILES]
         if len(twee) + len(extra) > MOST_FILES:
             message = f"{folder}: more than {MOST_FILES:,} files; name the folder of one story"
