@@ -4,6 +4,9 @@ The diagnostics have ids such as `drrn/Diagnostic-Memory-v0`, with `level` and `
 
 An observation is the text of the page. `info["admissible_commands"]` lists the actions, as in
 TextWorld and TALES, and `info["action_mask"]` has a 1 for each. An action is an index or a text.
+
+With `regret=True` the game is solved: `info["q_star"]` has Q* of each action, `info["regret"]` what
+the last action cost. With `rewards="advantage"`, the reward is minus that, A*(s, a).
 """
 
 import string
@@ -12,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from drrn.compiled.oracle import SolvedGame, check_rewards, solve_game
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.errors import InputError, require
 from drrn.game.contract import Game, Observation, fingerprint_of, is_stopped, step_limit_of
@@ -55,6 +59,8 @@ class StoryEnv(gymnasium.Env[str, Any]):
         *,
         most_actions: int = 20,
         render_mode: str | None = None,
+        regret: bool = False,
+        rewards: str = "game",
         **options: Any,
     ) -> None:
         self.game = make(game, **options) if isinstance(game, (str, Path)) else as_game(game)
@@ -64,6 +70,11 @@ class StoryEnv(gymnasium.Env[str, Any]):
         if isinstance(self.game, Explorable):
             self._refused = self.game.rules.step_reward
         self._limit = step_limit_of(self.game)
+        self._is_advantage = check_rewards(rewards) == "advantage"
+        self._solved: SolvedGame | None = None
+        self._regret = 0.0
+        if regret or self._is_advantage:
+            self.game = self._solved = solve_game(self.game)
         self.action_space = gymnasium.spaces.Discrete(most_actions)
         self._most_actions = most_actions
         self._page = Observation("")
@@ -77,16 +88,24 @@ class StoryEnv(gymnasium.Env[str, Any]):
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[str, Info]:
         super().reset(seed=seed)
         self._steps = 0
+        self._regret = 0.0
         self._show(self.game.reset(seed))
         return self._page.text, self._info()
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
         index = self._index(action)
+        q = self._solved.q_star() if self._solved else ()
         if index is None:
             reward = self._refused
+            if self._solved:
+                self._solved.skip()
+                self._regret = max(q) - reward - self._solved.value()
         else:
             self._show(self.game.step(index))
             reward = self._page.reward
+            self._regret = max(q) - q[index] if q else 0.0
+        if self._is_advantage:
+            reward = -self._regret
         self._steps += 1
         terminated = self._page.ended
         truncated = not terminated and (self._steps >= self._limit or is_stopped(self.game))
@@ -116,16 +135,18 @@ class StoryEnv(gymnasium.Env[str, Any]):
     def _info(self) -> Info:
         mask = np.zeros(self._most_actions, dtype=np.int8)
         mask[: len(self._page.actions)] = 1
-        return {"admissible_commands": list(self._page.actions), "action_mask": mask}
+        info: Info = {"admissible_commands": list(self._page.actions), "action_mask": mask}
+        if self._solved:
+            info["q_star"] = list(self._solved.q_star())
+            info["regret"] = self._regret
+        return info
 
 
-def diagnostic_env(
-    name: str, level: int = 2, held_out: bool = False, render_mode: str | None = None
-) -> StoryEnv:
+def diagnostic_env(name: str, level: int = 2, held_out: bool = False, **options: Any) -> StoryEnv:
     """Return a diagnostic as an environment whose action space has room for its menus."""
     game = make(f"diagnostic:{name}/{level}{'/held-out' if held_out else ''}")
     most_actions = max(6, len(game.reset().actions))  # only constant menus have more than 6
-    return StoryEnv(game, most_actions=most_actions, render_mode=render_mode)
+    return StoryEnv(game, most_actions=most_actions, **options)
 
 
 def register() -> None:

@@ -114,3 +114,41 @@ def test_a_vector_of_games_returns_texts(options):
 def test_the_error_for_shared_memory_names_the_call_that_works():
     with pytest.raises(ValueError, match="shared_memory=False"):
         gymnasium.make_vec(IDS[0], num_envs=2, vectorization_mode="async")
+
+
+@pytest.mark.parametrize("env_id", ["drrn/LongWatch-v0", "drrn/Diagnostic-Order-v0"])
+def test_regret_and_q_star_are_in_the_info(env_id):
+    env = gymnasium.make(env_id, regret=True)
+    _, info = env.reset(seed=1)
+    assert info["regret"] == 0 and len(info["q_star"]) == len(info["admissible_commands"])
+    best = max(info["q_star"])
+    total = regret = 0.0
+    over = False
+    while not over:
+        q = info["q_star"]
+        _, reward, terminated, truncated, info = env.step(0)
+        assert info["regret"] == pytest.approx(max(q) - q[0])
+        total += float(reward)
+        regret += info["regret"]
+        over = terminated or truncated
+    assert info["q_star"] == []
+    assert total == pytest.approx(best - regret)  # neither game has chance after the first page
+
+
+def test_the_advantage_is_the_reward_on_request():
+    env = gymnasium.make("drrn/LongWatch-v0", rewards="advantage")
+    _, info = env.reset(seed=1)
+    q = info["q_star"]
+    _, reward, *_ = env.step(int(np.argmin(q)))
+    assert reward == pytest.approx(min(q) - max(q))
+    with pytest.raises(drrn.InputError, match="advantage"):
+        gymnasium.make("drrn/LongWatch-v0", rewards="points")
+
+
+def test_an_unavailable_action_has_the_regret_of_a_lost_step(loop):
+    env = drrn.gym.StoryEnv(loop, regret=True)
+    _, info = env.reset(seed=0)
+    assert max(info["q_star"]) == 7
+    assert env.step("Swim.")[4]["regret"] == 0.5
+    env.step("Swim.")
+    assert env.step("Swim.")[4]["regret"] == 7.5  # the prize is out of reach

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import http.client
 import json
+import math
 import os
 import random
 import threading
@@ -15,15 +16,15 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from string import Template
 from typing import Any, NoReturn, Protocol
 
 from drrn.arena.match import Match
 from drrn.errors import InputError, require
-from drrn.files import make_folder, read_text
+from drrn.files import make_folder, read_bytes, read_text
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
@@ -32,7 +33,6 @@ RETRIED = frozenset({408, 409, 425, 429})  # and every status from 500 on
 LONGEST_WAIT = 60.0  # seconds
 FIRST_WAIT = 0.5
 MAX_REPLY = 2**24  # bytes
-CONTEXT = 4096  # tokens of a local model
 
 
 @dataclass(frozen=True)
@@ -258,34 +258,41 @@ def _retry_after(error: urllib.error.HTTPError) -> float:
 
 
 class LocalModel:
-    """A model in a GGUF file, run by llama.cpp on this machine; one answer at a time."""
+    """A model in a GGUF file, run by transformers on this machine; one answer at a time."""
 
     def __init__(self, path: Path, sha256: str = "") -> None:
-        self.path = path
-        try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        digest = hashlib.sha256(read_bytes(path, largest=math.inf)).hexdigest()
         if sha256 and digest != sha256:
             raise InputError(f"{path}: SHA-256 is {digest}; expected {sha256}")
+        self.path = path
         self.model = f"sha256:{digest}"
         self._lock = threading.Lock()
-        self._complete: Callable[..., Any] | None = None
+
+    @cached_property
+    def _parts(self) -> tuple[Any, Any]:
+        """The tokenizer and the model."""
+        require("gguf", "llm")
+        library = require("transformers", "llm")
+        library.utils.logging.disable_progress_bar()
+        kinds = (library.AutoTokenizer, library.AutoModelForCausalLM)
+        folder = str(self.path.parent)
+        tokenizer, model = (
+            kind.from_pretrained(folder, gguf_file=self.path.name, local_files_only=True)
+            for kind in kinds
+        )
+        return tokenizer, model
 
     def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer:
-        messages = [{"role": "user", "content": prompt}]
         with self._lock:
-            if self._complete is None:
-                kind = require("llama_cpp", "llm").Llama
-                llama = kind(str(self.path), n_ctx=CONTEXT, verbose=False, seed=0)
-                self._complete = llama.create_chat_completion
-            try:
-                reply = self._complete(
-                    messages,
-                    temperature=sampling.temperature,
-                    max_tokens=sampling.max_tokens,
-                    seed=seed,
-                )
-            except ValueError as error:  # the prompt is longer than the context
-                raise InputError(f"{self.path}: {error}; use a smaller --history") from error
-        return _read_reply(json.dumps(reply).encode())
+            tokenizer, model = self._parts
+            messages = [{"role": "user", "content": prompt}]
+            choices = {"add_generation_prompt": True, "return_tensors": "pt", "return_dict": True}
+            inputs = tokenizer.apply_chat_template(messages, **choices)
+            how: dict[str, Any] = {"do_sample": False}
+            if sampling.temperature:
+                require("torch", "torch").manual_seed(seed)
+                how = {"do_sample": True, "temperature": sampling.temperature}
+            output = model.generate(**inputs, max_new_tokens=sampling.max_tokens, **how)[0]
+            count = inputs["input_ids"].shape[1]
+            text = tokenizer.decode(output[count:], skip_special_tokens=True)
+        return Answer(text, count, len(output) - count)

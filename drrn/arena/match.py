@@ -8,11 +8,9 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from drrn.compiled.history import History
-from drrn.compiled.oracle import CLOSE, SolvedGame
-from drrn.errors import InputError
+from drrn.compiled.oracle import CLOSE, Rewards, SolvedGame
 from drrn.game.contract import Observation
 from drrn.game.episodes import Episode, episode
 from drrn.writing import words
@@ -20,9 +18,6 @@ from drrn.writing import words
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
 LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
-
-Rewards = Literal["game", "advantage"]  # the game's own, or A*(s, a), which is minus the regret
-REWARDS: tuple[Rewards, ...] = ("game", "advantage")
 
 
 @dataclass(frozen=True)
@@ -88,10 +83,6 @@ class Match:
         """Whether the episode has ended or was truncated."""
         return self.page.ended or self.game.steps >= self.game.max_steps
 
-    @property
-    def truncated(self) -> bool:
-        return self.over and not self.page.ended
-
     def decide(self, answer: int | str | None) -> Decision:
         """Take the action that an answer names, or else a random one."""
         page = self.page
@@ -130,14 +121,6 @@ def _decision(
     value = max(q)
     gaps = tuple([0.0 if value - each < CLOSE else value - each for each in q])
     return Decision(label, actions[index], actions[gaps.index(0.0)], gaps, gaps[index], readable)
-
-
-def check_rewards(rewards: str) -> Rewards:
-    """Return the name of a kind of rewards, or raise an `InputError`."""
-    for name in REWARDS:
-        if rewards == name:
-            return name
-    raise InputError(f'rewards "{rewards}": choose game or advantage')
 
 
 def read_answer(answer: str, actions: Sequence[str]) -> int | None:

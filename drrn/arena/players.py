@@ -1,4 +1,4 @@
-"""Players: random, best, agents, people, language models and your own functions.
+"""Players: random, best, agents, language models and your own functions.
 
 random            every action with the same probability
 best              an action with the highest Q*
@@ -9,26 +9,23 @@ module:function   (text, actions, history) → the index of an action, or words
 """
 
 import hashlib
-import json
 import operator
 import random
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from drrn import registry
 from drrn.arena.llm import Answers, Endpoint, LanguageModel, LocalModel, Prompt, Sampling
 from drrn.arena.match import Match, Result
-from drrn.compiled.oracle import SolvedGame, follow
+from drrn.compiled.oracle import SolvedGame
 from drrn.errors import InputError, did_you_mean, require
-from drrn.files import home, read_bytes, read_text, slug
-from drrn.game.make import GameSpec
+from drrn.files import read_bytes, slug
 
 Chooser = Callable[[Match], int | str | None]
-KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
-GAMES = "games.jsonl"  # in DRRN_HOME: finished games of people
+KINDS = ("random", "best", "agent:RUN", "llm:MODEL", "module:function")
 
 
 @dataclass(frozen=True)
@@ -63,10 +60,6 @@ class Player:
 
     def chooser(self, game: SolvedGame, seed: int) -> Chooser:
         raise NotImplementedError
-
-    def seeds(self, spec: GameSpec, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the seeds that it plays: by default those of the tournament."""
-        return seeds
 
     def play(self, game: SolvedGame, seed: int) -> Result:
         """Play one episode."""
@@ -164,37 +157,6 @@ class FunctionPlayer(Player):
         return choose
 
 
-class Person(Player):
-    """The finished games of a person, replayed; games with undone steps are left out."""
-
-    def __init__(self, name: str, person: str, path: Path | None = None) -> None:
-        super().__init__(name, person=person)
-        self.path = path or home() / GAMES
-        text = read_text(self.path) if self.path.exists() else ""
-        games = (json.loads(line) for line in text.splitlines())
-        self.games = [game for game in games if game["player"] == person and not game["undone"]]
-        if not self.games:
-            cure = "finish a game under that name in drrn serve or drrn play"
-            raise InputError(f'{self.path}: no finished games of "{person}"; {cure}')
-
-    def seeds(self, spec: GameSpec, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the positions of the person's games of this game, in the file."""
-        self.spec = spec
-        names = (spec.source, Path(spec.source).stem)
-        return [i for i, game in enumerate(self.games) if game["game"] in names]
-
-    def play(self, game: SolvedGame, seed: int) -> Result:
-        record = self.games[seed]
-        live = replace(self.spec, shuffle=record["shuffle"]).open()
-        match = Match(follow(live, game))
-        match.start(record["seed"])
-        for choice in record["choices"]:
-            if choice not in match.page.actions:
-                raise InputError(f"{self.path}: the game has changed since {record['when']}")
-            match.decide(match.page.actions.index(choice))
-        return replace(match.result(), seed=seed)
-
-
 def open_player(name: str, options: Options) -> Player:
     """Return the player of a name, such as `best` or `agent:runs/demo`; `LABEL=` may precede it."""
     label, equals, target = name.partition("=")
@@ -208,11 +170,9 @@ def open_player(name: str, options: Options) -> Player:
     if kind == "agent" and rest:
         require("torch", "torch")
         return AgentPlayer(label, Path(rest))
-    if kind == "person" and rest:
-        return Person(label, rest)
     if kind == "llm" and rest:
         return ModelPlayer(label if equals else f"llm:{Path(rest).stem}", rest, options)
     if registry.is_object(target):
         return FunctionPlayer(label, target)
-    near = did_you_mean(target, ("random", "best", "agent", "person", "llm"))
+    near = did_you_mean(target, ("random", "best", "agent", "llm"))
     raise InputError(f'player "{target}": choose one of {", ".join(KINDS)}.{near}')

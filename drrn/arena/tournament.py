@@ -38,7 +38,6 @@ class Contest:
     spec: GameSpec
     name: str  # short: the game's name without folder and suffix
     words: str = ""  # the set of paraphrases; "" for the original
-    max_steps: int = 0
 
     @property
     def label(self) -> str:
@@ -191,7 +190,7 @@ def play(
     }
     rows = Rows.open(rows_path(folder, contest.label, player.name), header)
     done = {result.seed for result in rows.results}
-    left = [seed for seed in player.seeds(contest.spec, seeds) if seed not in done]
+    left = [seed for seed in seeds if seed not in done]
     for result in _matches(game, player, left):
         rows.add(result)
         yield result

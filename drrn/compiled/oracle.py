@@ -11,9 +11,9 @@ where luck is what chance added: the rewards and values that followed, minus the
 mean is 0, whatever the player does.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from drrn.game.contract import Game, Observation, Solved, another, step_limit_of
 CLOSE = 1e-9  # actions whose values differ by less count as equally good
 CONVERGED = 1e-12
 MAX_CACHED = 100_000  # pages whose Q-values are in memory
+
+Rewards = Literal["game", "advantage"]  # the game's own, or A*(s, a), which is minus the regret
 
 
 class SolvedGame:
@@ -179,81 +181,13 @@ class SolvedByItself(SolvedGame):
         return super()._show(page)
 
 
-class FollowedGame(SolvedGame):
-    """A live game, followed in its solution by what it shows: text, actions and rewards.
-
-    Several states may show the same page. Q* is then the mean over their probabilities, given all
-    pages of the episode so far.
-    """
-
-    def __init__(self, game: Game, solved: SolvedCompiled) -> None:
-        super().__init__(game, solved.max_steps)
-        self.solved = solved
-        self.best = solved.best
-        self.random = solved.random
-        self.page = Observation("")
-        self.states: dict[int, float] = {}  # with their probabilities
-
-    def reset(self, seed: int | None = None) -> Observation:
-        page = super().reset(seed)
-        self._follow([(0, 1.0)], page)
-        return page
-
-    def step(self, index: int) -> Observation:
-        graph = self.solved.game
-        action = self.page.actions[index]
-        rows = []
-        for state, share in self.states.items():
-            slot = int(graph.first[state]) + self._actions(state).index(action)
-            rows.append((int(graph.row[slot]), share))
-        page = super().step(index)
-        self._follow(rows, page)
-        return page
-
-    def q_star(self) -> Sequence[float]:
-        total = dict.fromkeys(self.page.actions, 0.0)
-        for state, share in self.states.items():
-            q = self.solved.q_of(state, self.max_steps - self.steps)
-            if not q:
-                return ()
-            for action, value in zip(self._actions(state), q, strict=True):
-                total[action] += share * value
-        return list(total.values())
-
-    @property
-    def label(self) -> str:
-        return self.solved.game.label(next(iter(self.states)))
-
-    def _actions(self, state: int) -> tuple[str, ...]:
-        graph = self.solved.game
-        slots = range(int(graph.first[state]), int(graph.first[state + 1]))
-        return graph.observation(state, slots).actions
-
-    def _follow(self, rows: Iterable[tuple[int, float]], page: Observation) -> None:
-        """Keep the outcomes of rows that show the page."""
-        graph = self.solved.game
-        states: dict[int, float] = {}
-        for row, share in rows:
-            span = graph.row_outcomes(row)
-            for state, p in zip(graph.successor[span], graph.probability[span], strict=True):
-                same_text = graph.texts[graph.text[state]] == page.text
-                same_reward = abs(graph.reward[state] - page.reward) < CLOSE
-                same_actions = sorted(self._actions(state)) == sorted(page.actions)
-                if same_text and same_reward and same_actions:
-                    states[int(state)] = states.get(int(state), 0.0) + share * float(p)
-        if not states:
-            cause = "a page of this episode is not in the compiled game"
-            raise InputError(f"{self.name}: {cause}; the game has changed")
-        total = sum(states.values())
-        self.states = {state: share / total for state, share in states.items()}
-        self.page = page
-
-
-def follow(game: Game, solved: SolvedGame) -> SolvedGame:
-    """Return a live game with Q* of every page, by its solution."""
-    if isinstance(solved, SolvedCompiled):
-        return FollowedGame(game, solved)
-    return SolvedByItself(game)
+def check_rewards(rewards: str) -> Rewards:
+    """Return the kind of rewards, or raise an `InputError`."""
+    if rewards == "game":
+        return "game"
+    if rewards == "advantage":
+        return "advantage"
+    raise InputError(f'rewards "{rewards}": choose game or advantage')
 
 
 def solve_game(game: Game) -> SolvedGame:

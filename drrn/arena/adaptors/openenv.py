@@ -1,0 +1,81 @@
+"""OpenEnv: a server of a solved game, and its client.
+
+DRRN_GAME=night-market uvicorn drrn.arena.adaptors.openenv:app --port 8000
+
+with SolvedClient(base_url="http://localhost:8000").sync() as env:
+result = env.reset(seed=1)
+result = env.step(Answer(text="2"))
+"""
+
+import os
+from typing import Any
+
+from drrn.arena.adaptors import TextMatch
+from drrn.errors import require
+
+require("openenv.core", "openenv")
+from openenv.core.client_types import StepResult  # noqa: E402
+from openenv.core.env_client import EnvClient  # noqa: E402
+from openenv.core.env_server.http_server import create_fastapi_app  # noqa: E402
+from openenv.core.env_server.interfaces import Environment  # noqa: E402
+from openenv.core.env_server.types import Action, Observation, State  # noqa: E402
+
+
+class Answer(Action):  # type: ignore[misc]
+    """An action in words, or its number from 1."""
+
+    text: str
+
+
+class PageObservation(Observation):  # type: ignore[misc]
+    """A page as a prompt, its actions, and what is known of the match."""
+
+    text: str
+    actions: list[str]
+    facts: dict[str, Any]
+
+
+class SolvedEnvironment(Environment):  # type: ignore[misc]
+    """A solved game on the server; DRRN_GAME and DRRN_REWARDS choose it."""
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        game = os.environ.get("DRRN_GAME", "night-market")
+        self.match = TextMatch(game, os.environ.get("DRRN_REWARDS", "game"))
+        self.match.start(0)
+
+    def reset(self, seed: int | None = None, **_: Any) -> PageObservation:
+        self.match.start(seed or 0)
+        return self._observation(None)
+
+    def step(self, action: Answer, timeout_s: float | None = None, **_: Any) -> PageObservation:
+        return self._observation(self.match.answer(action.text))
+
+    @property
+    def state(self) -> State:
+        return State(step_count=len(self.match.decisions))
+
+    def _observation(self, reward: float | None) -> PageObservation:
+        match = self.match
+        page = {"text": match.text, "actions": list(match.page.actions), "facts": match.facts()}
+        return PageObservation(done=match.over, reward=reward, **page)
+
+
+class SolvedClient(EnvClient):  # type: ignore[misc]
+    """Plays on a server."""
+
+    def _step_payload(self, action: Answer) -> dict[str, Any]:
+        return {"text": action.text}
+
+    def _parse_result(self, payload: dict[str, Any]) -> StepResult:
+        result = {key: payload.get(key) for key in ("reward", "done")}
+        page = PageObservation(**payload["observation"], **result)
+        return StepResult(observation=page, **result)
+
+    def _parse_state(self, payload: dict[str, Any]) -> State:
+        return State(**payload)
+
+
+app = create_fastapi_app(SolvedEnvironment, Answer, PageObservation)

@@ -1,0 +1,44 @@
+"""TextArena: `import drrn.arena.adaptors.textarena`, then `ta.make("drrn/night-market-v0")`.
+
+`ta.make("drrn/Game-v0", game=NAME_OR_PATH)` opens any solved game; `rewards="advantage"` pays A*.
+The outcome of an episode is the sum of its rewards.
+"""
+
+from typing import Any
+
+from drrn.arena.adaptors import TextMatch
+from drrn.errors import require
+from drrn.game.make import BUILT_IN, WORLDS
+
+ta: Any = require("textarena", "textarena")
+
+
+class SolvedEnv(ta.Env):  # type: ignore[misc]
+    """A solved game as an environment of TextArena, for one player."""
+
+    def __init__(self, game: str = "night-market", **options: Any) -> None:
+        self.match = TextMatch(game, **options)
+
+    def reset(self, num_players: int = 1, seed: int | None = None) -> None:
+        self.state = ta.SinglePlayerState(num_players=num_players, seed=seed)
+        self.match.start(0 if seed is None else seed)
+        self.rewards = 0.0
+        prompt = self.match.text
+        self.state.reset(game_state={}, player_prompt_function=lambda **_: prompt)
+
+    def step(self, action: str) -> tuple[bool, dict[str, Any]]:
+        kind = ta.ObservationType
+        self.state.add_observation(message=action, observation_type=kind.PLAYER_ACTION, from_id=0)
+        self.rewards += self.match.answer(action)
+        self.state.step_info.update(self.match.facts())
+        self.state.add_observation(message=self.match.text, observation_type=kind.GAME_BOARD)
+        if self.match.over:
+            outcome = self.match.result().episode.ending or "out of steps"
+            self.state.set_outcome(reward=self.rewards, reason=outcome)
+        done, info = self.state.step()
+        return bool(done), dict(info)
+
+
+ta.envs.registration.register(id="drrn/Game-v0", entry_point=SolvedEnv)
+for _name in (*BUILT_IN, *WORLDS):
+    ta.envs.registration.register(id=f"drrn/{_name}-v0", entry_point=SolvedEnv, game=_name)

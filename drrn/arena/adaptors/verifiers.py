@@ -1,0 +1,75 @@
+"""Verifiers: a taskset of seeded episodes, and the environment that plays them.
+
+    vf-eval drrn.arena.adaptors.verifiers --env.taskset.game night-market
+
+`load_environment("drrn-night-market")` returns the taskset of a game in Python.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from drrn.arena.adaptors import TextMatch
+from drrn.errors import require
+
+vf: Any = require("verifiers.v1", "verifiers")
+
+
+class SolvedConfig(vf.TasksetConfig):  # type: ignore[misc]
+    """The game, the kind of rewards (game or advantage) and the number of episodes."""
+
+    game: str = "night-market"
+    rewards: str = "game"
+    episodes: int = 100
+
+
+class SolvedData(vf.TaskData):  # type: ignore[misc]
+    """An episode: `info` has the game, its rewards and the seed."""
+
+    info: dict[str, Any]
+
+
+class SolvedTask(vf.Task[SolvedData, vf.State, vf.TaskConfig]):  # type: ignore[misc]
+    """An episode to play."""
+
+
+class SolvedEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+    """The seat of the one player."""
+
+    player: vf.AgentConfig = vf.AgentConfig()
+
+
+class SolvedEnv(vf.Env[SolvedEnvConfig]):  # type: ignore[misc]
+    """Plays an episode; its reward is the sum of the rewards, and metrics have the regret."""
+
+    async def run(self, task: Any, agents: Any) -> None:
+        info = task.data.info
+        match = TextMatch(info["game"], info["rewards"])
+        match.start(info["seed"])
+        total = 0.0
+        async with agents.player.interaction(task) as interaction:
+            segment = await interaction.turn()  # the task's prompt is the first page
+            while not segment.terminated:
+                total += match.answer(segment.last_reply)
+                if match.over:
+                    break
+                segment = await interaction.turn(match.text)
+        interaction.trace.record_reward("return", total, 1.0)
+        interaction.trace.info["arena"] = match.facts()
+
+
+class SolvedTaskset(vf.Taskset[SolvedTask, SolvedConfig]):  # type: ignore[misc]
+    """One task for each seed."""
+
+    def load(self) -> Iterator[SolvedTask]:
+        config = self.config
+        match = TextMatch(config.game, config.rewards)
+        for seed in range(config.episodes):
+            match.start(seed)
+            info = {"game": config.game, "rewards": config.rewards, "seed": seed}
+            data = SolvedData(name=f"{config.game}#{seed}", prompt=match.text, info=info)
+            yield SolvedTask(data, config.task)
+
+
+def load_environment(name: str, **options: Any) -> SolvedTaskset:
+    """Return the taskset of a game, such as `drrn-night-market`."""
+    return SolvedTaskset(SolvedConfig(id=__name__, game=name.removeprefix("drrn-"), **options))

@@ -1,0 +1,226 @@
+"""Language models as players: a real endpoint on localhost with scripted answers."""
+
+import json
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+import drrn
+from drrn.arena import llm
+from drrn.arena.llm import Answers, Endpoint, LanguageModel, Prompt, Sampling
+from drrn.arena.match import Match
+from drrn.arena.tournament import read_all
+from drrn.cli import main
+from drrn.compiled.oracle import solve_game
+
+KEY = "secret-key-0123456789"
+
+
+class Server(ThreadingHTTPServer):
+    """Answers each request with the next (status, body, headers) of a script, then the last."""
+
+    daemon_threads = True
+
+    def __init__(self, script):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.script = list(script)
+        self.requests = []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server = self.server
+        assert isinstance(server, Server)
+        server.requests.append((self.path, body, self.headers.get("Authorization")))
+        step = server.script.pop(0) if len(server.script) > 1 else server.script[0]
+        status, content, headers = step
+        if status == "slow":
+            time.sleep(1.5)
+            status = 200
+        data = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(data))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def reply(text, status=200, **headers):
+    usage = {"prompt_tokens": 7, "completion_tokens": 2}
+    return status, {"choices": [{"message": {"content": text}}], "usage": usage}, headers
+
+
+@contextmanager
+def serving(*script):
+    server = Server(script)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setattr(llm, "FIRST_WAIT", 0.001)
+
+    def ask_server(server, retries=2, timeout=5.0):
+        sampling = Sampling(timeout=timeout, retries=retries)
+        return Endpoint(server.url, "tiny").answer("Which?", sampling, 0)
+
+    return ask_server
+
+
+def test_an_answer_has_its_text_and_tokens(ask):
+    with serving(reply("2")) as server:
+        answer = ask(server)
+        assert (answer.text, answer.prompt_tokens, answer.answer_tokens) == ("2", 7, 2)
+        path, body, authorization = server.requests[0]
+    assert path == "/v1/chat/completions"
+    assert body["model"] == "tiny" and body["messages"][0]["content"] == "Which?"
+    assert authorization == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        reply("", 429, **{"Retry-After": "0.001"}),
+        reply("", 500),
+        (200, b"{broken", {}),
+        (200, {"choices": []}, {}),
+    ],
+    ids=["429", "500", "broken JSON", "no choices"],
+)
+def test_an_error_that_may_pass_is_retried(failure, ask):
+    with serving(failure, failure, reply("1")) as server:
+        assert ask(server).text == "1"
+        assert len(server.requests) == 3
+
+
+@pytest.mark.slow
+def test_a_slow_answer_is_retried(ask):
+    with serving(("slow", reply("1")[1], {}), reply("2")) as server:
+        assert ask(server, timeout=0.5).text == "2"
+
+
+def test_replies_that_stay_unreadable_are_empty_answers(ask):
+    with serving((200, b"{broken", {})) as server:
+        assert ask(server).text == ""
+    with serving(reply(None)) as server:
+        assert ask(server).text == ""
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 302])
+def test_a_refusal_is_one_sentence_without_the_key(status, ask):
+    echo = (status, {"error": f"bad key {KEY}"}, {"Location": "http://127.0.0.1:1/"})
+    with serving(echo) as server:
+        with pytest.raises(drrn.InputError, match=str(status)) as error:
+            ask(server, retries=1)
+        assert KEY not in str(error.value)
+        assert len(server.requests) == (2 if status in (429, 500) else 1)
+
+
+def test_an_endpoint_out_of_reach_is_one_sentence(ask):
+    with serving(reply("1")) as server:
+        pass
+    with pytest.raises(drrn.InputError, match="attempts"):
+        ask(server, retries=1)
+    for url in ("ftp://x", "localhost", "http://user:pass@host/v1"):
+        with pytest.raises(drrn.InputError):
+            Endpoint(url, "tiny")
+
+
+def test_the_prompt_has_the_page_its_history_and_numbered_actions():
+    match = Match(solve_game(drrn.make("long-watch")), history=1)
+    first = match.start(0)
+    text = Prompt().fill(match)
+    assert first.text in text and f"1. {first.actions[0]}" in text and "Earlier" not in text
+    match.decide(0)
+    text = Prompt().fill(match)
+    assert f"Earlier: {first.text}\n> {first.actions[0]}" in text
+
+
+@pytest.mark.parametrize("text", ["$page", "$page $actions $nothing", "$page $actions $", ""])
+def test_a_prompt_without_its_fields_is_refused(text, tmp_path):
+    path = tmp_path / "prompt.txt"
+    path.write_text(text)
+    with pytest.raises(drrn.InputError, match="page"):
+        Prompt(path)
+
+
+def test_answers_are_cached_by_prompt_and_survive_a_cut_line(ask, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    match = Match(solve_game(drrn.make("diagnostic:memory/1")))
+    with serving(reply("1")) as server:
+        for _ in range(2):
+            model = LanguageModel(Endpoint(server.url, "tiny"), Sampling(), Prompt(), Answers(path))
+            match.start(0)
+            assert model.choose(match) == "1"
+            assert match.tokens == (7, 2)
+        assert len(server.requests) == 1
+        with path.open("a") as file:
+            file.write('{"key": "cut')
+        answers = Answers(path)
+        answers.add("other", llm.Answer("2"))
+    assert Answers(path).get("other") == llm.Answer("2")
+    assert KEY not in path.read_text()
+
+
+ANSWERS = [
+    reply("1"),
+    reply("99"),
+    reply("I think action 2 is best."),
+    reply(""),
+    (200, b"{broken", {}),
+    reply("", 429),
+    reply("", 500),
+    reply("1"),
+]
+
+
+def test_a_tournament_counts_unreadable_answers_and_never_writes_the_key(ask, tmp_path, capsys):
+    with serving(*ANSWERS) as server:
+        command = ["arena", "long-watch", "diagnostic:memory/1", "--player", "llm:tiny", "random"]
+        command += ["--endpoint", server.url, "--episodes", "3", "--out", str(tmp_path)]
+        assert main([*command, "--temperature", "1", "--concurrency", "2"]) == 0
+        asked = len(server.requests)
+        assert main([*command, "--temperature", "1"]) == 0
+        assert len(server.requests) == asked  # nothing is played again
+    rows = [each for each in read_all(tmp_path) if each.player == "llm:tiny"]
+    decisions = [d for each in rows for r in each.results for d in r.decisions]
+    unread = [decision for decision in decisions if not decision.readable]
+    assert 0 < len(unread) < len(decisions)
+    assert all(sum(r.tokens) > 0 for each in rows for r in each.results)
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files and all(KEY not in path.read_text() for path in files)
+    assert KEY not in "".join(capsys.readouterr())
+
+
+def test_an_interrupted_tournament_keeps_its_matches_and_answers(ask, tmp_path, capsys):
+    script = [reply("1")] * 12 + [reply("no", 401)]
+    command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "4"]
+    command += ["--out", str(tmp_path), "--temperature", "1", "--concurrency", "1"]
+    with serving(*script) as server:
+        assert main([*command, "--endpoint", server.url]) == 2
+    assert "401" in capsys.readouterr().err
+    done = sum(len(each.results) for each in read_all(tmp_path))
+    assert done < 4
+    with serving(reply("1")) as server:
+        assert main([*command, "--endpoint", server.url]) == 0
+    (rows,) = read_all(tmp_path)
+    assert sorted(result.seed for result in rows.results) == [0, 1, 2, 3]
