@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 
 from drrn.game.contract import Game, Observation, another, close, ending_of
 from drrn.game.episodes import Policy, episode, random_policy
-from drrn.learning.experience import Steps
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
@@ -57,7 +56,6 @@ class LearningRecord:
     rounds: list[dict[str, Any]] = field(default_factory=list)
     games: list[dict[str, Any]] = field(default_factory=list)
     texts: dict[str, int] = field(default_factory=dict)  # numbers of texts
-    steps: list[Steps] = field(default_factory=list)  # of the games that this round played
 
     def as_json(self) -> dict[str, Any]:
         pages = [{"text": text, "actions": actions} for text, actions in self.pages or ()]
@@ -82,11 +80,11 @@ class LearningRecord:
             self.rounds.append(self._round(trainer, number))
         if is_last or _is_round(number):
             self._add_game(trainer.game, trainer.agent.policy("best"), number)
-        self.steps = []
 
     def _round(self, trainer: Trainer, number: int) -> dict[str, Any]:
         settings = trainer.settings
-        returns = [each for steps in self.steps for each in steps.returns]
+        parts = trainer.played_steps
+        returns = [each for part in parts for steps in part for each in steps.returns]
         entry: dict[str, Any] = {
             "round": number,
             "alpha": round(settings.alpha_at(number), 6),

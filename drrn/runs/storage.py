@@ -44,7 +44,8 @@ DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 UNVERIFIED = "DRRN_UNVERIFIED"  # environment variable: runs without hashes.json are accepted
 ABSENT = ""  # the hash of a file that does not exist
-REMOVABLE = (SCORES, CARD)  # users may delete them
+UNLISTED = (SCORES, CARD)  # may be absent from hashes.json
+REMOVABLE = (SCORES, CARD, LEARNING)  # users may delete them
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -101,7 +102,7 @@ def check_files(folder: Path, *names: str) -> None:
     for path in (folder / name for name in names):
         allowed = known.get(path.name)
         if path.exists():
-            if known and allowed is None and path.name not in REMOVABLE:
+            if known and allowed is None and path.name not in UNLISTED:
                 raise InputError(f"{path}: not listed in {HASHES}; {remedy(path)}")
             if allowed and hash_of(path.name, read_bytes(path)) not in allowed:
                 cause = "damaged or changed since it was written"

@@ -60,6 +60,7 @@ FEW_COPIES = (
     "form online needs a copy of the game for each of {} replicas, and this game allows {} at a "
     "time; give it a method another() that copies it, or use fewer replicas"
 )
+Parts = Iterator[list[Steps]]  # some episodes of a round, by replica
 
 
 class Trainer:
@@ -86,6 +87,10 @@ class Trainer:
         >>> trainer.save("runs/demo")
     """
 
+    round = 0  # the last finished one
+    phase = ""  # "play" or "learn", during a round and if it was interrupted
+    folder: Path | None = None  # where the run is saved
+    played_steps: list[list[Steps]]  # of the round, by part and replica
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
     # called with a phase ("play", "learn", "evaluate"), its episodes, and how many have ended
     watch: Callable[..., None] = staticmethod(lambda phase, total=0, done=0: None)
@@ -108,18 +113,12 @@ class Trainer:
         self.settings, self.words = choose(settings, game, words)
         self.spec = spec
         self.recipe = recipe
-        self.round = 0  # the last finished one
-        self.phase = ""  # "play" or "learn", during a round and if it was interrupted
         self.rows: list[Row] = []  # of evaluations.csv
-        self.progress = Progress(self.settings)
-        self.played_steps: list[list[Steps]] = []  # of the round, by part and replica
-        self.record = LearningRecord()
-        self.folder: Path | None = None  # where the run is saved
         self.home = str(Path.cwd())  # where modules named by the settings are looked for
         self._build(torch_device(device), progress)
 
     def _build(self, device: torch.device, progress: Callable[[int], None] | None) -> None:
-        """Build the model, the learner, the explorer and the rollouts."""
+        """Build the model, the learner, the explorer, the rollouts and the records."""
         settings = self.settings
         run = settings.run
         self.played = with_history(self.game, run.history)  # what the model sees
@@ -152,6 +151,8 @@ class Trainer:
             if run.workers > 1 and run.form != "online":
                 name = self.game.name
                 log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
+        self.progress = Progress(settings)
+        self.record = LearningRecord()
 
     @cached_property
     def stepped(self) -> SteppedRollouts:
@@ -241,7 +242,6 @@ class Trainer:
             self.phase = "learn"
             self.watch("learn")
             transitions = self.learner.learn(learn)
-            self._check_count(transitions)
         return self._finish(number, transitions, start)
 
     def _check_count(self, transitions: Any) -> None:
@@ -252,31 +252,31 @@ class Trainer:
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
-        policy = softmax_policy(self.settings.alpha_at(number) * self.learner.alpha_factor)
         explorer = self.explorer if self.explorer and self.explorer.start(number) else None
         at_once = self.settings.exploration.replan if explorer else sys.maxsize
-        if explorer:
-            policy = (explorer.probabilities, None)
-        for part in self._parts(number, at_once, policy, generators):
+        alpha = self.settings.alpha_at(number) * self.learner.alpha_factor
+        policy = (explorer.probabilities, None) if explorer else softmax_policy(alpha)
+        parts = self._parts_within_budget if self.settings.run.interactions else self._parts
+        for part in parts(at_once, policy, generators):
             self.played_steps.append(part)
             for replica, steps in enumerate(part):
-                self.record.steps.append(steps)
                 if self.scale and len(steps):
                     steps = steps.scaled(self._factor(self.scale, replica, steps.returns))
                 self.learner.observe(replica, steps)
                 if explorer:
                     explorer.observe(replica, steps)
 
-    def _parts(
-        self, number: int, at_once: int, policy: Policy, generators: Generators
-    ) -> Iterator[list[Steps]]:
+    def _parts(self, at_once: int, policy: Policy, generators: Generators) -> Parts:
         """Play a round, some episodes at a time, and yield the steps of each replica."""
         episodes = self.settings.run.episodes_per_round
-        for start in range(0, 0 if self.settings.run.interactions else episodes, at_once):
+        for start in range(0, episodes, at_once):
             self.watch("play", episodes, start)
             yield self.rollouts.record(min(at_once, episodes - start), policy, generators)
-        while self.settings.run.interactions:
-            budgets = self.progress.budgets(number, self.stepped.limit, self.played_steps)
+
+    def _parts_within_budget(self, at_once: int, policy: Policy, generators: Generators) -> Parts:
+        """Play a round until its interactions are spent, and yield the steps of each replica."""
+        while True:
+            budgets = self.progress.budgets(self.round + 1, self.stepped.limit, self.played_steps)
             part = self.stepped.record(min(at_once, max(budgets)), policy, generators, budgets)
             if not any(map(len, part)):
                 return
@@ -310,10 +310,11 @@ class Trainer:
         """Evaluate the replicas, and drop what the next round does not need."""
         settings = self.settings
         seconds = time.perf_counter() - start
+        self._check_count(transitions)
         evaluations = self._evaluate(number)
         self.progress.add(number, self.played_steps, time.perf_counter() - start)
-        self.played_steps = []
         self.record.add(self, number)
+        self.played_steps = []
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -367,15 +368,14 @@ class Trainer:
                 return transitions
             rollouts.step(running, rollouts.choices(running, policy, play, self.store), self.store)
             for episode in running:
-                self._tell_last_step(episode)
+                self._observe_last_step(episode)
                 if episode.over:
-                    self.record.steps.append(steps_of([episode]))
                     episodes[episode.replica] = None
                     remaining[episode.replica] -= 1
             stepped = {episode.replica for episode in running}
             transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
 
-    def _tell_last_step(self, trajectory: Trajectory) -> None:
+    def _observe_last_step(self, trajectory: Trajectory) -> None:
         """Pass on the transitions that the last step completed: n rewards, or the end."""
         n = self.settings.learner.n_steps
         played = len(trajectory.taken)
