@@ -24,6 +24,7 @@ from typing import Any
 from unittest import mock
 
 from drrn.cli import main
+from drrn.runs import storage
 from tests.runs import SMALL
 from tests.stories import FORK, REWARDS
 
@@ -84,7 +85,13 @@ def sweep_command(tale: Path, out: Path) -> list[str]:
 
 def files_of_run(folder: Path) -> Files:
     """Return every file, including hidden ones: no half-written file may remain."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {path.name: _stable_bytes(path) for path in sorted(folder.iterdir())}
+
+
+def _stable_bytes(path: Path) -> bytes:
+    """Return the contents of a file, without the seconds of progress.csv."""
+    data = path.read_bytes()
+    return storage.without_seconds(data) if path.name == storage.PROGRESS else data
 
 
 def files_of_results(folder: Path) -> Files:
@@ -103,7 +110,7 @@ def _comparable_files(folder: Path, paths: Iterable[Path]) -> Files:
     for path in paths:
         if not path.is_file() or path.name == ".lock":
             continue
-        data = path.read_bytes()
+        data = _stable_bytes(path)
         if path.suffix == ".json":
             record = json.loads(data)
             stable = {name: record[name] for name in record if name not in VOLATILE_FIELDS}

@@ -17,7 +17,7 @@ from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
 LOOP = r"it loops \(no page after 0\.5 seconds\)"
-MEMORY = "it needs more than 512 MB of memory"
+MEMORY = "it needs more than 256 MB of memory"
 NOTHING = "shows no text and no links"
 CHANGED = "scripts replace functions that are needed to read its page"
 

@@ -228,7 +228,7 @@ def test_copies_are_bounded_and_closed():
 
     trainer = drrn.trainer(Heavy(), paper=True, **{**SMALL, "episodes_per_round": 200})
     list(trainer.train())
-    assert Heavy.most == 64
+    assert Heavy.most == 64 + 1  # the lanes, and the game of the record
     del trainer
     gc.collect()
     assert Heavy.open == 0

@@ -153,8 +153,17 @@ def read_hashes(folder: Path) -> dict[str, list[str]]:
 
 
 def hash_of(name: str, data: bytes) -> str:
-    """Return the SHA-256 of a file; for config.json, without what users may edit."""
-    return hashlib.sha256(_without_free(data) if name == CONFIG else data).hexdigest()
+    """Return the SHA-256 of a file, without what users may edit and without measured seconds."""
+    if name == CONFIG:
+        data = _without_free(data)
+    if name == PROGRESS:
+        data = without_seconds(data)
+    return hashlib.sha256(data).hexdigest()
+
+
+def without_seconds(progress: bytes) -> bytes:
+    """Return progress.csv without its last column, which differs from run to run."""
+    return b"\n".join(line.rpartition(b",")[0] for line in progress.split(b"\n"))
 
 
 def _without_free(data: bytes) -> bytes:
