@@ -2,7 +2,6 @@
 
 import math
 import statistics
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from drrn.cli import main
 from drrn.compiled.oracle import SolvedCompiled, solve_game, values_within
 from drrn.compiled.solve import best
 from drrn.diagnostics import DIAGNOSTICS
-from drrn.document import markdown_block
 
 GAMES = ("long-watch", "home-world", *(f"diagnostic:{name}/1" for name in DIAGNOSTICS))
 SLOW = ("night-market", "comet-house")
@@ -282,9 +280,3 @@ def test_references_are_the_first_and_last_players(solved, tmp_path):
     report = Report(read_all(tmp_path))
     assert report.players == ["random", "zebra", "best"]
     assert isinstance(game, SolvedCompiled)
-
-
-def test_the_published_table_agrees_with_its_rows():
-    root = Path(__file__).parents[1]
-    table = markdown_block(Report(read_all(root / "results" / "arena")).table())
-    assert table in (root / "docs" / "arena.md").read_text(encoding="utf-8")
