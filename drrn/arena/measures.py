@@ -7,10 +7,9 @@ import numpy as np
 
 from drrn.arena.match import Decision, Result
 from drrn.compiled.game import Floats
+from drrn.runs.intervals import RESAMPLES, TAILS
 from drrn.stories.playtest.findings import Estimate, mean_of
 
-RESAMPLES = 10_000
-CONFIDENCE = 0.95
 MAX_ALPHA = 1e6  # in units of 1 / the largest gap
 HALVINGS = 100
 
@@ -78,8 +77,7 @@ def bootstrap(values: Sequence[float], normalise: Callable[[Floats], Floats]) ->
     sample = np.asarray(values, float)
     draws = np.random.default_rng(0).integers(len(sample), size=(RESAMPLES, len(sample)))
     means = normalise(sample[draws].mean(axis=1))
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(means, [tail, 100 - tail])
+    low, high = np.quantile(means, TAILS)
     return Interval(float(normalise(sample.mean())), float(low), float(high))
 
 

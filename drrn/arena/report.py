@@ -262,8 +262,8 @@ class Report:
     # --- helpers
 
     def _normalised(self, label: str) -> list[Interval | None]:
-        found = [self.measures.get((label, player)) for player in self.players]
-        return [None if each is None else each.normalised for each in found]
+        measures = [self.measures.get((label, player)) for player in self.players]
+        return [None if each is None else each.normalised for each in measures]
 
     def _words(self, label: str) -> str:
         return str(next(iter(self.rows[label].values())).header["words"])
