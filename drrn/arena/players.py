@@ -12,10 +12,10 @@ import hashlib
 import operator
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn import registry
 from drrn.arena.llm import Answers, Endpoint, LanguageModel, LocalModel, Prompt, Sampling
@@ -24,8 +24,11 @@ from drrn.compiled.oracle import SolvedGame
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_bytes, slug
 
+if TYPE_CHECKING:
+    from drrn.arena.tournament import Contest
+
 Chooser = Callable[[Match], int | str | None]
-KINDS = ("random", "best", "agent:RUN", "llm:MODEL", "module:function")
+KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class Player:
         self.name = name
         self.settings = settings
         self.stop = threading.Event()
+
+    def prepare(self, contest: "Contest", seeds: Sequence[int]) -> Sequence[int]:
+        """Return the seeds of its matches in a game; `seeds` are those of all players."""
+        return seeds
 
     def chooser(self, game: SolvedGame, seed: int) -> Chooser:
         raise NotImplementedError
@@ -170,9 +177,13 @@ def open_player(name: str, options: Options) -> Player:
     if kind == "agent" and rest:
         require("torch", "torch")
         return AgentPlayer(label, Path(rest))
+    if kind == "person" and rest:
+        from drrn.arena.people import PersonPlayer
+
+        return PersonPlayer(label, rest)
     if kind == "llm" and rest:
         return ModelPlayer(label if equals else f"llm:{Path(rest).stem}", rest, options)
     if registry.is_object(target):
         return FunctionPlayer(label, target)
-    near = did_you_mean(target, ("random", "best", "agent", "llm"))
+    near = did_you_mean(target, ("random", "best", "agent", "person", "llm"))
     raise InputError(f'player "{target}": choose one of {", ".join(KINDS)}.{near}')

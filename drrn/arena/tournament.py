@@ -41,11 +41,16 @@ class Contest:
 
     @property
     def label(self) -> str:
-        return f"{self.name} ({self.words})" if self.words else self.name
+        return label_of(self.name, self.words)
 
     def solve(self) -> SolvedGame:
         """Open and solve the game."""
         return solve_game(self.spec.open())
+
+
+def label_of(game: str, words: str) -> str:
+    """Return the name of a game, with that of its paraphrases."""
+    return f"{game} ({words})" if words else game
 
 
 def contests_of(source: str, sets: Sequence[str] | None) -> list[Contest]:
@@ -117,6 +122,11 @@ class Rows:
     def game(self) -> str:
         return str(self.header["game"])
 
+    @property
+    def label(self) -> str:
+        """The name of the game, and of the paraphrases."""
+        return label_of(self.game, self.header["words"])
+
     def measures(self) -> Measures:
         """Measure the player by these matches."""
         return measures(self.results, self.header["best"], self.header["random"])
@@ -175,9 +185,17 @@ def read_all(folder: Path) -> list[Rows]:
 
 
 def play(
-    contest: Contest, game: SolvedGame, player: Player, seeds: Sequence[int], folder: Path
+    contest: Contest,
+    game: SolvedGame,
+    player: Player,
+    seeds: Sequence[int],
+    folder: Path,
+    hide: Callable[[str], str] = str,
 ) -> Iterator[Result]:
-    """Play the matches that have no row yet, and yield each when it is over."""
+    """Play the matches that have no row yet, and yield each when it is over.
+
+    `hide` returns what is written in place of a text of the game, such as its hash.
+    """
     header = {
         "game": contest.name,
         "words": contest.words,
@@ -190,10 +208,20 @@ def play(
     }
     rows = Rows.open(rows_path(folder, contest.label, player.name), header)
     done = {result.seed for result in rows.results}
-    left = [seed for seed in seeds if seed not in done]
+    left = [seed for seed in player.prepare(contest, seeds) if seed not in done]
     for result in _matches(game, player, left):
-        rows.add(result)
+        rows.add(_with_texts(result, hide))
         yield result
+
+
+def _with_texts(result: Result, hide: Callable[[str], str]) -> Result:
+    decisions = tuple(
+        replace(each, page=hide(each.page), choice=hide(each.choice), best=hide(each.best))
+        for each in result.decisions
+    )
+    ending = result.episode.ending
+    episode = replace(result.episode, ending=ending and hide(ending))
+    return replace(result, episode=episode, decisions=decisions)
 
 
 def _matches(game: SolvedGame, player: Player, seeds: Sequence[int]) -> Iterator[Result]:
