@@ -2,7 +2,9 @@
 
 import math
 import random
+import runpy
 import statistics
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,11 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn import registry
+from drrn.arena.llm import Options
 from drrn.arena.match import Decision, Match, Result, read_answer
 from drrn.arena.measures import measures, softmax_alpha
 from drrn.arena.people import PersonGame, read_games, save_game
-from drrn.arena.players import BestPlayer, Options, RandomPlayer, open_player
+from drrn.arena.players import BestPlayer, RandomPlayer, open_player
 from drrn.arena.report import Report
 from drrn.arena.tournament import Rows, contests_of, play, read_all
 from drrn.cli import main
@@ -356,3 +359,12 @@ def test_references_are_the_first_and_last_players(solved, tmp_path):
     report = Report(read_all(tmp_path))
     assert report.players == ["random", "zebra", "best"]
     assert isinstance(game, SolvedCompiled)
+
+
+@pytest.mark.slow
+def test_an_example_learns_more_from_the_advantage_than_from_the_games_rewards():
+    path = Path(__file__).parents[1] / "examples/two_rewards.py"
+    example = runpy.run_path(str(path))
+    arguments = ["--game", "diagnostic:grid/1", "--episodes", "60", "--seeds", "2"]
+    final = example["main"]([*arguments, "--points", "1"])
+    assert final["game"] + 10 < final["advantage"] <= 100

@@ -1,23 +1,20 @@
-"""People as players: `person:NAME` has the games that a person finished on the page.
+"""Games that people finished on the page (drrn serve).
 
-The page appends a line to games.jsonl in DRRN_HOME (or ~/.drrn) for each finished game: who played,
-which game, the seed and the choices. Games with help, or with steps taken back, are not saved. The
-arena plays them again and follows them in the compiled game, where Q* is known.
+The page appends a line to games.jsonl in DRRN_HOME (or ~/.drrn) for each finished game, unless the
+agent helped or steps were taken back. The arena plays it again, and follows it in the compiled
+game, where Q* is known.
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from drrn.arena.match import Match, Result
-from drrn.arena.players import Player
-from drrn.arena.tournament import Contest
-from drrn.compiled.game import Compiled
-from drrn.compiled.oracle import CLOSE, SolvedCompiled, SolvedGame
+from drrn.compiled.oracle import CLOSE, SolvedCompiled
 from drrn.errors import InputError
 from drrn.files import home, make_folder, read_text
-from drrn.game.contract import Observation
+from drrn.game.contract import Game, Observation
+
+ANOTHER_VERSION = "a person played another version of this game; remove it from games.jsonl"
 
 
 @dataclass(frozen=True)
@@ -53,81 +50,27 @@ def read_games() -> list[PersonGame]:
         raise InputError(f"{path}: damaged: {error}; delete the line, or the file") from error
 
 
-class PersonPlayer(Player):
-    """The games of a person, in the order in which they were played."""
+class FollowedGame(SolvedCompiled):
+    """A solved game in the states of the original, which is played at the same time."""
 
-    def __init__(self, name: str, person: str) -> None:
-        games = read_games()
-        self.games = [game for game in games if game.player == person]
-        if not self.games:
-            known = ", ".join(sorted({game.player for game in games})) or "nobody"
-            cure = "finish a game on the page (drrn serve) under this name"
-            raise InputError(f'person "{person}": no finished games, only of {known}; {cure}')
-        super().__init__(name)
-
-    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the numbers of the person's games; their seeds are those of the page."""
-        self.spec = replace(contest.spec, shuffle=False)
-        names = (contest.name, self.spec.source)
-        self.played = [each for each in self.games if each.game in names or each.source in names]
-        return range(0 if contest.words else len(self.played))
-
-    def play(self, game: SolvedGame, seed: int) -> Result:
-        played = self.played[seed]
-        if not isinstance(game, SolvedCompiled):
-            raise InputError(f"{game.name}: games of people can be followed in compiled games only")
-        states = _follow(game.game, self._pages(played), played.choices)
-        if not states:
-            cause = f"the game of {played.player} with seed {played.seed}"
-            raise InputError(f"{game.name}: {cause} was played in another version of the story")
-        match = Match(Replay(game, states))
-        match.start(seed)
-        for index in played.choices:
-            match.decide(index)
-        return match.result()
-
-    def _pages(self, played: PersonGame) -> list[Observation]:
-        original = self.spec.open()
-        pages = [original.reset(played.seed)]
-        for index in played.choices:
-            if index < len(pages[-1].actions):
-                pages.append(original.step(index))
-        return pages
-
-
-class Replay(SolvedCompiled):
-    """A solved game that shows the states of an episode that was played."""
-
-    def __init__(self, game: SolvedCompiled, states: Sequence[int]) -> None:
+    def __init__(self, game: SolvedCompiled, original: Game) -> None:
         self.__dict__.update(game.another().__dict__)
-        self.states = states
+        self.original = original
 
     def reset(self, seed: int | None = None) -> Observation:
         self.steps = 0
-        return self._show(self.game.go_to(self.states[0]))
+        return self._arrive(self.original.reset(seed), 0)
 
     def step(self, index: int) -> Observation:
         self.steps += 1
-        return self._show(self.game.go_to(self.states[self.steps]))
+        return self._arrive(self.original.step(index), int(self.game.row[self.game.slots[index]]))
 
-
-def _follow(graph: Compiled, pages: Sequence[Observation], choices: Sequence[int]) -> list[int]:
-    """Return states that show these pages, one after the other; nothing if there are none."""
-    if len(pages) != len(choices) + 1 or not pages[-1].ended:
-        return []
-    graph = graph.another()
-    paths: list[list[int]] = [[]]
-    for page, index in zip(pages, (0, *choices), strict=True):
-        longer: dict[int, list[int]] = {}
-        for path in paths:
-            row = int(graph.row[graph.first[path[-1]] + index]) if path else 0
-            for state in graph.successor[graph.row_outcomes(row)].tolist():
-                if _is_same(graph.go_to(state), page):
-                    longer.setdefault(state, [*path, state])
-        paths = list(longer.values())
-    return paths[0] if paths else []
-
-
-def _is_same(page: Observation, other: Observation) -> bool:
-    same = (page.text, tuple(page.actions)) == (other.text, tuple(other.actions))
-    return same and abs(page.reward - other.reward) < CLOSE
+    def _arrive(self, page: Observation, row: int) -> Observation:
+        """Go to the outcome of a row that shows a page."""
+        graph = self.game
+        for state in graph.successor[graph.row_outcomes(row)].tolist():
+            shown = graph.go_to(state)
+            same = (shown.text, tuple(shown.actions)) == (page.text, tuple(page.actions))
+            if same and abs(shown.reward - page.reward) < CLOSE:
+                return self._show(shown)
+        raise InputError(f"{self.name}: {ANOTHER_VERSION}")

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from drrn.arena.match import Decision
-from drrn.arena.measures import Interval, Measures
+from drrn.arena.measures import Interval, Measures, measures
 from drrn.arena.tournament import Rows
 from drrn.document import (
     MISSING,
@@ -78,7 +78,8 @@ class Report:
         self.measures: dict[tuple[str, str], Measures] = {}
         for each in sorted(rows, key=lambda each: order_of(each.player)):
             self.rows[each.label][each.player] = each
-            self.measures[each.label, each.player] = each.measures()
+            exact = (each.header["best"], each.header["random"])
+            self.measures[each.label, each.player] = measures(each.results, *exact)
         self.players = sorted({player for _, player in self.measures}, key=order_of)
         self.games = sorted(self.rows)
         self.originals = [label for label in self.games if not self._words(label)]
@@ -221,12 +222,12 @@ class Report:
     def _other_words(self) -> Table | None:
         """Return the scores in other words next to those of the original."""
         table: list[Row] = []
-        for (label, player), measures in self.measures.items():
+        for (label, player), retold in self.measures.items():
             original = self.measures.get((self.rows[label][player].game, player))
             if not self._words(label) or original is None or player in FIRST:
                 continue
             names = (self.rows[label][player].game, self._words(label), player)
-            scores = (original.adjusted, measures.adjusted)
+            scores = (original.adjusted, retold.adjusted)
             change = f"{scores[1].mean - scores[0].mean:+.0f}"
             table.append([*map(literal, names), *map(_interval, scores), change])
         caption = (
@@ -239,8 +240,8 @@ class Report:
     # --- helpers
 
     def _scores(self, label: str) -> list[Interval | None]:
-        measures = [self.measures.get((label, player)) for player in self.players]
-        return [None if each is None else each.normalised for each in measures]
+        measured = [self.measures.get((label, player)) for player in self.players]
+        return [each.normalised if each else None for each in measured]
 
     def _words(self, label: str) -> str:
         return str(next(iter(self.rows[label].values())).header["words"])

