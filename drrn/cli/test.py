@@ -167,7 +167,7 @@ def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
 
 # --- drrn test --watch: tests a story again whenever one of its files is saved
 
-FIRST_SECONDS = 1.5  # of the first, short test of a saved story
+FIRST_SECONDS = 1.2  # of the first, short test of a saved story
 POLL_SECONDS = 0.3
 NUMBER = re.compile(r"\d+")  # a count in a problem's text varies from test to test
 
