@@ -465,7 +465,7 @@ def test_a_story_that_goes_on_with_a_click_anywhere_is_played_to_its_end(
 @pytest.mark.slow
 @NEEDS_ENGINE
 def test_a_last_passage_that_reveals_more_is_an_ending(tmp_path: Path, formats: None):
-    story = ":: Start\n[[Go.|Room]]\n\n:: Room\nA chest. (link: \"Open it\")[It is empty.]\n"
+    story = ':: Start\n[[Go.|Room]]\n\n:: Room\nA chest. (link: "Open it")[It is empty.]\n'
     path = tmp_path / "tale.twee"
     path.write_text(HEADERS["harlowe"] + story.replace("|", "->"), encoding="utf-8")
     findings = findings_of(path)

@@ -18,6 +18,7 @@ from drrn.game.episodes import Policy, episode
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts
 from drrn.stories.playtest.evidence import Arrival, Evidence, PageRecord, Pages, Tally, arrival_of
 from drrn.stories.search import StateSearch, clock
 
@@ -172,6 +173,9 @@ class Games:
         if not self.types and isinstance(self.game, HostedGame) and self.game.stage.asks:
             self.types = True
             self.random_seconds = 0.0  # those that typed nothing do not count
+            self.evidence.random = Tally()
+            self.evidence.counts = GameCounts()
+            self.evidence.least_odds = {}
 
     def play_agent(self, train: TrainPlayer, seconds: float) -> None:
         """Train an agent on the game and let it play, for some seconds in all.

@@ -134,6 +134,12 @@
   /** Called after the story's scripts: read the first page. */
   drrn.open = () => settleAfter(() => { visit = null; });
 
+  /** Let a curious player (`words` is not null) type into the boxes of the first page, too. */
+  drrn.wonder = async (haste, words) => {
+    Object.assign(drrn, { haste, curious: words });
+    return drrn.tryWords(view.boxes) ? drrn.open() : drrn.result;
+  };
+
   /** Press the action at an index, with the random numbers of a key, and read the next page. */
   drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settleAfter(() => {
     const action = view.actions[index];
