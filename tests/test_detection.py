@@ -457,6 +457,7 @@ def test_a_story_that_goes_on_with_a_click_anywhere_is_played_to_its_end(
     (ending,) = findings.endings
     assert findings.exact, findings.why_not
     assert not findings.problems
+    assert ending.path is not None
     assert list(ending.path.actions) == ["Continue", "Continue", "Board it.", "Continue"]
     # The trial clicks, which were taken back, are not counted.
     assert ending.last_words.endswith("You arrive after 2 clicks.")

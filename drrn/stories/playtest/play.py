@@ -48,8 +48,8 @@ ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
 # Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
-# that starts an episode and returns its policy; None: there is no agent.
-TrainPlayer = Callable[[Game], Callable[[], Policy] | None]
+# that starts an episode and returns its policy.
+TrainPlayer = Callable[[Game], Callable[[], Policy]]
 
 
 @dataclass
@@ -188,8 +188,6 @@ class Games:
         try:
             new_policy = train(watched)
         except (OutOfTime, InputError):  # no time, or settings that do not suit the game
-            return
-        if new_policy is None:
             return
         evidence.agent_lessons = watched.episodes
         for number in range(MAX_AGENT_GAMES):
