@@ -118,5 +118,8 @@ class RewardScale:
         return {"low": self.low, "high": self.high}
 
     def restore(self, state: State) -> None:
-        self.low = list(state["low"])
-        self.high = list(state["high"])
+        replicas = len(self.low)
+        self.low = [-abs(float(low)) for low in state["low"]]
+        self.high = [abs(float(high)) for high in state["high"]]
+        if (len(self.low), len(self.high), len(self.factors)) != (replicas,) * 3:
+            raise ValueError("the returns are not those of each replica")

@@ -19,7 +19,7 @@ from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, room
+from drrn.text import Ids, State, check_range, check_starts, room, saved_array, saved_count
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -129,11 +129,20 @@ class ReplayBuffer(Memory):
 
     def restore(self, state: State) -> None:
         self.clear()
-        self.count = state["count"]
-        self.widest = state["widest"]
-        if self.count:
-            self.columns = {name: np.array(state[name], kind) for name, kind in COLUMNS.items()}
-        self._set_menus(np.array(state["first"]), np.array(state["actions"], np.int32))
+        self.count = saved_count(state, "count")
+        self.widest = saved_count(state, "widest")
+        first = saved_array(state, "first", np.int64)
+        actions = saved_array(state, "actions", np.int32)
+        size = len(self)
+        columns = {name: saved_array(state, name, kind, size) for name, kind in COLUMNS.items()}
+        check_starts("first", first, len(actions))
+        check_range("widest", np.diff(first), 0, self.widest)
+        for name in ("menus", "next_menus"):
+            check_range(name, columns[name], 0, len(first) - 2)
+        check_range("taken", columns["taken"], 0, np.diff(first)[columns["menus"]] - 1)
+        check_range("discounts", columns["discounts"], 0, 1)
+        self.columns = columns if size else self.columns
+        self._set_menus(first, actions)
 
     # --- Menus
 

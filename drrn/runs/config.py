@@ -18,6 +18,7 @@ from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, train
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
+from drrn.text import check_texts
 from drrn.version import __version__
 
 CODE_SETTINGS = ("model", "interaction", "encoder", "action_encoder", "learner", "sentences")
@@ -111,11 +112,12 @@ def read_config(folder: Path) -> dict[str, Any]:
         for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
             config["game"][name]
         config["most_actions"]
-        if (policy := config.get("deployment", {}).get("policy")) not in (None, *CANDIDATES):
-            raise TypeError(f"no policy is named {policy!r:.40}")
         _check_types(config, RUN_TYPES)
         _check_types(config["game"], GAME_TYPES)
-    except (KeyError, TypeError, InputError) as error:
+        if deployment := config.get("deployment"):
+            _check_deployment(**deployment)
+        check_texts("selected_words", config.get("selected_words", ()))
+    except (KeyError, TypeError, ValueError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
     _apply_trust(config)
     return config
@@ -160,6 +162,13 @@ def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]
             raise TypeError(f'"{name}" is {value!r:.40}')
     if isinstance(count := entry.get("most_actions"), int) and not 1 <= count < 2**31:
         raise TypeError(f'"most_actions" is {count}')
+
+
+def _check_deployment(policy: str, scores: Any = None, episodes: int = 0, **_: Any) -> None:
+    """Raise an exception unless the entry is one that `choose_policy` returns."""
+    means = {name: float(mean) for name, (mean, _) in (scores or {policy: (0, 0)}).items()}
+    if policy not in CANDIDATES or policy not in means or type(episodes) is not int:
+        raise TypeError(f'"deployment" names the policy {policy!r:.40}')
 
 
 # --- modules that a run names

@@ -7,6 +7,7 @@ that did not exist); and after the last file, with the new hashes alone.
 
 import hashlib
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ SEALED = (CONFIG, ROWS, PROGRESS, LEARNING, CHECKPOINT, *COMPUTED, SCORES)
 FILES = (*SEALED, HASHES, CURVE, CARD)
 FREE = ("rounds", "vectors")  # settings that users may edit in config.json
 EDITION = 3  # of checkpoints; raised whenever their contents change
-INFINITE = ("explorer/",)  # arrays in which -inf is valid: returns of untried actions
+INFINITE = "/best"  # arrays in which -inf is valid: the best return of an empty memory
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in JSON
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 UNVERIFIED = "DRRN_UNVERIFIED"  # environment variable: runs without hashes.json are accepted
@@ -48,6 +49,7 @@ UNLISTED = (SCORES, CARD)  # may be absent from hashes.json
 REMOVABLE = (SCORES, CARD, LEARNING)  # users may delete them
 
 Arrays = Mapping[str, NDArray[Any]]
+log = logging.getLogger("drrn")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -58,13 +60,18 @@ def read_bytes(path: Path) -> bytes:
 def read_json(path: Path, missing: str = "") -> Any:
     """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not text
-        return value
+        return _parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(missing or f"{path}: no such file") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def _parse(text: str) -> Any:
+    """Return a JSON value; a ValueError says if it has half of a character, NaN or infinity."""
+    value = json.loads(text)
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return value
 
 
 def json_bytes(value: Any) -> bytes:
@@ -139,7 +146,10 @@ def read_hashes(folder: Path) -> dict[str, list[str]]:
     """Return the hashes that each file may have."""
     path = folder / HASHES
     if not path.exists():
-        if os.environ.get(UNVERIFIED):
+        if (accepted := os.environ.get(UNVERIFIED, "")) and str(path) not in accepted:
+            log.warning("%s: missing; the files of the run are not verified", path)
+            os.environ[UNVERIFIED] = f"{accepted}\n{path}"
+        if accepted:
             return {}
         cause = "missing, so damage to the files of the run cannot be detected"
         raise InputError(f"{path}: {cause}; restore it, or accept them with --unverified")
@@ -210,13 +220,13 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise InputError(f"{path}: not a complete safetensors file: {error}") from error
 
 
-def check_finite(path: Path, arrays: Arrays, infinite: tuple[str, ...] = ()) -> None:
-    """Refuse numbers that no run writes; arrays named `infinite…` may hold infinities."""
+def check_finite(path: Path, arrays: Arrays) -> None:
+    """Refuse numbers that no run writes."""
     for name, array in arrays.items():
         if array.dtype.kind != "f":
             continue
-        bad = np.isnan(array) if name.startswith(infinite) else ~np.isfinite(array)
-        if bad.any():
+        is_best = name.endswith(INFINITE)
+        if not (np.isfinite(array) | (is_best & (array == -np.inf))).all():
             raise InputError(f'{path}: damaged: "{name}" contains NaN or infinity; {remedy(path)}')
 
 
@@ -233,9 +243,9 @@ def checkpoint_bytes(state: State) -> bytes:
 def load_checkpoint(path: Path) -> State:
     """Read a checkpoint; one that is damaged or of another edition is refused."""
     arrays, metadata = load_tensors(path)
-    check_finite(path, arrays, INFINITE)
+    check_finite(path, arrays)
     try:
-        state: dict[str, Any] = _with_arrays(json.loads(metadata["state"]), arrays)
+        state: dict[str, Any] = _with_arrays(_parse(metadata["state"]), arrays)
         edition = state.pop("edition")
     except DAMAGE as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
