@@ -271,7 +271,7 @@ def good_runs() -> list[Path]:
         run = folder / f"good-{number}"
         story = str(folder / "tale.toml")
         with quick_commands():
-            check_command(["train", story, "--out", str(run), "--rounds", "1", *options])
+            check_command(["train", story, "--out", str(run), *options, "--rounds", "1"])
         runs.append(run)
     return runs
 

@@ -183,7 +183,7 @@ def kind_of(failure: str) -> tuple[str, str]:
     """Return the last source line of a traceback and the type of the exception."""
     lines = failure.strip().splitlines()
     sources = [line for line in lines if line.startswith("  File")]
-    return sources[-1] if sources else "", lines[-1].partition(":")[0]
+    return sources[-1] if sources else "", ":".join(lines[-1].split(":")[:3])[:80]
 
 
 def failure_of(target: Target, folder: Path, seed: str) -> str:

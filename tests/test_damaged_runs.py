@@ -390,6 +390,16 @@ def test_the_list_reports_missing_hashes(run, capsys):
     assert "damaged" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_the_list_has_runs_without_their_settings(run, is_folder, capsys):
+    (run / "config.json").unlink()
+    if is_folder:
+        (run / "config.json").mkdir()
+    assert main(["runs", str(run)]) == 0
+    captured = capsys.readouterr()
+    assert "damaged" in captured.out and "config.json" in captured.err
+
+
 @pytest.mark.parametrize("hashes", ["old", "new"])
 @pytest.mark.parametrize("place", ["title", "setting", "policy", "name"])
 def test_half_a_character_in_the_config_is_one_sentence(run, place, hashes, capsys):
