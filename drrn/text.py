@@ -230,12 +230,11 @@ class Lexicon:
     def restore(self, state: State) -> None:
         """Restore what `state` returned; the vocabulary must already be restored."""
         self.forget()
-        self._starts = saved_array(state, "starts", np.int64)
         self._sequence = saved_array(state, "sequence", np.int32)
+        self._starts = saved_starts(state, "starts", len(self._sequence))
         self.spoken = list(state.get("spoken", ()))
         keys = np.ascontiguousarray(state["keys"]).tobytes()
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
-        check_starts("starts", self._starts, len(self._sequence))
         check_range("sequence", self._sequence, 0, len(self.vocabulary) - 1)
         texts = len(self._starts) - 1
         check_texts("spoken", self.spoken)
@@ -408,10 +407,12 @@ def check_range(name: str, values: NDArray[Any], least: float, most: Any) -> Non
         raise ValueError(f'"{name}" has a number that is below {least} or too large')
 
 
-def check_starts(name: str, starts: Ids, end: int) -> None:
-    """Raise a ValueError unless the starts ascend from 0 to the end of what they divide."""
-    if not len(starts) or (starts[0], starts[-1]) != (0, end) or (np.diff(starts) < 0).any():
+def saved_starts(state: State, name: str, end: int) -> Ids:
+    """Return saved indices, which ascend from 0 to the end of what they divide."""
+    starts = saved_array(state, name, np.int64)
+    if starts[:1].tolist() + starts[-1:].tolist() != [0, end] or (np.diff(starts) < 0).any():
         raise ValueError(f'"{name}" does not ascend from 0 to {end:,}')
+    return starts
 
 
 def mix(x: Hashes) -> Hashes:

@@ -118,8 +118,9 @@ class RewardScale:
         return {"low": self.low, "high": self.high}
 
     def restore(self, state: State) -> None:
-        replicas = len(self.low)
-        self.low = [-abs(float(low)) for low in state["low"]]
-        self.high = [abs(float(high)) for high in state["high"]]
-        if (len(self.low), len(self.high), len(self.factors)) != (replicas,) * 3:
+        for low, high in zip(state["low"], state["high"], strict=True):
+            reward_factor(high - low)  # raises an error for what is not a number
+        if len(state["low"]) != len(self.low):
             raise ValueError("the returns are not those of each replica")
+        self.low = list(state["low"])
+        self.high = list(state["high"])

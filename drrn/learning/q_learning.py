@@ -19,7 +19,7 @@ from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, check_range, check_starts, room, saved_array, saved_count
+from drrn.text import Ids, State, check_range, room, saved_array, saved_count, saved_starts
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -131,15 +131,15 @@ class ReplayBuffer(Memory):
         self.clear()
         self.count = saved_count(state, "count")
         self.widest = saved_count(state, "widest")
-        first = saved_array(state, "first", np.int64)
         actions = saved_array(state, "actions", np.int32)
+        first = saved_starts(state, "first", len(actions))
+        widths = np.diff(first)
         size = len(self)
         columns = {name: saved_array(state, name, kind, size) for name, kind in COLUMNS.items()}
-        check_starts("first", first, len(actions))
-        check_range("widest", np.diff(first), 0, self.widest)
+        check_range("widest", widths, 0, self.widest)
         for name in ("menus", "next_menus"):
-            check_range(name, columns[name], 0, len(first) - 2)
-        check_range("taken", columns["taken"], 0, np.diff(first)[columns["menus"]] - 1)
+            check_range(name, columns[name], 0, len(widths) - 1)
+        check_range("taken", columns["taken"], 0, widths[columns["menus"]] - 1)
         check_range("discounts", columns["discounts"], 0, 1)
         self.columns = columns if size else self.columns
         self._set_menus(first, actions)

@@ -114,8 +114,10 @@ def read_config(folder: Path) -> dict[str, Any]:
         config["most_actions"]
         _check_types(config, RUN_TYPES)
         _check_types(config["game"], GAME_TYPES)
-        if deployment := config.get("deployment"):
-            _check_deployment(**deployment)
+        for entry in filter(None, [config.get("deployment")]):
+            scores = {name: float(mean) for name, (mean, _) in entry["scores"].items()}
+            if entry["policy"] not in CANDIDATES or not scores.keys() >= {entry["policy"]}:
+                raise TypeError(f"no policy is named {entry['policy']!r:.40}")
         check_texts("selected_words", config.get("selected_words", ()))
     except (KeyError, TypeError, ValueError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
@@ -162,13 +164,6 @@ def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]
             raise TypeError(f'"{name}" is {value!r:.40}')
     if isinstance(count := entry.get("most_actions"), int) and not 1 <= count < 2**31:
         raise TypeError(f'"most_actions" is {count}')
-
-
-def _check_deployment(policy: str, scores: Any = None, episodes: int = 0, **_: Any) -> None:
-    """Raise an exception unless the entry is one that `choose_policy` returns."""
-    means = {name: float(mean) for name, (mean, _) in (scores or {policy: (0, 0)}).items()}
-    if policy not in CANDIDATES or policy not in means or type(episodes) is not int:
-        raise TypeError(f'"deployment" names the policy {policy!r:.40}')
 
 
 # --- modules that a run names
