@@ -14,6 +14,7 @@ TOP = 28.0  # of a curve, in its SVG
 BOTTOM = 228.0
 LEFT = 40.0
 RIGHT = 400.0
+BACKGROUND = '<rect width="100%" height="100%" fill="#fff"/>'
 COLOURS = ("#2f6fab", "#c2571a", "#8250c4")
 
 
@@ -28,10 +29,10 @@ class Picture:
         return self.svg
 
     def save(self, path: str | Path) -> None:
-        """Write the drawing as an SVG file."""
+        """Write the drawing as an SVG file, on white, so that it is readable on dark pages too."""
         if Path(path).suffix.lower() != ".svg":
             raise InputError(f"{path}: a picture is an SVG file; choose a name that ends in .svg")
-        write(Path(path), self.svg)
+        write(Path(path), self.svg.replace(">", f">{BACKGROUND}", 1))
 
 
 def html(template: str, **values: Any) -> str | None:

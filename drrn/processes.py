@@ -287,7 +287,7 @@ def _serve() -> None:
 
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
         connection.send_bytes(_reply(create, connection.recv_bytes()))
-        while target is not None and _most_memory() < memory:
+        while target is not None and most_memory() < memory:
             question = connection.recv_bytes()
             _Child.question += 1
             connection.send_bytes(_reply(answer, question))
@@ -302,7 +302,7 @@ def _connection(handle: int) -> Connection[Any, Any]:
     return Connection(handle)
 
 
-def _most_memory() -> int:
+def most_memory() -> int:
     """Return the largest memory that this process had, in bytes; 0 on Windows."""
     if sys.platform == "win32":
         return 0

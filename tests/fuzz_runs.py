@@ -23,7 +23,7 @@ import numpy as np
 
 from drrn import cli
 from drrn.files import read_toml
-from drrn.runs import storage
+from drrn.runs import storage, tensors
 from tests.fuzz_corpus import JSON_SNIPPETS
 from tests.mutations import check_command, flip_bytes, mutate, random_cuts, random_flips
 from tests.runs import SMALL, SMALL_STRONG, rehash
@@ -191,14 +191,14 @@ NUMBERS = (-(2**31), -2, -1, 0, 1, 2, 99, 300, 67_108_958, 2**31 - 1, 0.5, -1e30
 
 def change_number(path: Path, generator: Random) -> bytes:
     """Return a file of tensors in which a few numbers of one array are others."""
-    arrays, metadata = storage.load_tensors(path)
+    arrays, metadata = tensors.load_tensors(path)
     name = generator.choice(sorted(name for name, array in arrays.items() if array.size))
     array = arrays[name].copy()
     for _ in range(generator.randint(1, 3)):
         with np.errstate(all="ignore"):
             value = np.array(generator.choice(NUMBERS)).astype(array.dtype)
         array.reshape(-1)[generator.randrange(array.size)] = value
-    return storage.tensor_bytes({**arrays, name: array}, metadata)
+    return tensors.tensor_bytes({**arrays, name: array}, metadata)
 
 
 SCALARS: list[Any] = [

@@ -3,7 +3,7 @@
 import numpy as np
 
 from drrn.cli import main
-from drrn.runs import storage
+from drrn.runs import storage, tensors
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]
@@ -45,7 +45,7 @@ def rehash(run):
 
 def results_of(run):
     """Return the scores and the weights of a run."""
-    arrays, _ = storage.load_tensors(run / "model.safetensors")
+    arrays, _ = tensors.load_tensors(run / "model.safetensors")
     return (run / "evaluations.csv").read_text(), arrays
 
 

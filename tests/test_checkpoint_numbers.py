@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.runs import storage
+from drrn.runs import tensors
 from tests.runs import SMALL_STRONG, resume_command, train
 from tests.stories import FORK, REWARDS
 
@@ -75,7 +75,7 @@ NUMBERS = [
 def test_a_changed_number_is_one_sentence(runs, tmp_path, kind, name, value, capsys):
     run = copy_without_hashes(runs / kind, tmp_path / "run")
     path = run / "checkpoint.safetensors"
-    arrays, metadata = storage.load_tensors(path)
+    arrays, metadata = tensors.load_tensors(path)
     array = arrays[name].copy()
     if value == "short":
         array = array[:-1]
@@ -83,7 +83,7 @@ def test_a_changed_number_is_one_sentence(runs, tmp_path, kind, name, value, cap
         array[:] = array[0]
     else:
         array.reshape(-1)[-1] = value
-    path.write_bytes(storage.tensor_bytes({**arrays, name: array}, metadata))
+    path.write_bytes(tensors.tensor_bytes({**arrays, name: array}, metadata))
     assert "checkpoint.safetensors" in error_of(run, capsys)
 
 
@@ -107,13 +107,13 @@ VALUES = [
 def test_a_changed_value_is_one_sentence(runs, tmp_path, kind, keys, value, capsys):
     run = copy_without_hashes(runs / kind, tmp_path / "run")
     path = run / "checkpoint.safetensors"
-    arrays, metadata = storage.load_tensors(path)
+    arrays, metadata = tensors.load_tensors(path)
     state = json.loads(metadata["state"])
     node = state
     for key in keys[:-1]:
         node = node[key]
     node[keys[-1]] = value
-    path.write_bytes(storage.tensor_bytes(arrays, {"state": json.dumps(state)}))
+    path.write_bytes(tensors.tensor_bytes(arrays, {"state": json.dumps(state)}))
     assert str(run) in error_of(run, capsys)
 
 

@@ -1,6 +1,9 @@
 """Lists and comparisons of runs: states, scores, intervals over replicas."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -55,6 +58,20 @@ def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
         lines[0].split() == "run game model replicas rounds softmax greedy best when state".split()
     )
     assert len(lines) == 4
+
+
+def test_listing_runs_imports_neither_numpy_nor_pytorch(folder):
+    code = f"""
+import sys
+from drrn.cli import main
+assert main(["runs", {str(folder)!r}]) == 0
+assert not {{"numpy", "torch", "matplotlib"}} & set(sys.modules)
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    words = [sys.executable, "-c", code]
+    result = subprocess.run(words, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "finished" in result.stdout
 
 
 def test_the_state_of_a_run_is_running_interrupted_or_damaged(folder, capsys):

@@ -12,7 +12,8 @@ import pytest
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.runs import storage
+from drrn.runs import storage, tensors
+from drrn.runs.agent import Agent
 from tests.runs import rehash, results_of, resume_command, same_results, train
 from tests.stories import FORK, REWARDS
 
@@ -234,7 +235,7 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(tale, tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(InputError, match="No space left on device; the old file is unchanged"):
-        write_atomically(path, storage.tensor_bytes({"x": np.zeros(3)}))
+        write_atomically(path, tensors.tensor_bytes({"x": np.zeros(3)}))
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
@@ -453,6 +454,20 @@ def test_damage_is_reported_even_if_the_file_is_not_needed(run, name, how, capsy
     for command in (words["compare"], words["play"], ["runs", str(run)]):
         assert main(command) in (0, 2)
         assert str(run / name) in capsys.readouterr().err
+
+
+def test_a_large_file_is_hashed_only_if_it_is_newer_than_the_hashes(run, monkeypatch):
+    monkeypatch.setattr(storage, "LARGE", 0)
+    weights = run / "model.safetensors"
+    assert storage.damage_of(run) is None
+    moment = (run / "hashes.json").stat().st_mtime
+    weights.write_bytes(flip_a_bit(weights.read_bytes()))
+    os.utime(weights, (moment, moment - 1))
+    assert storage.damage_of(run) is None
+    os.utime(weights, (moment, moment + 1))
+    assert str(weights) in (storage.damage_of(run) or "")
+    with pytest.raises(InputError, match="damaged"):
+        Agent.load(run)
 
 
 @pytest.mark.parametrize("last", [*range(2, 12), 20, 25])

@@ -162,3 +162,19 @@ def test_the_score_is_that_of_a_plain_training_run(folder):
     for row, name in zip(rows, ("order/1", "order/1/held-out"), strict=True):
         (played,) = trainer.agent.evaluate(f"diagnostic:{name}", policies=[policy], episodes=4)
         assert (row["policy"], float(row["score"])) == (policy, played.summary.mean_return)
+
+
+@pytest.mark.parametrize("experiment", [diagnose.published_trials, diagnose.reading_trials])
+def test_every_published_trial_is_done(experiment):
+    jobs = experiment(ROOT / "results", Scale(), "cpu")
+    assert len(jobs) > 20
+    assert [(job.agent, job.game) for job in jobs if not job.done] == []
+
+
+def test_a_new_setting_does_not_rename_a_trial(monkeypatch):
+    game = diagnose.open_diagnostic("diagnostic:order/1")
+    settings = diagnose._settings(game, {}, Scale(), range(1), 6)
+    flat = {name: value for name, value in settings.flat().items() if name != "interactions"}
+    digest = diagnose._digest(game, "default", settings)
+    monkeypatch.setattr(type(settings), "flat", lambda self: flat)
+    assert diagnose._digest(game, "default", settings) == digest

@@ -16,7 +16,7 @@ import pytest
 import drrn
 from drrn import pages
 from drrn.errors import InputError
-from drrn.notebook import Line, curve, live_display
+from drrn.notebook import Line, Picture, curve, live_display
 from drrn.stories.playtest.playtest import StoryTest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -106,7 +106,9 @@ def test_a_run_is_displayed_as_its_curve(trainer, tmp_path):
     picture = run.plot()
     assert "The Long Watch" in picture.svg and run._repr_html_() == picture.svg
     picture.save(tmp_path / "curve.svg")
-    assert (tmp_path / "curve.svg").read_text(encoding="utf-8") == picture.svg
+    assert (
+        (tmp_path / "curve.svg").read_text(encoding="utf-8").endswith(picture.svg.partition(">")[2])
+    )
     with pytest.raises(InputError, match=r"\.svg"):
         picture.save(tmp_path / "curve.png")
     assert "\n" not in repr(run) + repr(picture)
@@ -120,6 +122,15 @@ def test_rows_are_a_data_frame(trainer, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match="pandas"):
         run.frame()
+
+
+def test_a_saved_picture_has_a_white_background(tmp_path):
+    lines = [Line("policy best", [200, 400], [10.0, 20.0], [1.0, 2.0])]
+    picture = Picture(curve("title", lines, {}) or "", "a curve")
+    assert "#fff" not in picture._repr_html_()  # a notebook has its own background
+    picture.save(tmp_path / "curve.svg")
+    first = ElementTree.fromstring((tmp_path / "curve.svg").read_text())[0]
+    assert first.tag.endswith("rect") and first.get("fill") == "#fff"
 
 
 def test_the_band_of_a_curve_ends_at_the_best_possible_score():

@@ -54,6 +54,7 @@ def test_without_pytorch_stories_are_played_and_tested_and_training_names_the_pa
         toml = 'story = "fork.twee"\n' + REWARDS
         files = [("file", ("fork.twee", FORK)), ("file", ("fork.toml", toml))]
         game = client.post("/api/games", files=files).json()["game"]["id"]
+        assert client.get(f"/api/games/{game}/opening").json()["text"].startswith("The sea")
         page = client.post("/api/sessions", json={"game": game, "seed": 1}).json()
         step = {"action": page["actions"].index("Stay in.")}
         page = client.post(f"/api/sessions/{page['session']}/step", json=step).json()

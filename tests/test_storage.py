@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from drrn.errors import InputError
-from drrn.runs.storage import checkpoint_bytes, load_checkpoint, load_tensors, tensor_bytes
+from drrn.runs.tensors import checkpoint_bytes, load_checkpoint, load_tensors, tensor_bytes
 
 KINDS = (np.float32, np.float64, np.int16, np.int32, np.int64, np.bool_)
 SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)
@@ -59,7 +59,7 @@ def test_a_checkpoint_is_read_back_and_has_the_same_bytes_each_time(path):
 
 
 def test_a_checkpoint_of_another_edition_is_rejected(path, monkeypatch):
-    monkeypatch.setattr("drrn.runs.storage.EDITION", 1)
+    monkeypatch.setattr("drrn.runs.tensors.EDITION", 1)
     path.write_bytes(checkpoint_bytes(STATE))
     monkeypatch.undo()
     with pytest.raises(InputError, match="another version of drrn"):

@@ -658,7 +658,7 @@ def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
     findings = report_of(story(TALE, RULES))
     assert findings.exact and "there may be more" not in text_of(findings)
     unfinished = text_of(replace(findings, complete=False))
-    assert "Exact: every way through" in unfinished and "there may be more" in unfinished
+    assert "Exact: every path through" in unfinished and "there may be more" in unfinished
     assert "Values of variables (" in unfinished
 
 

@@ -14,7 +14,6 @@ from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
 from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
-from drrn.runs.intervals import interquartile_interval, interval_of_mean, normalised
 from drrn.runs.run import Run
 from drrn.runs.storage import damage_of
 from drrn.settings import POLICIES
@@ -154,6 +153,8 @@ def _print(block: Table, options: argparse.Namespace) -> None:
 
 def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) -> None:
     """Print means with 95 % intervals, normalised scores, and the interquartile means of these."""
+    from drrn.runs.intervals import interquartile_interval
+
     if options.out:
         raise InputError("--out plots runs of one game; leave it out, or name runs of one game")
     entries = [_game_entry(run, column, options) for run in runs]
@@ -179,6 +180,8 @@ def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) ->
 
 
 def _game_entry(run: Run, column: str, options: argparse.Namespace) -> dict[str, Any]:
+    from drrn.runs.intervals import interval_of_mean, normalised
+
     config = run.config
     values = run.round(options.round).values(column)
     reference = run.reference()

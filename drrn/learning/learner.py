@@ -153,7 +153,7 @@ class Learner:
         """Root mean square of y - Q in the last updates; None before the first."""
         if self.last_errors is None:
             return None
-        errors, weights = (torch.as_tensor(each).double() for each in self.last_errors)
+        errors, weights = (torch.as_tensor(each).cpu().double() for each in self.last_errors)
         mean = (errors.square() * weights).sum() / weights.sum().clamp(min=1e-12)
         return float(mean.sqrt())
 

@@ -32,7 +32,7 @@ from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Rollouts, policy_of, probabilities_of
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
-from drrn.runs import storage
+from drrn.runs import storage, tensors
 from drrn.runs.config import check_vectors, read_config, spec_from
 from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
@@ -122,8 +122,8 @@ class Agent:
         seeds = settings.run.seeds
         model = build_model(settings.model.name, shape, store, seeds, torch_device(device))
         path = folder / WEIGHTS
-        arrays, metadata = storage.load_tensors(path)
-        storage.check_finite(path, arrays)
+        arrays, metadata = tensors.load_tensors(path)
+        tensors.check_finite(path, arrays)
         if metadata.get("game") != config["game"]["sha256"]:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
@@ -211,7 +211,7 @@ class Agent:
         game = {"game": self.config()["game"]["sha256"]}
         words = json.dumps(vocabulary, ensure_ascii=False).encode()
         pages = {MEMORY: json.dumps(self.recall.pages).encode()} if self.recall else {}
-        return {**pages, WORDS: words, WEIGHTS: storage.tensor_bytes(self.model.state(), game)}
+        return {**pages, WORDS: words, WEIGHTS: tensors.tensor_bytes(self.model.state(), game)}
 
     def policy(self, name: str = DEPLOYED, *, seed: int = 0, replica: int | None = None) -> Player:
         """Return a policy for `drrn.play_episodes`.

@@ -10,8 +10,6 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from drrn import registry
 from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
@@ -84,7 +82,7 @@ def versions() -> dict[str, str]:
     """Return the versions of the packages that affect results."""
     from importlib import metadata
 
-    packages = {"numpy": np.__version__, "torch": metadata.version("torch")}
+    packages = {name: metadata.version(name) for name in ("numpy", "torch")}
     return {"drrn": __version__, "python": platform.python_version(), **packages}
 
 

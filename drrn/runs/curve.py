@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,7 +39,7 @@ def draw_curves(
     title: str,
     paths: Sequence[Path],
 ) -> None:
-    """Draw curves: the mean over replicas, with the standard deviation as a band.
+    """Draw curves: the mean over replicas, with the standard deviation as a band up to the best.
 
     A curve is a label, rounds, and the column of a line, such as "softmax_return"; `references` are
     scores by name, None if not known. The suffix of a path determines the format.
@@ -47,11 +48,13 @@ def draw_curves(
     matplotlib.use("Agg")
     pyplot = require("matplotlib.pyplot", "plot")
     figure, axes = pyplot.subplots(figsize=(7.5, 4.8), layout="constrained")
+    best = [v for name, v in references.items() if v is not None and name.startswith("best")]
+    limit = max(best, default=math.inf)
     for label, rounds, column in curves:
         x = [each.episodes_played for each in rounds]
         means = [each.mean(column) for each in rounds]
         low = [each.mean(column) - each.sd(column) for each in rounds]
-        high = [each.mean(column) + each.sd(column) for each in rounds]
+        high = [min(limit, each.mean(column) + each.sd(column)) for each in rounds]
         look = {"linewidth": 1.6, "marker": "o", "markersize": 2.5}
         (line,) = axes.plot(x, means, label=_plain(label), **look)
         axes.fill_between(x, low, high, color=line.get_color(), alpha=0.15, linewidth=0)

@@ -14,10 +14,10 @@ import numpy as np
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes, read_csv
 from drrn.settings import Settings
-from drrn.text import State
 
 if TYPE_CHECKING:
     from drrn.learning.experience import Steps
+    from drrn.text import State
 
 LAST = 100  # training episodes whose mean return is recorded, as in papers on Jericho
 COLUMNS = {

@@ -38,7 +38,6 @@ from drrn.pages import rendered
 from drrn.processes import is_locked, locked
 from drrn.runs import scores, storage
 from drrn.runs.config import missing_text, read_config, record_start, spec_from
-from drrn.runs.intervals import difference_of
 from drrn.runs.progress import Progress, read_progress
 from drrn.runs.storage import (
     CARD,
@@ -52,11 +51,11 @@ from drrn.runs.storage import (
     WORDS,
 )
 from drrn.settings import PAPER, POLICIES, Settings
-from drrn.text import State
 from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.compiled.game import Compiled
+    from drrn.text import State
 
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
@@ -80,8 +79,8 @@ class Trainable(Protocol):
     def train(self) -> Iterator[scores.Round]: ...
     def config(self) -> dict[str, Any]: ...
     def agent_files(self) -> dict[str, bytes]: ...
-    def state(self) -> State: ...
-    def restore(self, state: State, source: str) -> None: ...
+    def state(self) -> "State": ...
+    def restore(self, state: "State", source: str) -> None: ...
 
 
 class Run:
@@ -241,6 +240,8 @@ class Run:
         Raises:
             InputError: The runs learned different games, or a file is damaged.
         """
+        from drrn.runs.intervals import difference_of
+
         for run in (other, self):
             run.round(number)
             run.check(CONFIG, ROWS)
@@ -326,10 +327,12 @@ class Run:
 
     def save(self, trainer: Trainable) -> None:
         """Save the last finished round: rows, checkpoint, and files computed from them."""
+        from drrn.runs import tensors
+
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
         files[storage.PROGRESS] = trainer.progress.csv_bytes()
         files[LEARNING] = json.dumps(trainer.record.as_json(), ensure_ascii=False).encode()
-        files[CHECKPOINT] = storage.checkpoint_bytes(trainer.state())
+        files[CHECKPOINT] = tensors.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
     def save_settings(self, trainer: Trainable) -> None:
@@ -378,6 +381,8 @@ class Run:
 
     def restore(self, trainer: Trainable) -> None:
         """Restore the trainer to the state after the last finished round; refuse a damaged file."""
+        from drrn.runs import tensors
+
         checkpoint = self.folder / CHECKPOINT
         if not checkpoint.exists():
             self.check(CONFIG)
@@ -389,7 +394,7 @@ class Run:
         self.check(CONFIG, ROWS, CHECKPOINT, LEARNING)
         path = checkpoint
         try:
-            trainer.restore(storage.load_checkpoint(path), str(path))
+            trainer.restore(tensors.load_checkpoint(path), str(path))
             done = trainer.round
             path = self.folder / LEARNING
             if (record := self.learning()) is not None:

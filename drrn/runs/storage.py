@@ -1,4 +1,4 @@
-"""Files of a run's folder: hashes.json, which detects damage, and tensors as safetensors.
+"""Files of a run's folder: their names, JSON, and hashes.json, which detects damage.
 
 hashes.json has the SHA-256 of every file. It is written twice: before the files are replaced, with
 the old and the new hashes, since the process may be killed between two files ("" stands for a file
@@ -14,13 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from drrn import files
-from drrn.errors import InputError, require
+from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.text import State
 
 CONFIG = "config.json"
 ROWS = "evaluations.csv"
@@ -39,16 +35,12 @@ COMPUTED = (WEIGHTS, WORDS, MEMORY, METRICS)  # `drrn train --resume` writes the
 SEALED = (CONFIG, ROWS, PROGRESS, LEARNING, CHECKPOINT, *COMPUTED, SCORES)
 FILES = (*SEALED, HASHES, CURVE, CARD)
 FREE = ("rounds", "vectors")  # settings that users may edit in config.json
-EDITION = 3  # of checkpoints; raised whenever their contents change
-INFINITE = "/best"  # arrays in which -inf is valid: the best return of an empty memory
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in JSON
-ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 UNVERIFIED = "DRRN_UNVERIFIED"  # environment variable: runs without hashes.json are accepted
 ABSENT = ""  # the hash of a file that does not exist
+LARGE = 2**20  # bytes; hashing a megabyte takes some milliseconds
 UNLISTED = (SCORES, CARD)  # may be absent from hashes.json
 REMOVABLE = (SCORES, CARD, LEARNING)  # users may delete them
-
-Arrays = Mapping[str, NDArray[Any]]
 log = logging.getLogger("drrn")
 
 
@@ -60,14 +52,14 @@ def read_bytes(path: Path) -> bytes:
 def read_json(path: Path, missing: str = "") -> Any:
     """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
     try:
-        return _parse(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(missing or f"{path}: no such file") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
 
 
-def _parse(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """Return a JSON value; a ValueError says if it has half of a character, NaN or infinity."""
     value = json.loads(text)
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -119,16 +111,33 @@ def check_files(folder: Path, *names: str) -> None:
 
 
 def damage_of(folder: Path) -> str | None:
-    """Return a sentence about the first damaged file of a run, whether it is needed or not."""
+    """Return a sentence about the first damaged file of a run, whether it is needed or not.
+
+    A large file is hashed only if it was written after hashes.json; the commands that read it
+    check it in full.
+    """
     try:
-        known = read_hashes(folder)
-        check_files(folder, *sorted(known.keys() - {CARD}))  # users may edit the card
+        unchecked = {CARD} | _large_unchanged(folder)  # users may edit the card
+        check_files(folder, *sorted(read_hashes(folder).keys() - unchecked))
         for path in (folder / name for name in FILES):
             if path.exists() and not path.is_file():
                 raise InputError(f"{path}: not a file; {remedy(path)}")
     except InputError as error:
         return str(error)
     return None
+
+
+def _large_unchanged(folder: Path) -> set[str]:
+    """Return the names of large files that are not newer than hashes.json."""
+    entries = {path.name: path.stat() for path in folder.iterdir() if path.is_file()}
+    if HASHES not in entries:
+        return set()
+    newest = entries[HASHES].st_mtime_ns
+    return {
+        name
+        for name, entry in entries.items()
+        if entry.st_size > LARGE and entry.st_mtime_ns <= newest
+    }
 
 
 def remedy(path: Path) -> str:
@@ -192,88 +201,3 @@ def _write_hashes(folder: Path, hashes: Mapping[str, list[str]]) -> None:
 
 def _hash_of_hashes(hashes: Mapping[str, list[str]]) -> str:
     return hashlib.sha256(json.dumps(dict(hashes), sort_keys=True).encode()).hexdigest()
-
-
-# --- tensors
-
-
-def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> bytes:
-    """Return arrays in the safetensors format.
-
-    Give at most one key of metadata: the library writes several in no fixed order.
-    """
-    library = require("safetensors.numpy", "torch")
-    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    data: bytes = library.save(in_order, dict(metadata) if metadata else None)
-    return data
-
-
-def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read the arrays and the metadata of a safetensors file; one that is cut short is refused."""
-    library = require("safetensors", "torch")
-    read_bytes(path)  # a file that cannot be read has its own message
-    try:
-        with library.safe_open(path, framework="numpy") as file:
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return arrays, dict(file.metadata() or {})
-    except (library.SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: not a complete safetensors file: {error}") from error
-
-
-def check_finite(path: Path, arrays: Arrays) -> None:
-    """Refuse numbers that no run writes."""
-    for name, array in arrays.items():
-        if array.dtype.kind != "f":
-            continue
-        is_best = name.endswith(INFINITE)
-        if not (np.isfinite(array) | (is_best & (array == -np.inf))).all():
-            raise InputError(f'{path}: damaged: "{name}" contains NaN or infinity; {remedy(path)}')
-
-
-# --- checkpoints: nested dictionaries and lists of arrays and of JSON values
-
-
-def checkpoint_bytes(state: State) -> bytes:
-    """Return the contents of a checkpoint."""
-    arrays: dict[str, NDArray[Any]] = {}
-    tree = {"edition": EDITION, **_without_arrays(state, "", arrays)}
-    return tensor_bytes(arrays, {"state": json.dumps(tree, ensure_ascii=False)})
-
-
-def load_checkpoint(path: Path) -> State:
-    """Read a checkpoint; one that is damaged or of another edition is refused."""
-    arrays, metadata = load_tensors(path)
-    check_finite(path, arrays)
-    try:
-        state: dict[str, Any] = _with_arrays(_parse(metadata["state"]), arrays)
-        edition = state.pop("edition")
-    except DAMAGE as error:
-        raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
-    if edition != EDITION:
-        cause = "written by another version of drrn, so the run cannot be resumed"
-        cure = "start a new run (its agent can still be asked and evaluated)"
-        raise InputError(f"{path}: {cause}; {cure}")
-    return state
-
-
-def _without_arrays(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value with each array moved to `arrays`, under its path."""
-    if isinstance(value, np.ndarray):
-        arrays[name] = value
-        return {ARRAY: name}
-    if isinstance(value, dict):
-        prefix = f"{name}/" if name else ""
-        return {key: _without_arrays(v, f"{prefix}{key}", arrays) for key, v in value.items()}
-    if isinstance(value, (list, tuple)) and any(isinstance(v, (dict, np.ndarray)) for v in value):
-        return [_without_arrays(v, f"{name}/{index}", arrays) for index, v in enumerate(value)]
-    return value
-
-
-def _with_arrays(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    if isinstance(value, dict):
-        if ARRAY in value:
-            return arrays[value[ARRAY]]
-        return {key: _with_arrays(part, arrays) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_with_arrays(part, arrays) for part in value]
-    return value

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
-import resource
+import sys
 import time
 from typing import Any
 from urllib.parse import urlsplit
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+if sys.platform != "win32":
+    import resource
 
 MAX_CONNECTIONS = 1_000
 FILES = 4_096  # open files that the server asks the system for
@@ -20,6 +23,8 @@ log = logging.getLogger("drrn")
 
 def most_connections() -> int:
     """Return the number of connections that fit the files the process may open; raise that."""
+    if sys.platform == "win32":  # where connections are not files
+        return MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -25,6 +25,7 @@ from drrn.stories.playtest.coverage import Source
 from drrn.stories.twine.script import summarise
 
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
+MAX_OPENING = 3_000  # characters of the first page that a card of the list may show
 FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
 FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
 TABLE = read_toml(Path(__file__).with_name("server.toml"))
@@ -167,6 +168,14 @@ class OpeningWorker:
             return self._open(spec)
         except InputError:
             return self._open(replace(spec, lenient=True))
+
+    def opening(self, spec: GameSpec) -> str:
+        """Return the start of the text of the first page."""
+        game = spec.open()
+        try:
+            return game.reset(0).text[:MAX_OPENING]
+        finally:
+            contract.close(game)
 
     def _open(self, spec: GameSpec) -> dict[str, Any]:
         game = spec.open()

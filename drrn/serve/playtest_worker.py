@@ -120,9 +120,8 @@ class PlayTestWorker:
         return Chain(self.compiled, self._plays["random"]).visits()
 
     def inspect(self) -> dict[str, Any]:
-        """Return the findings of `drrn inspect`, except the highest return, and the first page."""
-        findings = _json_of(inspect_game(self.game, self.compiled, returns=False))
-        return {**findings, "opening": self.game.reset(0).text[:MAX_SEARCHED]}
+        """Return the findings of `drrn inspect`, except the highest return."""
+        return _json_of(inspect_game(self.game, self.compiled, returns=False))
 
     def page(self, number: int, run: str | None = None) -> dict[str, Any]:
         """Return the texts of a page of a solved map, the path to it, and the findings from there.

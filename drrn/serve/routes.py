@@ -13,7 +13,7 @@ from starlette.routing import Route
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
 from drrn.serve.game_worker import Move, Page
-from drrn.serve.library import TYPES, GameEntry
+from drrn.serve.library import OPENING_SECONDS, TYPES, GameEntry
 from drrn.serve.runs import PageRun, check_torch
 from drrn.serve.services import PastPage, PlayTest, Services, Session
 from drrn.settings import AGENT_POLICIES, DEPLOYED
@@ -70,11 +70,15 @@ async def list_games(services: Services, _: Request) -> Any:
 
 @route("GET", "/api/games/{game}")
 async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
-    """Return the findings of a game and its first page, or the reason why there are none."""
-    known, reason = await services.inspect(game)
-    findings = dict(known or {})
-    opening = findings.pop("opening", "")
-    return {"findings": findings or None, "reason": reason, "opening": opening}
+    """Return the findings of a game, or the reason why there are none."""
+    findings, reason = await services.inspect(game)
+    return {"findings": findings, "reason": reason}
+
+
+@route("GET", "/api/games/{game}/opening")
+async def read_opening(services: Services, _: Request, game: GameEntry) -> Any:
+    """Return the text of the first page, which is known long before the findings."""
+    return {"text": await services.opener.ask("opening", game.spec, timeout=OPENING_SECONDS)}
 
 
 @route("POST", "/api/games")

@@ -34,7 +34,7 @@ MAX_HISTORY = 200_000  # characters of the previous pages of a session; the olde
 MAX_TESTS = 2  # that run at once
 MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their maps
 EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
-INSPECT_SECONDS = 15
+INSPECT_SECONDS = 60
 MAX_INSPECTIONS = 2  # processes at once
 TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; a play-test allows more."
 

@@ -195,8 +195,13 @@ def _settings(
 
 
 def _digest(game: Diagnostic, agent: str, settings: Settings) -> str:
+    """Return the hash that identifies a trial; a new setting at its default does not change it."""
     every = all_settings()
-    values = {name: v for name, v in settings.flat().items() if not every[name].same_results}
+    values = {
+        name: value
+        for name, value in settings.flat().items()
+        if value != every[name].default and not every[name].same_results
+    }
     text = json.dumps([game.name, fingerprint_of(game), agent, values], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

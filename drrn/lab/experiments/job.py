@@ -16,7 +16,7 @@ from drrn.game.make import GameSpec
 from drrn.lab.experiments import measure
 from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant
 from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
-from drrn.runs import storage
+from drrn.runs import tensors
 from drrn.runs.config import versions
 from drrn.runs.run import Run
 from drrn.runs.scores import Round
@@ -91,7 +91,7 @@ class Job:
         except InputError as error:
             raise InputError(f"{error}; --again starts over") from error
         if run.has(CHECKPOINT):
-            storage.load_tensors(self.folder / CHECKPOINT)
+            tensors.load_tensors(self.folder / CHECKPOINT)
             run.rows()
         record = {**self.plan, **config["settings"], "sha256": config["game"]["sha256"]}
         if config.get("vectors"):

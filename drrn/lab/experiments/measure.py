@@ -31,7 +31,7 @@ from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.recall import Recall, pages_of_game, remember
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs import storage
+from drrn.runs import tensors
 from drrn.runs.embeddings import embed, plane
 from drrn.runs.run import Run
 from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
@@ -304,17 +304,17 @@ class Trace:
         """Save the three embeddings [R, 3, H], and Q of the two actions."""
         state, *actions = self.texts
         vectors, q = embed(model, state, actions)
-        write(self._path(episodes), storage.tensor_bytes({"vectors": vectors, "q": q}))
+        write(self._path(episodes), tensors.tensor_bytes({"vectors": vectors, "q": q}))
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
         """Return where the three embeddings were, for each seed and each time they were saved."""
         times = [each for each in sorted({*TRACED_EPISODES, last}) if self._path(each).exists()]
-        tensors = [storage.load_tensors(self._path(each))[0] for each in times]
+        saved = [tensors.load_tensors(self._path(each))[0] for each in times]
         rows = []
         for replica, seed in enumerate(seeds):
-            vectors = np.stack([each["vectors"][replica] for each in tensors])
+            vectors = np.stack([each["vectors"][replica] for each in saved])
             points = plane(vectors).tolist()
-            for episodes, tensor, three in zip(times, tensors, points, strict=True):
+            for episodes, tensor, three in zip(times, saved, points, strict=True):
                 key = {"seed": seed, "episodes": episodes, "state": self.example.state["mark"]}
                 q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
                 for role, (x, y), value in zip(ROLES, three, q, strict=True):

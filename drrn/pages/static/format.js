@@ -42,10 +42,10 @@ export function megabytes(bytes) {
   return `${Math.round(bytes / 1048576)} MB`;
 }
 
-/** A short name of a run: its name, or model, score and start. */
+/** A short name of a run: its name or folder, and its score. */
 export function runName(run) {
   const score = run.rounds_done
     ? `scores ${number(run.scores.best, 1)}`
     : `${run.rounds_done} of ${run.rounds} rounds`;
-  return run.title ? `${run.title}, ${score}` : `${run.model}, ${score}, ${when(run.when)}`;
+  return `${run.title || run.id}, ${score}`;
 }

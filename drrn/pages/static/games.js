@@ -59,10 +59,12 @@ export function factsAbout(game, signal) {
 /** Two lines of prose, the length and the best score of a game, filled when they arrive. */
 function about(game, signal) {
   const prose = h("p", { class: "prose" });
-  const facts = h("p", { class: "small soft" }, "Reading …");
+  const facts = h("p", { class: "small soft" }, "Counting its pages …");
+  get(`/api/games/${part(game.id)}/opening`, signal)
+    .then(({ text }) => (prose.textContent = text.split(/\s+/).slice(0, 60).join(" ")))
+    .catch(() => {});
   factsAbout(game, signal)
-    .then(({ findings, reason, opening }) => {
-      prose.textContent = opening.split(/\s+/).slice(0, 60).join(" ");
+    .then(({ findings, reason }) => {
       facts.textContent = findings ? lengthWords(findings) : reason || "";
     })
     .catch(() => (facts.textContent = ""));

@@ -42,7 +42,7 @@ class Tour {
       h(
         "p",
         { class: "lead" },
-        "An agent learns a story by playing it, without being told what is good: five steps, 75 seconds.",
+        "An agent learns a story by playing it; only the scores of its games show what is good. Five steps, 75 seconds.",
       ),
       h(
         "div",

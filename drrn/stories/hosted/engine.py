@@ -16,11 +16,10 @@ import time
 import weakref
 from contextlib import AbstractContextManager
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 from drrn.errors import require
-from drrn.processes import MEMORY_UNIT, Service, ServiceError, add_work
+from drrn.processes import Service, ServiceError, add_work, most_memory
 
 CALL_SECONDS = 20.0
 GRACE_SECONDS = 5.0  # after the time limit of V8, until the process is killed
@@ -205,11 +204,11 @@ class Engine:
 
 
 def memory() -> int:
-    """Return the memory of this process in bytes; where that is unknown, the most it ever had."""
+    """Return the memory of this process in bytes; where that is unknown, `most_memory`."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:
-        return getrusage(RUSAGE_SELF).ru_maxrss * MEMORY_UNIT
+        return most_memory()
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 

@@ -137,7 +137,7 @@ def certainty(findings: Findings) -> str:
     if findings.exact:
         more = "; there may be more links and values of variables than are listed."
         counts = "." if findings.complete else more
-        return f"{start}Exact: every way through the story was followed{counts}"
+        return f"{start}Exact: every path through the story was followed{counts}"
     games = counted(findings.games, "random game")
     if findings.cut_short:
         games += f" ({findings.cut_short:,} more stopped by the time limit)"
