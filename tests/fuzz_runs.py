@@ -144,7 +144,9 @@ def quick_commands() -> Any:
 def changed_files(good: Path, run: Path) -> list[str]:
     """Return the files that a damage changed, without what users may edit."""
     names = [path.name for path in good.iterdir() if path.name not in ("README.md", "curve.png")]
-    return [name for name in names if _hash(good / name) != _hash(run / name)]
+    hashes = {name: (_hash(good / name), _hash(run / name)) for name in names}
+    deleted = [name for name in storage.REMOVABLE if not (run / name).exists()]
+    return [name for name in names if len(set(hashes[name])) > 1 and name not in deleted]
 
 
 def _hash(path: Path) -> str:

@@ -55,4 +55,5 @@ def check_command(arguments: list[str]) -> tuple[int, str, str]:
     assert code in (0, 1, 2), f"{arguments[0]}: exit code {code}"
     lines = [line for line in errors.getvalue().splitlines() if line.startswith("drrn: ")]
     assert code != 2 or len(lines) == 1, f"{arguments[0]}: {errors.getvalue()}"
+    assert "--help)" not in errors.getvalue(), f"a command that drrn does not have: {lines}"
     return code, output.getvalue(), errors.getvalue()

@@ -1,7 +1,10 @@
 """The arena: exact regret, its relation to the return, measures, players, rows and the command."""
 
 import math
+import random
+import runpy
 import statistics
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +15,20 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn import registry
-from drrn.arena.match import Decision, Match, read_answer
-from drrn.arena.measures import bootstrap, softmax_alpha
-from drrn.arena.players import BestPlayer, Options, RandomPlayer, open_player
+from drrn.arena.llm import Options
+from drrn.arena.match import Decision, Match, Result, read_answer
+from drrn.arena.measures import measures, softmax_alpha
+from drrn.arena.people import PersonGame, read_games, save_game
+from drrn.arena.players import BestPlayer, RandomPlayer, open_player
 from drrn.arena.report import Report
 from drrn.arena.tournament import Rows, contests_of, play, read_all
 from drrn.cli import main
 from drrn.compiled.oracle import SolvedCompiled, solve_game, values_within
 from drrn.compiled.solve import best
 from drrn.diagnostics import DIAGNOSTICS
+from drrn.game.episodes import Episode
+from drrn.lab.experiments.results import mark
+from drrn.runs.intervals import interval_of_mean
 
 GAMES = ("long-watch", "home-world", *(f"diagnostic:{name}/1" for name in DIAGNOSTICS))
 SLOW = ("night-market", "comet-house")
@@ -171,10 +179,13 @@ def test_alpha_is_infinite_without_regret_and_0_for_players_worse_than_random():
 
 @hypothesis_settings(max_examples=20)
 @given(st.lists(st.floats(-100, 100), min_size=1, max_size=20))
-def test_a_bootstrap_interval_contains_the_mean(values):
-    interval = bootstrap(values, lambda x: x)
+def test_the_normalised_interval_is_the_bootstrap_interval_of_the_return(values):
+    results = [Result(i, Episode(0.0, value, 1, None), 0.0, ()) for i, value in enumerate(values)]
+    interval = measures(results, best=3.0, random=-1.0).normalised
+    assert interval.mean == pytest.approx(25 * (statistics.fmean(values) + 1))
+    ends = interval_of_mean(values) or (values[0], values[0])
+    assert (interval.low, interval.high) == pytest.approx([25 * (end + 1) for end in ends])
     assert interval.low - 1e-6 <= interval.mean <= interval.high + 1e-6
-    assert min(values) - 1e-6 <= interval.low
 
 
 # --- players and rows
@@ -241,6 +252,74 @@ def test_damaged_rows_are_one_sentence(tmp_path):
         Rows.read(path)
 
 
+# --- people
+
+
+def finish_game(name, seed):
+    """Play a game as the page does, in the author's order; return what the page saves."""
+    game = drrn.make(name, shuffle=False)
+    draw = random.Random(seed)
+    page = game.reset(seed)
+    choices = []
+    total = 0.0
+    while not page.ended:
+        choices.append(draw.randrange(len(page.actions)))
+        page = game.step(choices[-1])
+        total += page.reward
+    save_game(PersonGame("Ann", name, name, seed, choices))
+    return choices, total
+
+
+@pytest.mark.parametrize("name", ["long-watch", "home-world"])
+def test_games_of_a_person_are_matches(name, solved, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    games = [finish_game(name, seed) for seed in (7, 8, 9)]
+    player = open_player("person:Ann", Options(tmp_path))
+    (contest,) = contests_of(name, None)
+    game = solved(name)
+    results = list(play(contest, game, player, range(50), tmp_path))
+    assert len(results) == 3
+    for result, (choices, total) in zip(results, games, strict=True):
+        assert len(result.decisions) == len(choices)
+        assert result.episode.total == pytest.approx(total)
+        assert total == pytest.approx(game.best - result.regret + result.luck)
+    assert list(play(contest, game, player, range(50), tmp_path)) == []  # continued
+    (other,) = contests_of("diagnostic:memory/1", None)
+    assert list(play(other, solved("diagnostic:memory/1"), player, range(50), tmp_path)) == []
+
+
+def test_games_of_another_version_and_unknown_people_are_one_sentence(
+    solved, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
+    with pytest.raises(drrn.InputError, match="Ann"):
+        open_player("person:Bob", Options(tmp_path))
+    (contest,) = contests_of("long-watch", None)
+    player = open_player("person:Ann", Options(tmp_path))
+    with pytest.raises(drrn.InputError, match="another version"):
+        list(play(contest, solved("long-watch"), player, range(1), tmp_path))
+    (tmp_path / "games.jsonl").write_text('{"player": "Ann"}\n')
+    with pytest.raises(drrn.InputError, match="damaged"):
+        read_games()
+
+
+def test_texts_can_be_hashed(solved, tmp_path):
+    (contest,) = contests_of("long-watch", None)
+    game = solved("long-watch")
+    list(play(contest, game, RandomPlayer("random"), range(3), tmp_path, hide=mark))
+    (rows,) = read_all(tmp_path)
+    texts = rows.path.read_text()
+    played = play_random(game, range(3))
+    for result, expected in zip(rows.results, played, strict=True):
+        assert result.regret == pytest.approx(expected.regret)
+        assert result.episode.ending == mark(expected.episode.ending)
+        for row, decision in zip(result.decisions, expected.decisions, strict=True):
+            assert row.choice == mark(decision.choice)
+            assert not {decision.choice, decision.best, decision.page} & set(rows.texts)
+    assert "lamp" not in texts.lower()
+
+
 # --- the command
 
 
@@ -280,3 +359,12 @@ def test_references_are_the_first_and_last_players(solved, tmp_path):
     report = Report(read_all(tmp_path))
     assert report.players == ["random", "zebra", "best"]
     assert isinstance(game, SolvedCompiled)
+
+
+@pytest.mark.slow
+def test_an_example_learns_more_from_the_advantage_than_from_the_games_rewards():
+    path = Path(__file__).parents[1] / "examples/two_rewards.py"
+    example = runpy.run_path(str(path))
+    arguments = ["--game", "diagnostic:grid/1", "--episodes", "60", "--seeds", "2"]
+    final = example["main"]([*arguments, "--points", "1"])
+    assert final["game"] + 10 < final["advantage"] <= 100

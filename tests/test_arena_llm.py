@@ -5,13 +5,15 @@ import threading
 import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 import drrn
 from drrn.arena import llm
-from drrn.arena.llm import Answers, Endpoint, LanguageModel, Prompt, Sampling
+from drrn.arena.llm import Answers, Endpoint, Options, Prompt
 from drrn.arena.match import Match
+from drrn.arena.players import ModelPlayer
 from drrn.arena.tournament import read_all
 from drrn.cli import main
 from drrn.compiled.oracle import solve_game
@@ -80,8 +82,8 @@ def ask(monkeypatch):
     monkeypatch.setattr(llm, "FIRST_WAIT", 0.001)
 
     def ask_server(server, retries=2, timeout=5.0):
-        sampling = Sampling(timeout=timeout, retries=retries)
-        return Endpoint(server.url, "tiny").answer("Which?", sampling, 0)
+        options = Options(Path(), endpoint=server.url, timeout=timeout, retries=retries)
+        return Endpoint("tiny", options).answer("Which?", 0)
 
     return ask_server
 
@@ -142,7 +144,7 @@ def test_an_endpoint_out_of_reach_is_one_sentence(ask):
         ask(server, retries=1)
     for url in ("ftp://x", "localhost", "http://user:pass@host/v1"):
         with pytest.raises(drrn.InputError):
-            Endpoint(url, "tiny")
+            Endpoint("tiny", Options(Path(), endpoint=url))
 
 
 def test_the_prompt_has_the_page_its_history_and_numbered_actions():
@@ -164,11 +166,12 @@ def test_a_prompt_without_its_fields_is_refused(text, tmp_path):
 
 
 def test_answers_are_cached_by_prompt_and_survive_a_cut_line(ask, tmp_path):
-    path = tmp_path / "answers.jsonl"
+    path = tmp_path / "answers/tiny.jsonl"
     match = Match(solve_game(drrn.make("diagnostic:memory/1")))
     with serving(reply("1")) as server:
-        for _ in range(2):
-            model = LanguageModel(Endpoint(server.url, "tiny"), Sampling(), Prompt(), Answers(path))
+        for temperature in (0, 0.0):
+            options = Options(tmp_path, endpoint=server.url, temperature=temperature)
+            model = ModelPlayer("tiny", "tiny", options)
             match.start(0)
             assert model.choose(match) == "1"
             assert match.tokens == (7, 2)

@@ -391,6 +391,14 @@ def test_the_list_reports_missing_hashes(run, capsys):
     assert "damaged" not in capsys.readouterr().out
 
 
+def test_resuming_refuses_changed_reference_scores(run, capsys):
+    scores = json.loads((run / "reference_scores.json").read_text())
+    (run / "reference_scores.json").write_text(json.dumps({**scores, "best": 99.0}))
+    for _ in range(2):
+        assert main([*resume_command(run), "--rounds", "3"]) == 2
+        assert "reference_scores.json: damaged" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("is_folder", [True, False])
 def test_the_list_has_runs_without_their_settings(run, is_folder, capsys):
     (run / "config.json").unlink()

@@ -366,10 +366,10 @@ def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def findings_of(path: Path, **options: Any) -> Findings:
+def findings_of(path: Path, seconds: float = 3.0, **options: Any) -> Findings:
     game = drrn.make(path, **{"shuffle": False, **options})
     try:
-        return StoryTest(game, 3.0).run()
+        return StoryTest(game, seconds).run()
     finally:
         getattr(game, "close", lambda: None)()
 
@@ -425,6 +425,64 @@ def test_an_error_of_a_header_is_reported_once(tmp_path: Path, formats: None):
     assert problem.passage == "PassageHeader"
     assert problem.line == 5
     assert problem.text.endswith("(on 3 passages)")
+
+
+CLICKS = """\
+:: Script [script]
+$(document).ready(() => $("html").on("click", (event) => {
+  if ($(event.target).closest("a").length) return;
+  $(".passage .hide").first().removeClass("hide");
+  State.variables.clicks = (State.variables.clicks || 0) + 1;
+}));
+
+:: Style [stylesheet]
+.hide { display: none; }
+
+:: Start
+The tide is <<print either("low", "high")>>. @@.hide;A boat comes.@@ @@.hide;[[Board it.|Boat]]@@
+
+:: Boat
+You row. @@.hide;You arrive after $clicks clicks.@@
+"""
+
+
+@pytest.mark.slow
+@NEEDS_ENGINE
+def test_a_story_that_goes_on_with_a_click_anywhere_is_played_to_its_end(
+    tmp_path: Path, formats: None
+):
+    path = tmp_path / "tale.twee"
+    path.write_text(HEADERS["sugarcube"] + CLICKS, encoding="utf-8")
+    findings = findings_of(path, seconds=15)
+    (ending,) = findings.endings
+    assert findings.exact, findings.why_not
+    assert not findings.problems
+    assert ending.path is not None
+    assert list(ending.path.actions) == ["Continue", "Continue", "Board it.", "Continue"]
+    # The trial clicks, which were taken back, are not counted.
+    assert ending.last_words.endswith("You arrive after 2 clicks.")
+
+
+@pytest.mark.slow
+@NEEDS_ENGINE
+def test_a_last_passage_that_reveals_more_is_an_ending(tmp_path: Path, formats: None):
+    story = ':: Start\n[[Go.|Room]]\n\n:: Room\nA chest. (link: "Open it")[It is empty.]\n'
+    path = tmp_path / "tale.twee"
+    path.write_text(HEADERS["harlowe"] + story.replace("|", "->"), encoding="utf-8")
+    findings = findings_of(path)
+    assert not findings.problems
+    assert [ending.name for ending in findings.endings] == ["Room"]
+
+
+@pytest.mark.slow
+@NEEDS_ENGINE
+def test_a_script_that_fails_before_the_first_page_is_an_error(tmp_path: Path, formats: None):
+    story = ":: Script [script]\nState.noSuchThing();\n\n:: Start\n[[Go.|End]]" + END
+    path = tmp_path / "tale.twee"
+    path.write_text(HEADERS["sugarcube"] + story, encoding="utf-8")
+    (problem,) = findings_of(path).problems
+    assert (problem.kind, problem.passage) == ("thrown error", "")
+    assert "State.noSuchThing is not a function" in problem.text
 
 
 INK = json.dumps(STALL)

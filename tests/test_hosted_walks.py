@@ -78,6 +78,19 @@ def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
 
 
 @pytest.mark.slow
+def test_bounds_of_games_that_type_nothing_are_not_those_of_games_that_type(tmp_path, home):
+    check = "story.show(document.getElementById('w').value === 'sesame' ? 'Cave' : 'Guard')"
+    rock = f'A rock. <input type="text" id="w"><button onclick="{check}">Say it</button>'
+    pages = {"Start": rock, "Cave": "Gold.", "Guard": "He sends you away."}
+    game, findings = report_of(pages, tmp_path)
+    game.close()
+    shares = {ending.name: ending.probability.mean for ending in findings.endings}
+    assert shares["Cave"] > 0.3  # three of four words that are typed are the story's
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert not any(ending.least for ending in findings.endings)
+
+
+@pytest.mark.slow
 def test_timers_are_awaited_and_interrupted(tmp_path, home):
     bridge = (
         "{{(window.t = setTimeout(() => story.show('River'), 5000), '')}}It sways. [[Run->Far]]"

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from drrn.arena.people import read_games
 from drrn.serve import http, library, services
 from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder
@@ -239,6 +240,8 @@ def test_a_game_is_played_undone_and_restarted(client, fork_id):
     assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [
         ("Ann", fork_id, 10.0)
     ]
+    (game,) = read_games()
+    assert (game.player, game.game, game.choices) == ("Ann", fork_id, [0, 0])
     people = client.get(f"/api/scores?game={fork_id}").json()
     assert (people["games"][0]["novice"], people["games"][0]["game"]) == (10.0, fork_id)
     back = client.post(f"/api/sessions/{page['session']}/undo").json()

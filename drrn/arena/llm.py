@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from string import Template
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from drrn.arena.match import Match
 from drrn.errors import InputError, require
@@ -45,21 +45,20 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """How a model answers, and how long to wait for it."""
+class Options:
+    """What players of a tournament have in common: mostly, how language models answer."""
 
+    folder: Path  # of the cache of answers
+    history: int = 2  # earlier pages in a prompt
+    endpoint: str | None = None
+    key_variable: str = KEY_VARIABLE
+    prompt: Path | None = None  # a template
+    concurrency: int = 4  # matches at once
     temperature: float = 0.0
     max_tokens: int = 32
     timeout: float = 60.0  # seconds
     retries: int = 5
-
-
-class Backend(Protocol):
-    """What answers prompts: an endpoint or a local file."""
-
-    model: str  # identifies it in the cache
-
-    def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer: ...
+    sha256: str = ""  # of a local model's file
 
 
 class Prompt:
@@ -121,53 +120,25 @@ class Answers:
             self._answers[key] = answer
 
 
-class LanguageModel:
-    """Chooses actions by asking a model; answers are taken from the cache if possible."""
-
-    def __init__(
-        self, backend: Backend, sampling: Sampling, prompt: Prompt, answers: Answers
-    ) -> None:
-        self.backend = backend
-        self.sampling = sampling
-        self.prompt = prompt
-        self.answers = answers
-
-    def choose(self, match: Match) -> str:
-        """Return the model's answer on the current page of a match."""
-        prompt = self.prompt.fill(match)
-        sampling = self.sampling
-        identity: list[Any] = [self.backend.model, sampling.temperature, sampling.max_tokens]
-        # a random answer belongs to one page of one episode
-        draw = [match.seed, len(match.decisions)] if sampling.temperature else []
-        key = hashlib.sha256(json.dumps([*identity, *draw, prompt]).encode()).hexdigest()
-        answer = self.answers.get(key)
-        if answer is None:
-            answer = self.backend.answer(prompt, sampling, match.seed)
-            if answer.text:
-                self.answers.add(key, answer)
-        asked, answered = match.tokens
-        match.tokens = (asked + answer.prompt_tokens, answered + answer.answer_tokens)
-        return answer.text
-
-
 class Endpoint:
     """A server that speaks the OpenAI chat API."""
 
-    def __init__(self, url: str, model: str, key_variable: str = KEY_VARIABLE) -> None:
+    def __init__(self, model: str, options: Options) -> None:
+        url = options.endpoint or ""
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f'endpoint "{url}": must be a URL such as http://localhost:8000/v1')
         if parts.username or parts.password:
-            cure = f"put it into the environment variable {key_variable}"
+            cure = f"put it into the environment variable {options.key_variable}"
             raise InputError(f"the endpoint's URL contains a password; {cure}")
         path = parts.path.rstrip("/").removesuffix("/chat/completions")
         self.url = parts._replace(path=f"{path}/chat/completions").geturl()
         self.model = model
-        self.key_variable = key_variable
+        self.options = options
         self._open = urllib.request.build_opener(_NoRedirects).open
         self._sleep = time.sleep
 
-    def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer:
+    def answer(self, prompt: str, seed: int) -> Answer:
         """Ask the server, again after an error that may pass.
 
         A reply that stays unreadable is an empty answer.
@@ -175,21 +146,22 @@ class Endpoint:
         Raises:
             InputError: The server refuses, or stays out of reach.
         """
+        options = self.options
         body = {
             "model": self.model,
             "messages": [{"role": "user", "content": prompt}],
-            "temperature": sampling.temperature,
-            "max_tokens": sampling.max_tokens,
+            "temperature": options.temperature,
+            "max_tokens": options.max_tokens,
         }
-        if sampling.temperature:
+        if options.temperature:
             body["seed"] = seed
         cause = ""
         malformed = False
-        for attempt in range(sampling.retries + 1):
+        for attempt in range(options.retries + 1):
             wait = FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.5)
             malformed = False
             try:
-                return _read_reply(self._post(json.dumps(body).encode(), sampling.timeout))
+                return _read_reply(self._post(json.dumps(body).encode()))
             except urllib.error.HTTPError as error:
                 cause = self._describe(error)
                 if error.code not in RETRIED and error.code < 500:
@@ -200,19 +172,19 @@ class Endpoint:
                 cause = str(error)
             except (OSError, http.client.HTTPException) as error:
                 cause = str(getattr(error, "reason", "") or error or type(error).__name__)
-            if attempt < sampling.retries:
+            if attempt < options.retries:
                 self._sleep(min(wait, LONGEST_WAIT))
         if malformed:
             return Answer("")
-        self._fail(f"{cause} ({sampling.retries + 1} attempts)")
+        self._fail(f"{cause} ({options.retries + 1} attempts)")
 
-    def _post(self, body: bytes, timeout: float) -> bytes:
+    def _post(self, body: bytes) -> bytes:
         headers = {"Content-Type": "application/json"}
-        key = os.environ.get(self.key_variable)
+        key = os.environ.get(self.options.key_variable)
         if key:
             headers["Authorization"] = f"Bearer {key}"
         request = urllib.request.Request(self.url, body, headers)
-        with self._open(request, timeout=timeout) as reply:
+        with self._open(request, timeout=self.options.timeout) as reply:
             data: bytes = reply.read(MAX_REPLY)
         return data
 
@@ -223,9 +195,9 @@ class Endpoint:
         return f"HTTP {error.code}"
 
     def _fail(self, cause: str) -> NoReturn:
-        key = os.environ.get(self.key_variable)
+        key = os.environ.get(self.options.key_variable)
         cause = cause.replace(key, "(key)") if key else cause
-        cure = f"check --endpoint, the model's name and the variable {self.key_variable}"
+        cure = f"check --endpoint, the model's name and the variable {self.options.key_variable}"
         raise InputError(f"{self.url}: {cause}; {cure}; run the same command again to continue")
 
 
@@ -260,11 +232,12 @@ def _retry_after(error: urllib.error.HTTPError) -> float:
 class LocalModel:
     """A model in a GGUF file, run by transformers on this machine; one answer at a time."""
 
-    def __init__(self, path: Path, sha256: str = "") -> None:
+    def __init__(self, path: Path, options: Options) -> None:
         digest = hashlib.sha256(read_bytes(path, largest=math.inf)).hexdigest()
-        if sha256 and digest != sha256:
-            raise InputError(f"{path}: SHA-256 is {digest}; expected {sha256}")
+        if options.sha256 not in ("", digest):
+            raise InputError(f"{path}: SHA-256 is {digest}; expected {options.sha256}")
         self.path = path
+        self.options = options
         self.model = f"sha256:{digest}"
         self._lock = threading.Lock()
 
@@ -280,19 +253,22 @@ class LocalModel:
             kind.from_pretrained(folder, gguf_file=self.path.name, local_files_only=True)
             for kind in kinds
         )
-        return tokenizer, model
+        cuda = require("torch", "torch").cuda.is_available()
+        return tokenizer, model.to("cuda" if cuda else "cpu")
 
-    def answer(self, prompt: str, sampling: Sampling, seed: int) -> Answer:
+    def answer(self, prompt: str, seed: int) -> Answer:
+        temperature = self.options.temperature
         with self._lock:
             tokenizer, model = self._parts
             messages = [{"role": "user", "content": prompt}]
             choices = {"add_generation_prompt": True, "return_tensors": "pt", "return_dict": True}
-            inputs = tokenizer.apply_chat_template(messages, **choices)
+            inputs = tokenizer.apply_chat_template(messages, **choices).to(model.device)
             how: dict[str, Any] = {"do_sample": False}
-            if sampling.temperature:
+            if temperature:
                 require("torch", "torch").manual_seed(seed)
-                how = {"do_sample": True, "temperature": sampling.temperature}
-            output = model.generate(**inputs, max_new_tokens=sampling.max_tokens, **how)[0]
+                how = {"do_sample": True, "temperature": temperature}
+            how["max_new_tokens"] = self.options.max_tokens
+            output = model.generate(**inputs, **how)[0]
             count = inputs["input_ids"].shape[1]
             text = tokenizer.decode(output[count:], skip_special_tokens=True)
         return Answer(text, count, len(output) - count)

@@ -13,11 +13,21 @@ from drrn.compiled.history import History
 from drrn.compiled.oracle import CLOSE, Rewards, SolvedGame
 from drrn.game.contract import Observation
 from drrn.game.episodes import Episode, episode
+from drrn.game.make import GameSpec
 from drrn.writing import words
 
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
 LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A game of a tournament, or its version in other words."""
+
+    spec: GameSpec
+    name: str  # short: the game's name without folder and suffix
+    words: str = ""  # the set of paraphrases; "" for the original
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,13 @@
 """Measures of players: regret, softmax-equivalent α, normalised scores with bootstrap intervals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 
 from drrn.arena.match import Decision, Result
-from drrn.compiled.game import Floats
-from drrn.runs.intervals import RESAMPLES, TAILS
+from drrn.runs.intervals import interval_of_mean
 from drrn.stories.playtest.findings import Estimate, mean_of
 
 MAX_ALPHA = 1e6  # in units of 1 / the largest gap
@@ -16,7 +16,7 @@ HALVINGS = 100
 
 @dataclass(frozen=True)
 class Interval:
-    """A number and its confidence interval."""
+    """A mean and its 95 % bootstrap interval; the interval of a single match has no width."""
 
     mean: float
     low: float
@@ -47,18 +47,20 @@ def measures(results: Sequence[Result], best: float, random: float) -> Measures:
     count = max(len(decisions), 1)
     returns = [result.episode.total for result in results]
     regrets = [result.regret for result in results]
-    span = (best - random) or 1.0
 
-    def normalise(values: Floats) -> Floats:
-        return 100.0 * (values - random) / span
+    def normalised(values: Sequence[float]) -> Interval:
+        mean = fmean(values)
+        ends = (mean, *(interval_of_mean(values) or (mean, mean)))
+        scores = [100.0 * (end - random) / ((best - random) or 1.0) for end in ends]
+        return Interval(*scores)
 
     return Measures(
         episodes=len(results),
         score=_mean([result.episode.final_reward for result in results]),
         returns=_mean(returns),
         steps=_mean([float(result.episode.steps) for result in results]),
-        normalised=bootstrap(returns, normalise),
-        adjusted=bootstrap([best - regret for regret in regrets], normalise),
+        normalised=normalised(returns),
+        adjusted=normalised([best - regret for regret in regrets]),
         regret=_mean(regrets),
         mean_regret=sum(regrets) / count,
         among_best=sum(decision.regret == 0 for decision in decisions) / count,
@@ -70,15 +72,6 @@ def measures(results: Sequence[Result], best: float, random: float) -> Measures:
 
 def _mean(values: Sequence[float]) -> Estimate:
     return mean_of(values) or Estimate(0.0)
-
-
-def bootstrap(values: Sequence[float], normalise: Callable[[Floats], Floats]) -> Interval:
-    """Return the mean of values and its 95 % bootstrap interval, both normalised."""
-    sample = np.asarray(values, float)
-    draws = np.random.default_rng(0).integers(len(sample), size=(RESAMPLES, len(sample)))
-    means = normalise(sample[draws].mean(axis=1))
-    low, high = np.quantile(means, TAILS)
-    return Interval(float(normalise(sample.mean())), float(low), float(high))
 
 
 def softmax_alpha(decisions: Sequence[Decision]) -> float:

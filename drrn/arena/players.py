@@ -9,37 +9,25 @@ module:function   (text, actions, history) → the index of an action, or words
 """
 
 import hashlib
+import json
 import operator
 import random
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from drrn import registry
-from drrn.arena.llm import Answers, Endpoint, LanguageModel, LocalModel, Prompt, Sampling
-from drrn.arena.match import Match, Result
-from drrn.compiled.oracle import SolvedGame
+from drrn.arena.llm import Answers, Endpoint, LocalModel, Options, Prompt
+from drrn.arena.match import Contest, Match, Result
+from drrn.arena.people import ANOTHER_VERSION, FollowedGame, read_games
+from drrn.compiled.oracle import SolvedCompiled, SolvedGame
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import read_bytes, slug
 
 Chooser = Callable[[Match], int | str | None]
-KINDS = ("random", "best", "agent:RUN", "llm:MODEL", "module:function")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What players of a tournament have in common."""
-
-    folder: Path  # of the tournament: the cache of answers is there
-    history: int = 2  # earlier pages in a prompt
-    endpoint: str | None = None
-    key_variable: str = "OPENAI_API_KEY"
-    sampling: Sampling = field(default_factory=Sampling)
-    prompt: Prompt | None = None
-    concurrency: int = 4  # matches of a language model at once
-    sha256: str = ""  # of a local model's file
+KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -57,6 +45,10 @@ class Player:
         self.name = name
         self.settings = settings
         self.stop = threading.Event()
+
+    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
+        """Return the seeds of its matches in a game; `seeds` are those of all players."""
+        return seeds
 
     def chooser(self, game: SolvedGame, seed: int) -> Chooser:
         raise NotImplementedError
@@ -110,30 +102,78 @@ class AgentPlayer(Player):
         return lambda match: policy(match.page)
 
 
+class PersonPlayer(Player):
+    """The games that a person finished, with the seeds of the page."""
+
+    def __init__(self, name: str, person: str) -> None:
+        super().__init__(name)
+        games = read_games()
+        self.games = [game for game in games if game.player == person]
+        if not self.games:
+            known = ", ".join(sorted({game.player for game in games})) or "nobody"
+            cure = "finish a game on the page (drrn serve) under this name"
+            raise InputError(f'person "{person}": no finished games, only of {known}; {cure}')
+
+    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
+        """Return the seeds of the person's games; the first game with a seed counts."""
+        self.spec = replace(contest.spec, shuffle=False)
+        names = (contest.name, self.spec.source)
+        games = [each for each in self.games if each.game in names or each.source in names]
+        self.choices = {each.seed: each.choices for each in reversed(games)}
+        return [] if contest.words else sorted(self.choices)
+
+    def play(self, game: SolvedGame, seed: int) -> Result:
+        if not isinstance(game, SolvedCompiled):
+            raise InputError(f"{game.name}: games of people can be followed in compiled games only")
+        match = Match(FollowedGame(game, self.spec.open()))
+        match.start(seed)
+        for index in self.choices[seed]:
+            if index < len(match.page.actions):
+                match.decide(index)
+        if not match.page.ended:
+            raise InputError(f"{game.name}, seed {seed}: {ANOTHER_VERSION}")
+        return match.result()
+
+
 class ModelPlayer(Player):
-    """A language model; several matches at once."""
+    """A language model; answers are taken from the cache if possible."""
 
     def __init__(self, name: str, model: str, options: Options) -> None:
-        prompt = options.prompt or Prompt()
+        self.options = options
         self.history = options.history
-        backend: Endpoint | LocalModel
+        self.prompt = Prompt(options.prompt)
+        self.backend: Endpoint | LocalModel
         if model.endswith(".gguf"):
-            backend = LocalModel(Path(model), options.sha256)
+            self.backend = LocalModel(Path(model), options)
         elif options.endpoint:
-            backend = Endpoint(options.endpoint, model, options.key_variable)
+            self.backend = Endpoint(model, options)
             self.concurrency = options.concurrency
         else:
             raise InputError(f"llm:{model}: give --endpoint URL, or the path of a .gguf file")
-        sampling = options.sampling
-        answers = Answers(options.folder / "answers" / f"{slug(backend.model)}.jsonl")
-        self.model = LanguageModel(backend, sampling, prompt, answers)
-        how = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
-        super().__init__(
-            name, model=backend.model, prompt=prompt.text, history=options.history, **how
-        )
+        model = self.backend.model
+        self.answers = Answers(options.folder / "answers" / f"{slug(model)}.jsonl")
+        how = {"temperature": options.temperature, "max_tokens": options.max_tokens}
+        super().__init__(name, model=model, prompt=self.prompt.text, history=self.history, **how)
 
     def chooser(self, game: SolvedGame, seed: int) -> Chooser:
-        return self.model.choose
+        return self.choose
+
+    def choose(self, match: Match) -> str:
+        """Return the model's answer on the current page of a match."""
+        prompt = self.prompt.fill(match)
+        temperature = self.options.temperature or 0  # 0.0 has the key of 0
+        identity: list[Any] = [self.backend.model, temperature, self.options.max_tokens]
+        if temperature:  # a random answer belongs to one page of one episode
+            identity += [match.seed, len(match.decisions)]
+        key = hashlib.sha256(json.dumps([*identity, prompt]).encode()).hexdigest()
+        answer = self.answers.get(key)
+        if answer is None:
+            answer = self.backend.answer(prompt, match.seed)
+            if answer.text:
+                self.answers.add(key, answer)
+        asked, answered = match.tokens
+        match.tokens = (asked + answer.prompt_tokens, answered + answer.answer_tokens)
+        return answer.text
 
 
 class FunctionPlayer(Player):
@@ -170,9 +210,11 @@ def open_player(name: str, options: Options) -> Player:
     if kind == "agent" and rest:
         require("torch", "torch")
         return AgentPlayer(label, Path(rest))
+    if kind == "person" and rest:
+        return PersonPlayer(label, rest)
     if kind == "llm" and rest:
         return ModelPlayer(label if equals else f"llm:{Path(rest).stem}", rest, options)
     if registry.is_object(target):
         return FunctionPlayer(label, target)
-    near = did_you_mean(target, ("random", "best", "agent", "llm"))
+    near = did_you_mean(target, ("random", "best", "agent", "person", "llm"))
     raise InputError(f'player "{target}": choose one of {", ".join(KINDS)}.{near}')

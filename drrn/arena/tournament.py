@@ -11,44 +11,32 @@ strings in `texts` of this line and all lines before; gaps are [value, count, va
 import contextlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.arena.match import Decision, Result
-from drrn.arena.measures import Measures, measures
+from drrn.arena.match import Contest, Decision, Result
 from drrn.arena.players import Interrupted, Player
 from drrn.compiled.oracle import SolvedGame, solve_game
 from drrn.errors import InputError
 from drrn.files import make_folder, read_text, slug, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.episodes import Episode
-from drrn.game.make import GameSpec, spec_for
+from drrn.game.make import spec_for
+from drrn.progress import tracked
 from drrn.stories.authored import Explorable
 
 DIGITS = 9
 
 
-@dataclass(frozen=True)
-class Contest:
-    """A game of the tournament, or its version in other words."""
-
-    spec: GameSpec
-    name: str  # short: the game's name without folder and suffix
-    words: str = ""  # the set of paraphrases; "" for the original
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} ({self.words})" if self.words else self.name
-
-    def solve(self) -> SolvedGame:
-        """Open and solve the game."""
-        return solve_game(self.spec.open())
+def label_of(game: str, words: str) -> str:
+    """Return the name of a game, with that of its paraphrases."""
+    return f"{game} ({words})" if words else game
 
 
-def contests_of(source: str, sets: Sequence[str] | None) -> list[Contest]:
+def contests_of(source: str, sets: Sequence[str] | None = None) -> list[Contest]:
     """Return a game, and its versions in other words.
 
     `sets` are names of paraphrases; none of them (an empty list) means all that the game has.
@@ -56,18 +44,14 @@ def contests_of(source: str, sets: Sequence[str] | None) -> list[Contest]:
     spec = spec_for(source)
     short = Path(spec.source).stem if Path(spec.source).suffix else source
     original = Contest(spec, short.replace("diagnostic:", ""))
-    if sets is None:
-        return [original]
-    game = spec.open()
+    game = spec.open() if sets is not None else None
     known = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
-    missing = [name for name in sets if name not in known]
+    missing = [name for name in sets or () if name not in known]
     if missing and known:
         raise InputError(f'{source}: no paraphrases "{missing[0]}"; it has {", ".join(known)}')
     chosen = [name for name in known if not sets or name in sets]
-    others = [
-        replace(original, spec=replace(spec, paraphrased=name), words=name) for name in chosen
-    ]
-    return [original, *others]
+    specs = {name: replace(spec, paraphrased=name) for name in chosen}
+    return [original, *(replace(original, spec=specs[name], words=name) for name in chosen)]
 
 
 @dataclass
@@ -97,14 +81,13 @@ class Rows:
     @classmethod
     def open(cls, path: Path, header: dict[str, Any]) -> "Rows":
         """Read the rows of the same game and player, or start a new file."""
-        with contextlib.suppress(FileNotFoundError):
-            if path.stat().st_size:
-                rows = cls.read(path)
-                different = [key for key in header if rows.header.get(key) != header[key]]
-                if different:
-                    cause = f"these rows have another {different[0]}"
-                    raise InputError(f"{path}: {cause}; choose another --out, or delete the file")
-                return rows
+        if path.exists() and path.stat().st_size:
+            rows = cls.read(path)
+            different = [key for key in header if rows.header.get(key) != header[key]]
+            if different:
+                cause = f"these rows have another {different[0]}"
+                raise InputError(f"{path}: {cause}; choose another --out, or delete the file")
+            return rows
         make_folder(path.parent)
         write(path, json.dumps(header, ensure_ascii=False) + "\n")
         return cls(path, header)
@@ -117,9 +100,9 @@ class Rows:
     def game(self) -> str:
         return str(self.header["game"])
 
-    def measures(self) -> Measures:
-        """Measure the player by these matches."""
-        return measures(self.results, self.header["best"], self.header["random"])
+    @property
+    def label(self) -> str:
+        return label_of(self.game, self.header["words"])
 
     def add(self, result: Result) -> None:
         """Append a match."""
@@ -151,20 +134,15 @@ class Rows:
             self.texts[text] = len(self.texts)
         names = list(self.texts)
         decisions = []
-        for page, choice, best, readable, regret, flat in entry["decisions"]:
+        for *numbers, readable, regret, flat in entry["decisions"]:
             gaps = [flat[i] for i in range(0, len(flat), 2) for _ in range(flat[i + 1])]
-            texts = (names[page], names[choice], names[best])
-            decisions.append(Decision(*texts, tuple(gaps), regret, bool(readable)))
-        outcome = (entry["final_reward"], entry["return"], len(decisions), entry["ending"])
+            page, choice, best = (names[number] for number in numbers)
+            decisions.append(Decision(page, choice, best, tuple(gaps), regret, bool(readable)))
         prompts, answers = entry["tokens"]
-        luck = entry["luck"]
-        episode = Episode(*outcome)
-        return Result(entry["seed"], episode, luck, tuple(decisions), (prompts, answers))
-
-
-def rows_path(folder: Path, contest: str, player: str) -> Path:
-    """Return the file of a player's matches in a game."""
-    return folder / slug(contest) / f"{slug(player)}.jsonl"
+        count = len(decisions)
+        episode = Episode(entry["final_reward"], entry["return"], count, entry["ending"])
+        tokens = (prompts, answers)
+        return Result(entry["seed"], episode, entry["luck"], tuple(decisions), tokens)
 
 
 def read_all(folder: Path) -> list[Rows]:
@@ -174,10 +152,29 @@ def read_all(folder: Path) -> list[Rows]:
     return [each for each in rows if each.results]
 
 
+def play_contest(
+    contest: Contest, seeds: Mapping[Player, range], folder: Path, hide: Callable[[str], str] = str
+) -> None:
+    """Play the matches of a game that have no row yet, with a progress bar."""
+    game = solve_game(contest.spec.open())
+    for player, own in seeds.items():
+        label = f"{label_of(contest.name, contest.words)}, {player.name}"
+        for _ in tracked(play(contest, game, player, own, folder, hide), len(own), label):
+            pass
+
+
 def play(
-    contest: Contest, game: SolvedGame, player: Player, seeds: Sequence[int], folder: Path
+    contest: Contest,
+    game: SolvedGame,
+    player: Player,
+    seeds: Sequence[int],
+    folder: Path,
+    hide: Callable[[str], str] = str,
 ) -> Iterator[Result]:
-    """Play the matches that have no row yet, and yield each when it is over."""
+    """Play the matches that have no row yet, and yield each when it is over.
+
+    `hide` returns what is written in place of a text of the game, such as its hash.
+    """
     header = {
         "game": contest.name,
         "words": contest.words,
@@ -188,27 +185,38 @@ def play(
         "player": player.name,
         "settings": player.settings,
     }
-    rows = Rows.open(rows_path(folder, contest.label, player.name), header)
+    label = label_of(contest.name, contest.words)
+    rows = Rows.open(folder / slug(label) / f"{slug(player.name)}.jsonl", header)
     done = {result.seed for result in rows.results}
-    left = [seed for seed in seeds if seed not in done]
+    left = [seed for seed in player.prepare(contest, seeds) if seed not in done]
     for result in _matches(game, player, left):
-        rows.add(result)
+        rows.add(_with_texts(result, hide))
         yield result
+
+
+def _with_texts(result: Result, hide: Callable[[str], str]) -> Result:
+    decisions = tuple(
+        replace(each, page=hide(each.page), choice=hide(each.choice), best=hide(each.best))
+        for each in result.decisions
+    )
+    ending = result.episode.ending
+    episode = replace(result.episode, ending=ending and hide(ending))
+    return replace(result, episode=episode, decisions=decisions)
 
 
 def _matches(game: SolvedGame, player: Player, seeds: Sequence[int]) -> Iterator[Result]:
     """Yield the matches as they end; several at once if the player allows that."""
     if player.concurrency == 1:
-        for seed in seeds:
-            yield player.play(game, seed)
+        yield from (player.play(game, seed) for seed in seeds)
         return
     pool = ThreadPoolExecutor(player.concurrency)
-    play_one: Callable[[int], Result] = lambda seed: player.play(game.another(), seed)  # noqa: E731
-    waiting: set[Future[Result]] = {pool.submit(play_one, seed) for seed in seeds}
+    waiting: set[Future[Result]] = {
+        pool.submit(lambda seed: player.play(game.another(), seed), seed) for seed in seeds
+    }
     try:
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in sorted(done, key=lambda future: future.exception() is not None):
                 yield future.result()
     finally:
         player.stop.set()

@@ -15,7 +15,7 @@ from drrn.errors import InputError, did_you_mean
 from drrn.files import slug, write
 from drrn.game.contract import Game, close, title_of
 from drrn.game.make import BUILT_IN, absolute_name, make
-from drrn.lab.experiments import diagnose, plan, workers
+from drrn.lab.experiments import arena, diagnose, plan, workers
 from drrn.lab.experiments.diagnose import RANDOM
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import AGENTS, OWN_OPTIONS, PAPER, Scale, Variant, seeds_text
@@ -132,11 +132,16 @@ def run_reproduce(options: argparse.Namespace) -> int:
             jobs += diagnose.published_trials(results.root, scale, options.device)
         if "reading" in options.only and not options.games:
             jobs += diagnose.reading_trials(results.root, scale, options.device)
+        contests = arena.contests(options.games, warn) if "arena" in options.only else []
+        training = arena.training_jobs(contests, results.root, scale, options.device)
+        jobs += training
         if options.ray is None:
             _check_sentences(jobs)
         with workers_for(options) as workers:
             failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
         diagnose.collect(results.root)
+        if contests and not failed:
+            arena.play_all(contests, training, scale, warn)
         has_report = _write_report(results)
     if failed:
         raise failure_error(failed, len(jobs))

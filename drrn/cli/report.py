@@ -11,7 +11,7 @@ def run(options: argparse.Namespace) -> int:
 
     results = Results(options.out)
     results.refuse_sweep()
-    pages = {name: getattr(options, name) for name in ("readme", "beyond", "diagnostics")}
+    pages = {name: getattr(options, name) for name in ("readme", "beyond", "diagnostics", "arena")}
     if not options.check:
         for path in write_report(results, **pages):
             print(path)

@@ -42,6 +42,8 @@ def run(options: argparse.Namespace) -> int:
             raise InputError("--watch prints problems only; leave out the other options")
         return Watch(options).run()
     _check_out(options)
+    if options.agent:
+        require("torch", "torch")
     if options.map:
         check_map_file(options.map)
     folder = options.paths
@@ -56,6 +58,9 @@ def run(options: argparse.Namespace) -> int:
     try:
         findings = test.run()
         terminal.clear_status()
+        if options.agent and findings.agent is None:
+            needs = "endings of different worth, numbers that are not exact, and --seconds 20"
+            terminal.warn(f"No agent played: --agent needs {needs} or more.")
         _print_report(test, findings, options)
         if folder:
             count = _write_paths(findings, folder)
@@ -167,7 +172,7 @@ def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
 
 # --- drrn test --watch: tests a story again whenever one of its files is saved
 
-FIRST_SECONDS = 1.5  # of the first, short test of a saved story
+FIRST_SECONDS = 1.2  # of the first, short test of a saved story
 POLL_SECONDS = 0.3
 NUMBER = re.compile(r"\d+")  # a count in a problem's text varies from test to test
 
@@ -279,18 +284,14 @@ SMALL: dict[str, Any] = {
 }
 
 
-def quick_player(game: Game) -> Callable[[], Policy] | None:
+def quick_player(game: Game) -> Callable[[], Policy]:
     """Train a small agent on a game until it raises `OutOfTime`.
 
-    Returns a function that starts an episode and returns its policy; None without PyTorch.
+    Returns a function that starts an episode and returns its policy.
     """
-    try:
-        import torch
-    except ImportError:
-        return None
     from drrn.runs.trainer import Trainer
 
-    torch.set_num_threads(1)  # the matrices are small
+    require("torch", "torch").set_num_threads(1)  # the matrices are small
     chosen = recipe(paper=False, recommended=training_of(game))
     trainer = Trainer(game, Settings.from_flat({**chosen, **SMALL}))
     with contextlib.suppress(OutOfTime):

@@ -224,6 +224,12 @@ class Compiled:
         """The slots of the page, in the order of its actions."""
         return self._slots
 
+    def go_to(self, state: int) -> Observation:
+        """Continue the episode in a state; its actions are in the author's order."""
+        self._state = state
+        self._slots = list(range(int(self.first[state]), int(self.first[state + 1])))
+        return self.observation(state, self._slots)
+
     def _arrive(self, row: int) -> Observation:
         outcomes = self.row_outcomes(row)
         outcome = 0

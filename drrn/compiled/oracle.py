@@ -13,7 +13,7 @@ mean is 0, whatever the player does.
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -99,21 +99,21 @@ class SolvedCompiled(SolvedGame):
     def __init__(self, game: Compiled, max_steps: int) -> None:
         super().__init__(game, max_steps)
         self._values = values_within(game, max_steps)
+        self._first: list[int] = game.first.tolist()
+        self.best = float(game.start @ self._values[-1])
         self._cache: dict[tuple[int, int], list[float]] = {}
 
     def q_star(self) -> Sequence[float]:
         state = self.game.state
-        if not self.game.slots:
+        left = min(self.max_steps - self.steps, len(self._values) - 1)
+        if left <= 0 or not self.game.slots:
             return ()
-        q = self.q_of(state, self.max_steps - self.steps)
+        q = self._q_of(state, left)
         first = self._first[state]
-        return [q[slot - first] for slot in self.game.slots] if q else ()
+        return [q[slot - first] for slot in self.game.slots]
 
-    def q_of(self, state: int, left: int) -> list[float]:
+    def _q_of(self, state: int, left: int) -> list[float]:
         """Return Q* of a state's slots with some steps left."""
-        left = min(left, len(self._values) - 1)
-        if left <= 0:
-            return []
         q = self._cache.get((left, state))
         if q is None:
             if len(self._cache) >= MAX_CACHED:
@@ -132,18 +132,8 @@ class SolvedCompiled(SolvedGame):
         return self.game.label(self.game.state)
 
     @cached_property
-    def best(self) -> float:  # type: ignore[override]
-        graph = self.game
-        return float(graph.start @ self._values[-1])
-
-    @cached_property
     def random(self) -> float:  # type: ignore[override]
         return random_play(self.game, self.max_steps).total
-
-    @cached_property
-    def _first(self) -> list[int]:
-        first: list[int] = self.game.first.tolist()
-        return first
 
     def _new_q_of(self, state: int, later: Floats) -> list[float]:
         """Return Q of a state's slots, given the values of their successors."""
@@ -183,11 +173,9 @@ class SolvedByItself(SolvedGame):
 
 def check_rewards(rewards: str) -> Rewards:
     """Return the kind of rewards, or raise an `InputError`."""
-    if rewards == "game":
-        return "game"
-    if rewards == "advantage":
-        return "advantage"
-    raise InputError(f'rewards "{rewards}": choose game or advantage')
+    if rewards not in get_args(Rewards):
+        raise InputError(f'rewards "{rewards}": choose game or advantage')
+    return cast(Rewards, rewards)
 
 
 def solve_game(game: Game) -> SolvedGame:

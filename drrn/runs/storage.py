@@ -91,7 +91,7 @@ def settle_hashes(folder: Path) -> None:
         known = read_hashes(folder)
         paths = [folder / name for name in known if (folder / name).is_file()]
         present = {path.name: hash_of(path.name, read_bytes(path)) for path in paths}
-        settled = {name: [each] for name, each in present.items() if each in known[name]}
+        settled = {n: [each] if each in known[n] else known[n] for n, each in present.items()}
         _write_hashes(folder, settled)
 
 

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
+from drrn.arena.people import PersonGame, save_game
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
 from drrn.serve.game_worker import Move, Page
@@ -254,6 +255,9 @@ def _record_score(session: Session, player: str) -> None:
     try:
         scores.append(scores.scores_file(), score)
         session.recorded = True
+        if not session.undone:
+            names = (player, session.entry.name, session.entry.spec.source)
+            save_game(PersonGame(*names, session.seed, session.choices))
     except Exception as error:  # the game is over all the same
         http.log.error("%s: the score was not saved: %s", scores.scores_file(), error)
 

@@ -87,7 +87,7 @@ class StateSearch(ABC):
 
     @property
     def _limit_reached(self) -> str:
-        count = f"{len(self.visited):,} were visited"
+        count = f"the test visited {len(self.visited):,}"
         return f"not every situation could be visited within the time limit ({count})"
 
     def _leave_out(self, why: str) -> None:

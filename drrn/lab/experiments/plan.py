@@ -161,6 +161,7 @@ LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 # --- Experiments
 
 ADDED = {"encoders": ENCODERS, "parser": PARSERS, "suites": SUITE_JOBS, "diagnostics": ()}
+ADDED["arena"] = ()
 ADDED["reading"] = tuple(READERS.values())
 ADDED["published"] = PUBLISHED
 ON_REQUEST = tuple(ADDED)  # run only if named: they take long, or need other packages

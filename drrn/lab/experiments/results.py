@@ -3,6 +3,7 @@
     rows/GAME/JOB.csv, JOB.pairs.csv …   rows
     rows/GAME/JOB.json                   the record: settings, versions, hashes of game and rows
     rows/GAME/game.csv, game.json        facts about the game itself
+    arena/                               matches of the arena, see drrn.arena.tournament
     figures/, RESULTS.md, report.html    computed from the rows
     work/GAME/JOB/                       the training run (not for the repository)
 
@@ -34,6 +35,7 @@ Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a 
 
 PACKAGE = Path(__file__).parents[2]
 SWEEP = "sweep.json"  # marks the folder of a sweep
+ARENA = "arena"  # the folder of the arena's rows
 GAME = "game"  # takes the place of a job's name for the facts about a game
 LEFTOVER = re.compile(r"\..+\.\d+")  # temporary file of `write_atomically`, after a kill
 REMEDY = "restore the file (git checkout), or compute it again: drrn reproduce --again"

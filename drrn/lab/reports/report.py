@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from drrn.arena.report import report_files
 from drrn.document import (
     Block,
     Bullets,
@@ -22,6 +23,7 @@ from drrn.document import (
     Section,
     Table,
     figures,
+    markdown_block,
     to_html,
     to_markdown,
 )
@@ -29,7 +31,7 @@ from drrn.errors import InputError
 from drrn.files import write
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import Variant
-from drrn.lab.experiments.results import Results
+from drrn.lab.experiments.results import ARENA, Results
 from drrn.lab.reports import beyond, paper
 from drrn.lab.reports.beyond import (
     diagnostics_block,
@@ -67,6 +69,7 @@ SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
     "published": published_section,
     "diagnostics": diagnostics_section,
     "reading": beyond.reading_section,
+    "arena": lambda results: [results.arena.table()] if results.arena else [],
 }
 FAMILIES = "per-action max-action linear table drrn strong parser suite published reading".split()
 
@@ -199,7 +202,7 @@ def write_report(folder: Results, **pages: Path | None) -> list[Path]:
     """Write RESULTS.md, report.html and the figures; return the paths of the two reports.
 
     `pages` are files with a block of the report between two markers: readme (the headline), beyond
-    (tables of the strong agent and of readers), diagnostics.
+    (tables of the strong agent and of readers), diagnostics, arena.
     """
     results = _result_set(folder)
     whole = document(results)
@@ -207,7 +210,7 @@ def write_report(folder: Results, **pages: Path | None) -> list[Path]:
     for name, svg in drawings.items():
         write(folder.root / "figures" / f"{name}.svg", as_file(svg))
     reports = _reports(folder, whole, drawings)
-    for path, text in {**reports, **_blocks(folder, results, pages)}.items():
+    for path, text in {**reports, **_others(folder, results, pages)}.items():
         write(path, text)
     return list(reports)
 
@@ -224,7 +227,7 @@ def differences(folder: Results, **pages: Path | None) -> list[str]:
         drawings[figure.name] = svg
         if why := fault(svg, figure):
             messages.append(f"{path}: {why}")
-    texts = {**_reports(folder, whole, drawings), **_blocks(folder, results, pages)}
+    texts = {**_reports(folder, whole, drawings), **_others(folder, results, pages)}
     for path, expected in texts.items():
         pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
         for number, (line, other) in enumerate(pairs, 1):
@@ -241,11 +244,14 @@ def _reports(folder: Results, whole: Document, drawings: Mapping[str, str]) -> d
     return {folder.root / "RESULTS.md": markdown, folder.root / "report.html": page}
 
 
-def _blocks(
+def _others(
     folder: Results, results: ResultSet, pages: Mapping[str, Path | None]
 ) -> dict[Path, str]:
-    """Return the texts of files that have a block of the report."""
+    """Return the arena's files, and the texts of files that have a block of the report."""
     texts = {}
+    if results.arena:
+        files = report_files(results.arena)
+        texts = {folder.root / ARENA / name: text for name, text in files.items()}
     if readme := pages.get("readme"):
         texts[readme] = with_headline(readme, results, folder.root)
     if beyond := pages.get("beyond"):
@@ -253,7 +259,16 @@ def _blocks(
         texts[beyond] = with_blocks(beyond, **tables)
     if diagnostics := pages.get("diagnostics"):
         texts[diagnostics] = with_blocks(diagnostics, diagnostics=diagnostics_block(results))
+    if arena := pages.get("arena"):
+        texts[arena] = with_blocks(arena, arena=_arena_block(results))
     return texts
+
+
+def _arena_block(results: ResultSet) -> str:
+    if results.arena is None:
+        return PROSE["no_arena"]
+    figure = f"![Normalised scores with intervals](../results/{ARENA}/scores.svg)"
+    return f"{markdown_block(results.arena.table())}\n\n{figure}"
 
 
 def results_markdown(document: Document) -> str:
@@ -289,7 +304,7 @@ def _plots(document: Document) -> list[Plot]:
 
 def _result_set(folder: Results) -> ResultSet:
     results = ResultSet(folder)
-    if not (results.games or results.diagnostics):
+    if not (results.games or results.diagnostics or results.arena):
         command = f"drrn reproduce --out {folder.root}"
         raise InputError(f"{folder.root}: there are no rows here; run {command} first")
     return results

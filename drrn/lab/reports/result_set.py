@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from drrn.arena.report import Report
+from drrn.arena.tournament import read_all
 from drrn.document import MISSING
 from drrn.errors import InputError
 from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, VARIANTS, Variant, game_order
-from drrn.lab.experiments.results import GAME, TRIALS_FILE, Results, Row, Stored, read_trials
+from drrn.lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
 from drrn.lab.reports.texts import published
 from drrn.writing import visible
 
@@ -72,6 +74,8 @@ class ResultSet:
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
         self.known = [game for game in self.games if game in self.facts]
         self.diagnostics = read_trials(folder.root / TRIALS_FILE)
+        matches = read_all(folder.root / ARENA)
+        self.arena = Report(matches) if matches else None
 
     @property
     def stories(self) -> list[str]:

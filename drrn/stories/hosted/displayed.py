@@ -13,7 +13,10 @@ from drrn.stories.hosted.variables import is_shared
 from drrn.stories.twine.story import Passage, Story, letters_of
 
 MIN_LETTERS = 12  # of a piece of text that identifies a passage
-MACRO = re.compile(r"\[[<>]?img\[[^\n]*?\]\]|<<[^<>]*>>|<[^<>]*>|\([\w-]+:[^()\n]*\)|\{[^{}\n]*\}")
+CODE = re.compile(  # pictures, macros, tags and variables
+    r"\[[<>]?img\[[^\n]*?\]\]|<<[^<>]*>>|<[^<>]*>|\([\w-]+:[^()\n]*\)|\{[^{}\n]*\}"
+    r"|(?:\$|\b_)[A-Za-z]\w*(?:\.[a-z]\w*)*"
+)
 MARKUP = re.compile(r"[\[\]<>(){}$|*/_~\n\"'`@#^=\\]+")
 
 
@@ -76,6 +79,6 @@ def _displayed_by(passage: Passage) -> set[str]:
 
 def _pieces(passage: Passage) -> tuple[str, ...]:
     """Return pieces of a passage's text, without markup and blanks."""
-    text = MACRO.sub("\n", patterns.NOT_DISPLAYED.sub("\n", passage.text))
+    text = CODE.sub("\n", patterns.NOT_DISPLAYED.sub("\n", passage.text))
     pieces = map(letters_of, MARKUP.split(text))
     return tuple(piece for piece in pieces if len(piece) >= MIN_LETTERS)

@@ -164,12 +164,12 @@ class Session:
         """
         chance = _arguments(key, draws, listing)
         haste = HASTE[key % len(HASTE)] if self.hurries else 0
-        words = f"__drrn.haste = {haste}, __drrn.curious = {json.dumps(self.words)}"
+        curious = f"__drrn.wonder({haste}, {json.dumps(self.words)})"
         if self.isolate is not None:  # without loading the page again, if the engine allows it
             with contextlib.suppress(IsolateError):
                 self._evaluate("__drrn.curious = null")
-                page = self._page_after(f"__drrn.again({json.dumps(rewind)}, {chance})")
-                self._evaluate(words)
+                self._page_after(f"__drrn.again({json.dumps(rewind)}, {chance})")
+                page = self._page_after(curious)
                 self.rewinds += 1
                 return page
         self.rewinds = 0
@@ -181,12 +181,11 @@ class Session:
             browser.load(self.isolate, self.html, seconds=self.seconds)
             page = self._page_after(f"__drrn.openStory({chance})")
             self.about = _about(self._evaluate("JSON.stringify(__drrn.format.about())"))
-            self._evaluate(words)
             if page.restarted:
                 self._page = None
                 cause = "the page reloads itself at once, so the story never starts"
                 raise UnreadableError(cause)
-        return page
+            return self._page_after(curious)
 
     def press(
         self,

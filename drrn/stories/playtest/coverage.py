@@ -276,14 +276,21 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
         return why
     links = source.offered(key.passage) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
-    pages = [page for page in evidence.pages.values() if page.path.curious < 2]
-    if any(page.passage == key.passage and page.actions for page in pages):
+    if _is_left(key.passage, evidence):
         reason = "at other times it has choices"
     elif targets:
         reason = f'its link to "{targets[0]}" does not show'
     else:
         return why
     return f"{reason}, and {why}" if why else reason
+
+
+def _is_left(passage: str, evidence: Evidence) -> bool:
+    """Return whether a page of a passage has a choice that leads to another passage."""
+    pages = [page for page in evidence.pages.values() if page.passage == passage]
+    steps = [page.successors.values() for page in pages if page.path.curious < 2]
+    after = {key for step in steps for keys in step for key in keys}
+    return any(evidence.pages[key].passage != passage for key in after if key in evidence.pages)
 
 
 def errors(source: Source, evidence: Evidence) -> list[Issue]:
@@ -293,6 +300,7 @@ def errors(source: Source, evidence: Evidence) -> list[Issue]:
     for error, path in evidence.errors.items():
         name, _, message = error.partition(": ")
         what = message.removeprefix(file).lstrip(":, ")
+        what = what if name else f"a script failed when the story started: {what}"
         passage = source.story.passages.get(name)
         issues.append(Issue(name, what, passage.line if passage else 0, path))
     return issues

@@ -18,6 +18,7 @@ from drrn.game.episodes import Policy, episode
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.counts import GameCounts
 from drrn.stories.playtest.evidence import Arrival, Evidence, PageRecord, Pages, Tally, arrival_of
 from drrn.stories.search import StateSearch, clock
 
@@ -47,8 +48,8 @@ ENOUGH = 20_000  # states after which the search stops once it finds nothing new
 
 Origin = tuple[Hashable, int, float]  # state, index of the action, probability
 # Trains an agent on a game, which raises `OutOfTime` when training must stop. Returns a function
-# that starts an episode and returns its policy; None: there is no agent.
-TrainPlayer = Callable[[Game], Callable[[], Policy] | None]
+# that starts an episode and returns its policy.
+TrainPlayer = Callable[[Game], Callable[[], Policy]]
 
 
 @dataclass
@@ -172,6 +173,9 @@ class Games:
         if not self.types and isinstance(self.game, HostedGame) and self.game.stage.asks:
             self.types = True
             self.random_seconds = 0.0  # those that typed nothing do not count
+            self.evidence.random = Tally()
+            self.evidence.counts = GameCounts()
+            self.evidence.least_odds = {}
 
     def play_agent(self, train: TrainPlayer, seconds: float) -> None:
         """Train an agent on the game and let it play, for some seconds in all.
@@ -184,8 +188,6 @@ class Games:
         try:
             new_policy = train(watched)
         except (OutOfTime, InputError):  # no time, or settings that do not suit the game
-            return
-        if new_policy is None:
             return
         evidence.agent_lessons = watched.episodes
         for number in range(MAX_AGENT_GAMES):

@@ -331,14 +331,19 @@ def _odds(ending: Ending, findings: Findings) -> str:
     if share and (findings.exact or share.mean):
         odds = share.percent
     elif findings.games > RULE_OF_THREE:
-        odds = f"below {percent(RULE_OF_THREE / findings.games)}"
+        odds = f"below {_bound(RULE_OF_THREE / findings.games)}"
     if ending.least and share and ending.least > share.mean:  # a bound is sure
-        odds = f"at least {percent(ending.least)}"
+        odds = f"at least {_bound(ending.least)}"
     elif ending.least:
-        odds += f", at least {percent(ending.least)}"
+        odds += f", at least {_bound(ending.least)}"
     if ending.most is not None and ending.most < INFORMATIVE:
-        odds += f", at most {percent(ending.most)}"
+        odds += f", at most {_bound(ending.most)}"
     return odds
+
+
+def _bound(share: float) -> str:
+    """Format a bound: "at least 99.9 %", without the sign of a rounded number."""
+    return percent(share).lstrip("<> ")
 
 
 def steps_of(path: ClickPath | None) -> list[str]:

@@ -32,7 +32,7 @@
 
   const listen = EventTarget.prototype.addEventListener;
   EventTarget.prototype.addEventListener = function addEventListener(type, listener, options) {
-    if (listening[type] && this && this.nodeType === 1) listening[type].add(this);
+    if (listening[type]) listening[type].add(this ?? globalThis);
     return listen.call(
       this === undefined || this === null ? globalThis : this,
       type,
@@ -160,6 +160,14 @@
         return element.querySelector("input[type=checkbox],input[type=radio]") ? "label" : null;
       default: return otherKind(element);
     }
+  };
+
+  /** What a player clicks who clicks anywhere on the page; null if nothing listens for that. */
+  drrn.anywhere = function anywhere() {
+    const target = document.querySelector(".passage,tw-passage") || document.body;
+    const isHeard = (node) => listening.click.has(node) || typeof node.onclick === "function";
+    for (let node = target; node; node = node.parentNode) if (isHeard(node)) return target;
+    return isHeard(globalThis) ? target : null;
   };
 
   /** The passage that a link names, if any. */

@@ -38,8 +38,16 @@
     return drrn.wordFor(names) || drrn.answer(names, suggestion);
   }
 
+  const ENGINE_ERROR = /^(?:Fatal )?Error(?: \[[^\]]*\])?: (.+)$/m; // as SugarCube shows it
+
+  /** Dismiss an alert; one in which the engine shows an error is reported. */
+  function alert(message) {
+    const error = ENGINE_ERROR.exec(String(message));
+    if (error) drrn.note(error[1]);
+  }
+
   const dialogs = {
-    alert: () => undefined,
+    alert,
     confirm: () => true,
     prompt: (question, suggestion) => answerTo(question === undefined ? "" : question, suggestion),
     print: () => undefined,

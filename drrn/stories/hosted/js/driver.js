@@ -28,16 +28,16 @@
   }
 
   /** Record an error of the story with its passage. */
-  function note(error) {
+  drrn.note = function note(error) {
     const passage = drrn.format ? drrn.format.passage() : "";
     const line = `${passage}: ${describe(error)}`;
     if (errors.length < MAX_ERRORS && !errors.includes(line)) errors.push(line);
-  }
+  };
 
   // Errors are reported to the window, since the story may listen for them.
   drrn.report = drrn.report || ((error) => globalThis.reportError(error));
-  globalThis.addEventListener("error", (event) => note(event.error || event.message));
-  globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
+  globalThis.addEventListener("error", (event) => drrn.note(event.error || event.message));
+  globalThis.addEventListener("unhandledrejection", (event) => drrn.note(event.reason));
 
   /** Called before the story's scripts, with the player's answers and the seed of the opening. */
   drrn.begin = function begin(inputs, key, lots = [], listing = false) {
@@ -49,8 +49,8 @@
     drrn.chance.reseed(key, lots, listing);
   };
 
-  function readView() {
-    view = drrn.read(drrn.format.roots(), drrn.format.sideBar(), isAside);
+  function readView(anywhere = null) {
+    view = drrn.read(drrn.format.roots(), drrn.format.sideBar(), isAside, anywhere);
     return view;
   }
 
@@ -119,6 +119,7 @@
       action();
       await settle();
       recordVisit();
+      await offerAnywhere();
       const page = drrn.page();
       if (page.length > MAX_PAGE) {
         throw new RangeError("the page and the story's variables are larger than 16 MB");
@@ -133,6 +134,12 @@
   /** Called after the story's scripts: read the first page. */
   drrn.open = () => settleAfter(() => { visit = null; });
 
+  /** Let a curious player (`words` is not null) type into the boxes of the first page, too. */
+  drrn.wonder = async (haste, words) => {
+    Object.assign(drrn, { haste, curious: words });
+    return drrn.tryWords(view.boxes) ? drrn.open() : drrn.result;
+  };
+
   /** Press the action at an index, with the random numbers of a key, and read the next page. */
   drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settleAfter(() => {
     const action = view.actions[index];
@@ -145,6 +152,37 @@
     drrn.clock.pass(THINKING);
     drrn.use(action);
   });
+
+  // Whether the page that is being restored goes on with a click anywhere; null: find out.
+  let knownAnywhere = null;
+  let isAnywhere = false; // whether this page does
+
+  /** Offer a click anywhere, if the page has no other action and a click changes it. */
+  async function offerAnywhere() {
+    isAnywhere = false;
+    if (drrn.restarted || view.actions.length || drrn.clock.waiting()) return;
+    if (!drrn.anywhere() || !(knownAnywhere ?? (await changesByClick()))) return;
+    isAnywhere = true;
+    readView(drrn.anywhere());
+  }
+
+  /** Click anywhere, and return to the page as it was; true if the click changed what it shows. */
+  async function changesByClick() {
+    const saved = drrn.save();
+    if (saved === null) return false;
+    const before = drrn.page();
+    const look = () => JSON.stringify([drrn.format.passage(), view.pieces]);
+    const [lookBefore, errorsBefore, { draws, lots }] = [look(), errors, drrn.chance];
+    errors = [];
+    drrn.clock.pass(THINKING);
+    drrn.anywhere().click();
+    await settle();
+    const isChanged = !drrn.restarted && look() !== lookBefore;
+    if (drrn.restarted || drrn.page() !== before) await drrn.restore(saved);
+    errors = errorsBefore;
+    Object.assign(drrn.chance, { draws, lots });
+    return isChanged;
+  }
 
   let pressedIndex = 0;
   let visit = null; // the move to this passage, and the clicks in it since, each with its draws
@@ -169,6 +207,7 @@
         storage: visit.storage,
         clicks: visit.clicks,
         isAside: visit.isAside,
+        isAnywhere,
       });
   };
 
@@ -189,6 +228,8 @@
     const { state, chance, storage, clicks, ...rest } = JSON.parse(saved);
     errors = [];
     isAside = rest.isAside;
+    const isLast = (index) => index === clicks.length;
+    knownAnywhere = isLast(0) ? rest.isAnywhere : true;
     await settleAfter(() => {
       visit = null;
       drrn.restarted = false;
@@ -201,10 +242,12 @@
         throw new Error("the engine does not accept its saved state");
       }
     });
-    for (const click of clicks) {
+    for (const [index, click] of clicks.entries()) {
       if (drrn.result.startsWith('{"failed":')) break;
+      knownAnywhere = isLast(index + 1) ? rest.isAnywhere : true;
       await drrn.step(click.index, click.chance.key, click.chance.lots);
     }
+    knownAnywhere = null;
     return drrn.result;
   };
 })(globalThis.__drrn);

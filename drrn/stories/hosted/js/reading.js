@@ -227,7 +227,8 @@
 
   // The visible page below these elements: pieces, actions in order, and text boxes. The links of a
   // side bar come last; a page without other links ends the story, unless it was opened from there.
-  drrn.read = function read(roots, sideBar = [], isAside = false) {
+  // `anywhere` is the element to press if the story goes on with a click anywhere.
+  drrn.read = function read(roots, sideBar = [], isAside = false, anywhere = null) {
     const writer = new Writer();
     for (const root of roots) {
       writer.line(writer.pieces.length ? 2 : 0);
@@ -237,6 +238,10 @@
       const box = writer.boxes[0]; // nothing to press, so a player types and presses Enter
       writer.line(1);
       writer.link({ element: box, kind: "enter" }, box.value || "Enter", "");
+    }
+    if (anywhere) {
+      writer.line(1);
+      writer.link({ element: anywhere, kind: "click" }, CONTINUE, "");
     }
     const { actions, boxes } = writer;
     const own = actions.length;

