@@ -334,7 +334,7 @@ def test_games_of_another_version_and_unknown_people_are_one_sentence(
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
     save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
     with pytest.raises(drrn.InputError, match="Ann"):
-        open_player("person:Bob", Options(tmp_path))
+        open_player("person:Anne", Options(tmp_path))
     (contest,) = contests_of("long-watch", None)
     player = open_player("person:Ann", Options(tmp_path))
     with pytest.raises(drrn.InputError, match="another version"):

@@ -201,9 +201,9 @@ class PersonPlayer(Player):
         games = read_games()
         self.games = [game for game in games if game.player == person]
         if not self.games:
-            known = ", ".join(sorted({game.player for game in games})) or "nobody"
+            near = did_you_mean(person, sorted({game.player for game in games}))
             cure = "finish a game on the page (drrn serve) under this name"
-            raise InputError(f'person "{person}": no finished games, only of {known}; {cure}')
+            raise InputError(f'person "{person}" has no finished games; {cure}.{near}')
 
     def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
         """Return the seeds of the person's games; the first game with a seed counts."""
