@@ -230,11 +230,17 @@ class Lexicon:
     def restore(self, state: State) -> None:
         """Restore what `state` returned; the vocabulary must already be restored."""
         self.forget()
-        self._starts = state["starts"]
-        self._sequence = state["sequence"]
+        self._sequence = saved_array(state, "sequence", np.int32)
+        self._starts = saved_starts(state, "starts", len(self._sequence))
         self.spoken = list(state.get("spoken", ()))
         keys = np.ascontiguousarray(state["keys"]).tobytes()
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
+        check_range("sequence", self._sequence, 0, len(self.vocabulary) - 1)
+        texts = len(self._starts) - 1
+        check_texts("spoken", self.spoken)
+        sizes = (len(keys), len(self), len(self.spoken))
+        if sizes != (16 * texts, texts, texts if self.keeps_texts else 0):
+            raise ValueError('"keys" and "spoken" are not those of the texts')
 
     def _content(self, text: str) -> str:
         """Return what identifies a text."""
@@ -329,7 +335,11 @@ class Store:
         """Restore what `state` returned; without texts, only compare the words."""
         for name, side in self.sides.items():
             if texts:
-                side.vocabulary.restore(state[name]["words"])
+                words = state[name]["words"]
+                side.vocabulary.restore(words)
+                check_texts("words", words)
+                if side.vocabulary.spelled != words:
+                    raise ValueError('"words" has a word twice')
                 side.restore(state[name])
             elif side.vocabulary.spelled != state[name]["words"]:
                 raise ValueError("the words of the game have changed")
@@ -365,6 +375,43 @@ def starts_of(counts: Sequence[int] | Ids) -> Ids:
     """Return where parts of these sizes start when laid end to end, and where the last one ends."""
     starts = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=starts[1:])
+    return starts
+
+
+def saved_array(state: State, name: str, kind: Any, size: int | None = None) -> NDArray[Any]:
+    """Return an array [N] that was saved; a ValueError says if it has another type or size."""
+    array = np.asarray(state[name])
+    values = np.array(array, kind)
+    if array.shape != (values.size if size is None else size,) or (values != array).any():
+        raise ValueError(f'"{name}" is not a list of as many numbers of its type')
+    return values
+
+
+def saved_count(state: State, name: str) -> int:
+    """Return a whole number that was saved, 0 or more."""
+    value = state[name]
+    if type(value) is not int or not 0 <= value < 2**53:
+        raise ValueError(f'"{name}" is {value!r:.40}')
+    return value
+
+
+def check_texts(name: str, values: Sequence[Any]) -> None:
+    """Raise a ValueError unless all values are texts."""
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f'"{name}" has a value that is not a text')
+
+
+def check_range(name: str, values: NDArray[Any], least: float, most: Any) -> None:
+    """Raise a ValueError unless all values are between two numbers."""
+    if not ((values >= least) & (values <= most)).all():
+        raise ValueError(f'"{name}" has a number that is below {least} or too large')
+
+
+def saved_starts(state: State, name: str, end: int) -> Ids:
+    """Return saved indices, which ascend from 0 to the end of what they divide."""
+    starts = saved_array(state, name, np.int64)
+    if starts[:1].tolist() + starts[-1:].tolist() != [0, end] or (np.diff(starts) < 0).any():
+        raise ValueError(f'"{name}" does not ascend from 0 to {end:,}')
     return starts
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import drrn
+from drrn.cli import main
 from drrn.game.contract import Observation
 from drrn.playing import stepped_rollouts
 from tests.sample_games import Dice, Walk
@@ -120,3 +121,11 @@ def test_training_continues_with_a_full_vocabulary(monkeypatch):
     trainer = drrn.trainer(Endless(), paper=True, **SMALL)
     assert [finished.number for finished in trainer.train()] == [1, 2]
     assert len(trainer.store.states.vocabulary) == len(trainer.store.actions.vocabulary) == 30
+
+
+def test_a_page_of_very_many_random_draws_is_one_sentence(tmp_path, capsys):
+    path = tmp_path / "tale.twee"
+    draws = "<<if either(0,1)>>x<<endif>>" * 2_000
+    path.write_text(f":: Start\n{draws}[[Go]]\n\n:: Go\nThe end.\n")
+    assert main(["inspect", str(path)]) == 2
+    assert "more than 500 random draws" in capsys.readouterr().err

@@ -391,6 +391,24 @@ def test_the_list_reports_missing_hashes(run, capsys):
     assert "damaged" not in capsys.readouterr().out
 
 
+def test_resuming_refuses_changed_reference_scores(run, capsys):
+    scores = json.loads((run / "reference_scores.json").read_text())
+    (run / "reference_scores.json").write_text(json.dumps({**scores, "best": 99.0}))
+    for _ in range(2):
+        assert main([*resume_command(run), "--rounds", "3"]) == 2
+        assert "reference_scores.json: damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_the_list_has_runs_without_their_settings(run, is_folder, capsys):
+    (run / "config.json").unlink()
+    if is_folder:
+        (run / "config.json").mkdir()
+    assert main(["runs", str(run)]) == 0
+    captured = capsys.readouterr()
+    assert "damaged" in captured.out and "config.json" in captured.err
+
+
 @pytest.mark.parametrize("hashes", ["old", "new"])
 @pytest.mark.parametrize("place", ["title", "setting", "policy", "name"])
 def test_half_a_character_in_the_config_is_one_sentence(run, place, hashes, capsys):

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz_corpus import GOOD_HTML, GOOD_TWEE, GOOD_TWINE_2, SNIPPETS, TOKENS
-from tests.fuzzing import TARGETS, check_expression, flip_bytes, mutate, play
+from tests.fuzzing import TARGETS, check_expression, play
+from tests.mutations import flip_bytes, mutate
 
 fuzz = settings(
     derandomize=True,

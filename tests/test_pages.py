@@ -63,7 +63,6 @@ def test_the_page_of_a_play_test_opens_with_its_story_and_its_failures(story):
     text = page_of(report_of(story), "<svg></svg>")
     body = text[text.index("<main>") :]
     order = [
-        "Play-test of a story",
         "<h1>",
         "1 problem.",
         "expected: ",
@@ -71,6 +70,7 @@ def test_the_page_of_a_play_test_opens_with_its_story_and_its_failures(story):
         "Endings (2)</h2>",
         "Coverage</h2>",
         "Map</h2>",
+        "Play-test of a story",
     ]
     positions = [body.index(words) for words in order]
     assert positions == sorted(positions)

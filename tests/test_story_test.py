@@ -393,8 +393,8 @@ def test_errors_of_a_hosted_story_have_their_clicks(tmp_path):
     assert any("Nowhere" in broken.what for broken in report.broken_links)
 
 
-def test_an_unwritten_passage_is_a_dead_end(story):
-    blank = "Double-click this passage to edit it."
+@pytest.mark.parametrize("blank", ["Double-click this passage to edit it.", ""])
+def test_an_unwritten_passage_is_a_dead_end(story, blank):
     report = report_of(
         story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
     )

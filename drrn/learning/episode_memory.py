@@ -19,7 +19,7 @@ from drrn.learning.learner import Memory
 from drrn.learning.menus import Menus, groups_by_width
 from drrn.models import Pages
 from drrn.settings import LearnerSettings
-from drrn.text import Ids, State, ranges, starts_of
+from drrn.text import Ids, State, check_range, ranges, saved_array, saved_starts, starts_of
 
 STEP_TYPES: dict[str, Any] = {
     "page": np.int32,
@@ -365,14 +365,23 @@ class EpisodeMemory(Memory):
         }
 
     def restore(self, state: State) -> None:
-        self.states = np.asarray(state["states"], np.int64)
-        self.first = np.asarray(state["first"], np.int64)
-        self.links = np.asarray(state["links"], np.int64)
-        self.widest = int(state["widest"][0])
-        self.means = np.asarray(state["means"], np.float64)
-        self.steps = {name: np.asarray(state[name], kind) for name, kind in STEP_TYPES.items()}
-        self.best_return = float(state["best"][0])
+        self.links = saved_array(state, "links", np.int64)
+        self.first = saved_starts(state, "first", len(self.links))
+        self.states = saved_array(state, "states", np.int64, len(self.widths))
+        self.widest = int(saved_array(state, "widest", np.int64, 1)[0])
+        self.means = saved_array(state, "means", np.float64)
+        size = len(state["page"])
+        self.steps = {each: saved_array(state, each, STEP_TYPES[each], size) for each in STEP_TYPES}
+        self.best_return = float(saved_array(state, "best", np.float64, 1)[0])
         self._drop_caches()
+        check_range("widest", self.widths, 0, self.widest)
+        for name in ("page", "after"):
+            check_range(name, self.steps[name], 0, len(self.states) - 1)
+        check_range("taken", self.steps["taken"], 0, self.widths[self.steps["page"]] - 1)
+        check_range("probability", self.steps["probability"], 0, 1)
+        ends = self.steps["last"][-1:].all()
+        if not ends or len(self.means) not in (0, len(self.pair_keys)):
+            raise ValueError("the memory has no whole episodes, or no mean of each pair")
 
 
 class Snapshot:

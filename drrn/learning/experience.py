@@ -118,5 +118,9 @@ class RewardScale:
         return {"low": self.low, "high": self.high}
 
     def restore(self, state: State) -> None:
+        for low, high in zip(state["low"], state["high"], strict=True):
+            reward_factor(high - low)  # raises an error for what is not a number
+        if len(state["low"]) != len(self.low):
+            raise ValueError("the returns are not those of each replica")
         self.low = list(state["low"])
         self.high = list(state["high"])

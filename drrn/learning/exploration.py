@@ -16,6 +16,7 @@ from drrn.learning.elimination import Elimination
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Floats, Probabilities, Q, softmax
 from drrn.learning.experience import Steps
+from drrn.learning.learner import MOST_ACTIONS, check_memories
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
@@ -131,6 +132,7 @@ class Optimism:
     def restore(self, state: State) -> None:
         for memory, values in zip(self.all_memories, state["memories"], strict=True):
             memory.restore(values)
+        check_memories(self.similar, (1 << STATE_BITS, 1 << ACTION_BITS), MOST_ACTIONS)
         self.snapshot.take()
 
 

@@ -19,14 +19,17 @@ from drrn.learning.optimisers import OPTIMISERS, Optimiser
 from drrn.models.base import Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
-from drrn.text import Ids, State, texts_of_all
+from drrn.text import Ids, State, check_range, texts_of_all
 
+MOST_ACTIONS = 100_000  # of a page, in the memory of a run that is resumed
 Generators = Sequence[np.random.Generator]  # one for each replica
 Alpha = float | NDArray[np.float64]  # α of all replicas, or of each
 
 
 class Memory:
     """What one replica learns from; this one has the episodes of a round, and nothing after it."""
+
+    widest = 1  # menu of any page so far, if pages outlast a round
 
     def __init__(self) -> None:
         self.episodes: list[Steps] = []
@@ -235,6 +238,14 @@ class Learner:
         self.optimiser.move(gradients[: len(learned)], sparse, weights.flatten(1).any(dim=1))
         self.last_errors = (error.detach(), weights)
         return error.detach()
+
+
+def check_memories(memories: Sequence[Any], texts: Sequence[int], widest: int) -> None:
+    """Raise a ValueError if memories have ids of texts, or widths of menus, that do not exist."""
+    for memory in (each for each in memories if isinstance(each, Memory)):
+        for ids, size in zip(memory.texts_in_use(), texts, strict=True):
+            check_range("texts", ids, 0, size - 1)
+        check_range("widest", np.array(memory.widest), 1, widest)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -43,6 +44,9 @@ class Optimiser:
 
     def restore(self, state: State) -> None:
         device = self.model.device
+        for name, slot in state.items():
+            if slot.dtype != np.float32 or slot.ndim != 3:
+                raise ValueError(f'"{name}" is not a slot of the optimiser')
         self.slots = {name: torch.from_numpy(slot).to(device) for name, slot in state.items()}
 
 

@@ -19,7 +19,7 @@ from drrn.learning.menus import Menus
 from drrn.models.base import NARROW, Model, Pages, Reader
 from drrn.models.encodings import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, room
+from drrn.text import Ids, State, check_range, room, saved_array, saved_count, saved_starts
 
 GATHERED = 16  # batches whose texts are gathered together: faster, but takes memory
 PREPARED = 256  # batches that are taken from the replay buffers at once; fewer if menus are wide
@@ -129,11 +129,20 @@ class ReplayBuffer(Memory):
 
     def restore(self, state: State) -> None:
         self.clear()
-        self.count = state["count"]
-        self.widest = state["widest"]
-        if self.count:
-            self.columns = {name: np.array(state[name], kind) for name, kind in COLUMNS.items()}
-        self._set_menus(np.array(state["first"]), np.array(state["actions"], np.int32))
+        self.count = saved_count(state, "count")
+        self.widest = saved_count(state, "widest")
+        actions = saved_array(state, "actions", np.int32)
+        first = saved_starts(state, "first", len(actions))
+        widths = np.diff(first)
+        size = len(self)
+        columns = {name: saved_array(state, name, kind, size) for name, kind in COLUMNS.items()}
+        check_range("widest", widths, 0, self.widest)
+        for name in ("menus", "next_menus"):
+            check_range(name, columns[name], 0, len(widths) - 1)
+        check_range("taken", columns["taken"], 0, widths[columns["menus"]] - 1)
+        check_range("discounts", columns["discounts"], 0, 1)
+        self.columns = columns if size else self.columns
+        self._set_menus(first, actions)
 
     # --- Menus
 

@@ -19,7 +19,7 @@ from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State, ranges
+from drrn.text import Ids, State, check_range, ranges, saved_array, saved_count
 
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
@@ -74,7 +74,7 @@ class Average:
         return {"updates": self.updates, "student": self.student.state()}
 
     def restore(self, state: State) -> None:
-        self.updates = state["updates"]
+        self.updates = saved_count(state, "updates")
         self.student.restore(state["student"], "its learning weights")
 
 
@@ -164,9 +164,11 @@ class ReturnLearning(Learner):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.rounds = state["rounds"]
+        self.rounds = saved_count(state, "rounds")
         if self.settings.exploration.alpha_spread:
-            self.alpha_factor[:] = state["alpha_factor"]
+            size = len(self.alpha_factor)
+            self.alpha_factor[:] = saved_array(state, "alpha_factor", np.float64, size)
+            check_range("alpha_factor", self.alpha_factor, 0, GREEDY)
         if self.average:
             self.average.restore(state["average"])
         self.snapshot.round = self.rounds

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from drrn.compiled.game import Compiled
 from drrn.game.contract import Observation
 from drrn.sentences import Floats, SentenceVectors, unit
-from drrn.text import Ids, starts_of
+from drrn.text import Ids, check_texts, starts_of
 
 PAGE_WEIGHT = 4.0  # of the similarity of texts, compared with that of menus
 LEAST = 0.25  # similarity of texts; pages of another game reach about 0.2
@@ -37,8 +37,10 @@ class Recall:
         self.pages = pages
         self.sentences = sentences
         self.texts = list(pages)
+        check_texts("pages", self.texts)
         self.actions = sorted({each for menus in pages.values() for menu in menus for each in menu})
         self._known = set(self.actions)
+        check_texts("menus", self.actions)
         self._cache: dict[tuple[str, tuple[str, ...]], tuple[str, dict[str, str]]] = {}
 
     def page(self, page: Observation) -> Observation:

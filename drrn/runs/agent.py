@@ -40,7 +40,7 @@ from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
-from drrn.text import Store
+from drrn.text import Store, check_texts
 from drrn.vectors import open_vectors
 
 Q = NDArray[np.float32]
@@ -390,7 +390,10 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
         return None
     Run(folder).check(MEMORY)
     if (folder / MEMORY).exists():
-        return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
+        try:
+            return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
+        except storage.DAMAGE as error:
+            raise InputError(f"{folder / MEMORY}: not the pages of a run: {error}") from error
     game = with_history(spec_from(folder, config).open(), settings.run.history)
     if compiled := compiled_or_none(game, settings):
         return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
@@ -421,6 +424,7 @@ def _load_vocabulary(
     factors = [1.0]
     try:
         words = (vocabulary["states"], vocabulary["actions"])
+        check_texts("words", [*words[0], *words[1]])
         store = Store.of_words(words[0], words[1], **settings.model.reading)
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():

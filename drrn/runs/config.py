@@ -16,6 +16,7 @@ from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, train
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
+from drrn.text import check_texts
 from drrn.version import __version__
 
 CODE_SETTINGS = ("model", "interaction", "encoder", "action_encoder", "learner", "sentences")
@@ -109,11 +110,14 @@ def read_config(folder: Path) -> dict[str, Any]:
         for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
             config["game"][name]
         config["most_actions"]
-        if (policy := config.get("deployment", {}).get("policy")) not in (None, *CANDIDATES):
-            raise TypeError(f"no policy is named {policy!r:.40}")
         _check_types(config, RUN_TYPES)
         _check_types(config["game"], GAME_TYPES)
-    except (KeyError, TypeError, InputError) as error:
+        for entry in filter(None, [config.get("deployment")]):
+            scores = {name: float(mean) for name, (mean, _) in entry["scores"].items()}
+            if entry["policy"] not in CANDIDATES or not scores.keys() >= {entry["policy"]}:
+                raise TypeError(f"no policy is named {entry['policy']!r:.40}")
+        check_texts("selected_words", config.get("selected_words", ()))
+    except (KeyError, TypeError, ValueError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
     _apply_trust(config)
     return config

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes, read_csv
 from drrn.settings import Settings
@@ -79,7 +81,12 @@ class Progress:
     def restore(self, state: State) -> None:
         """Continue from a saved state."""
         self.interactions, self.episodes = state["counts"]
-        self.returns = state["returns"]
+        self.returns = [list(map(float, returns)) for returns in state["returns"]]
+        counts = np.array(state["counts"])
+        replicas = self.settings.run.replicas
+        sizes = (counts.shape, len(self.returns))
+        if counts.dtype != np.int64 or sizes != ((2, replicas), replicas):
+            raise ValueError("the counts are not those of each replica")
 
     def csv_bytes(self) -> bytes:
         """Return the contents of progress.csv."""

@@ -33,6 +33,7 @@ from drrn.game.episodes import Policy, episode, random_policy
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
+from drrn.text import check_range, check_texts
 
 MAX_PAGES = 8
 MAX_ACTIONS = 12
@@ -68,7 +69,13 @@ class LearningRecord:
         self.rounds = [each for each in data["rounds"] if each["round"] <= last]
         self.games = [each for each in data["games"] if each["round"] <= last]
         used = [number for game in self.games for number in _text_numbers(game)]
-        self.texts = {text: i for i, text in enumerate(data["texts"][: max(used, default=-1) + 1])}
+        texts = data["texts"]
+        self.texts = {text: i for i, text in enumerate(texts[: max(used, default=-1) + 1])}
+        check_texts("texts", [*texts, *(t for page, menu in self.pages for t in (page, *menu))])
+        check_range("texts", np.array(used, np.int64), 0, len(texts) - 1)
+        sizes = [len(actions) for _, actions in self.pages]
+        if any(list(map(len, each["y"])) != sizes for each in self.rounds[-1:] if each.get("y")):
+            raise ValueError('"y" does not have the actions of each page')
 
     def add(self, trainer: Trainer, number: int) -> None:
         """Record a finished round, before the learner forgets it."""
@@ -108,7 +115,8 @@ class LearningRecord:
         """Return the positions of actions; y keeps its direction from one round to the next."""
         if vectors is None:
             return {"norm": None}
-        before = self.rounds[-1]["y"] if self.rounds else [None] * len(vectors)
+        before = self.rounds[-1].get("y") if self.rounds else None
+        before = before or [None] * len(vectors)
         norms, x, y = zip(*map(positions, vectors, before), strict=True)
         return {
             "norm": _rounded(np.array(norms)),

@@ -62,7 +62,7 @@ MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown inte
 MAX_DEPTH = 4  # of folders that are searched for runs
 SUMMARY = "run state game model recipe replicas rounds_done rounds scores when fault".split()
 # What restoring a damaged or foreign checkpoint may raise.
-LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError)
+LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
 
 
 class Trainable(Protocol):
@@ -392,13 +392,16 @@ class Run:
             return
         rows = self.rows()  # before the hashes, since it can name the line
         self.check(CONFIG, ROWS, CHECKPOINT, LEARNING)
+        path = checkpoint
         try:
-            trainer.restore(tensors.load_checkpoint(checkpoint), str(checkpoint))
-            done = int(trainer.round)
+            trainer.restore(tensors.load_checkpoint(path), str(path))
+            done = trainer.round
+            path = self.folder / LEARNING
             if (record := self.learning()) is not None:
                 trainer.record.restore(record, done)
         except LOAD_ERRORS as error:
-            raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
+            cause = f"not the {path.stem} of this run: {error}"
+            raise InputError(f"{path}: {cause}; {storage.remedy(path)}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]
         trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
         scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
@@ -459,7 +462,7 @@ def _run_folders(folder: Path) -> Iterator[Path]:
     depth = len(folder.parts)
     for name, subfolders, files in os.walk(folder):
         path = Path(name)
-        if CONFIG in files:
+        if CONFIG in files or {HASHES, ROWS} <= set(files):  # a run without it is damaged
             subfolders.clear()
             if {HASHES, ROWS, WORDS} & set(files):  # other programs write a config.json, too
                 yield path

@@ -7,6 +7,7 @@ that did not exist); and after the last file, with the new hashes alone.
 
 import hashlib
 import json
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -40,6 +41,7 @@ ABSENT = ""  # the hash of a file that does not exist
 LARGE = 2**20  # bytes; hashing a megabyte takes some milliseconds
 UNLISTED = (SCORES, CARD)  # may be absent from hashes.json
 REMOVABLE = (SCORES, CARD, LEARNING)  # users may delete them
+log = logging.getLogger("drrn")
 
 
 def read_bytes(path: Path) -> bytes:
@@ -50,13 +52,18 @@ def read_bytes(path: Path) -> bytes:
 def read_json(path: Path, missing: str = "") -> Any:
     """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not text
-        return value
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(missing or f"{path}: no such file") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def parse_json(text: str) -> Any:
+    """Return a JSON value; a ValueError says if it has half of a character, NaN or infinity."""
+    value = json.loads(text)
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return value
 
 
 def json_bytes(value: Any) -> bytes:
@@ -84,7 +91,7 @@ def settle_hashes(folder: Path) -> None:
         known = read_hashes(folder)
         paths = [folder / name for name in known if (folder / name).is_file()]
         present = {path.name: hash_of(path.name, read_bytes(path)) for path in paths}
-        settled = {name: [each] for name, each in present.items() if each in known[name]}
+        settled = {n: [each] if each in known[n] else known[n] for n, each in present.items()}
         _write_hashes(folder, settled)
 
 
@@ -148,7 +155,10 @@ def read_hashes(folder: Path) -> dict[str, list[str]]:
     """Return the hashes that each file may have."""
     path = folder / HASHES
     if not path.exists():
-        if os.environ.get(UNVERIFIED):
+        if (accepted := os.environ.get(UNVERIFIED, "")) and str(path) not in accepted:
+            log.warning("%s: missing; the files of the run are not verified", path)
+            os.environ[UNVERIFIED] = f"{accepted}\n{path}"
+        if accepted:
             return {}
         cause = "missing, so damage to the files of the run cannot be detected"
         raise InputError(f"{path}: {cause}; restore it, or accept them with --unverified")

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError, require
-from drrn.runs.storage import DAMAGE, read_bytes, remedy
+from drrn.runs.storage import DAMAGE, parse_json, read_bytes, remedy
 from drrn.text import State
 
 EDITION = 3  # of checkpoints; raised whenever their contents change
-INFINITE = ("explorer/",)  # arrays in which -inf is valid: returns of untried actions
+INFINITE = "/best"  # arrays in which -inf is valid: the best return of an empty memory
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -42,13 +42,13 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise InputError(f"{path}: not a complete safetensors file: {error}") from error
 
 
-def check_finite(path: Path, arrays: Arrays, infinite: tuple[str, ...] = ()) -> None:
-    """Refuse numbers that no run writes; arrays named `infinite…` may hold infinities."""
+def check_finite(path: Path, arrays: Arrays) -> None:
+    """Refuse numbers that no run writes."""
     for name, array in arrays.items():
         if array.dtype.kind != "f":
             continue
-        bad = np.isnan(array) if name.startswith(infinite) else ~np.isfinite(array)
-        if bad.any():
+        is_best = name.endswith(INFINITE)
+        if not (np.isfinite(array) | (is_best & (array == -np.inf))).all():
             raise InputError(f'{path}: damaged: "{name}" contains NaN or infinity; {remedy(path)}')
 
 
@@ -65,9 +65,9 @@ def checkpoint_bytes(state: State) -> bytes:
 def load_checkpoint(path: Path) -> State:
     """Read a checkpoint; one that is damaged or of another edition is refused."""
     arrays, metadata = load_tensors(path)
-    check_finite(path, arrays, INFINITE)
+    check_finite(path, arrays)
     try:
-        state: dict[str, Any] = _with_arrays(json.loads(metadata["state"]), arrays)
+        state: dict[str, Any] = _with_arrays(parse_json(metadata["state"]), arrays)
         edition = state.pop("edition")
     except DAMAGE as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error

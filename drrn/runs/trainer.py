@@ -18,7 +18,7 @@ from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.learning.experience import RewardScale, Steps
 from drrn.learning.exploration import Optimism
-from drrn.learning.learner import Generators, Learner
+from drrn.learning.learner import MOST_ACTIONS, Generators, Learner, check_memories
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
 from drrn.notebook import live_display
@@ -38,7 +38,7 @@ from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
-from drrn.text import State, Store, texts_of_all
+from drrn.text import State, Store, saved_count, texts_of_all
 
 log = logging.getLogger("drrn")
 
@@ -504,13 +504,18 @@ class Trainer:
         self.model.restore(state["model"], source)
         if self.explorer:
             self.explorer.restore(state["explorer"])
+        memories = [*self.learner.memories, *(self.explorer.memories if self.explorer else ())]
+        is_bounded = self.compiled is not None or self.model.sees_menu
+        widest = self.model.shape.most_actions if is_bounded else MOST_ACTIONS
+        check_memories(memories, (len(self.store.states), len(self.store.actions)), widest)
         if self.scale:
             self.scale.restore(state["scale"])
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
+            _ = self.agent.recall  # which checks them
         if "progress" in state:  # older runs have none
             self.progress.restore(state["progress"])
-        self.round = state["round"]
+        self.round = saved_count(state, "round")
 
 
 def _check_threads(threads: int) -> int:

@@ -26,6 +26,8 @@ GRACE_SECONDS = 5.0  # after the time limit of V8, until the process is killed
 MEGABYTES = 256  # of one page
 OWN_MEGABYTES = 64  # that the engine needs beyond what it had when the page was opened
 WATCH_SECONDS = 0.05
+# Space for new objects (MB): a page of SugarCube makes many, and V8 would often clean up.
+V8_FLAGS = ("--single-threaded", "--min-semi-space-size=16")
 MAX_RESULT = 2**26  # characters of a text that a script returns
 MAX_IDLE = 2  # processes that wait for the next isolate
 OUT_OF_MEMORY = "the script exceeds its memory limit"
@@ -140,6 +142,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.library: Any = require("py_mini_racer", "twine")
+        self.library.init_mini_racer(flags=V8_FLAGS, ignore_duplicate_init=True)
         self.context: AbstractContextManager[Any] | None = None
         self.racer: Any = None
         self.most_memory = sys.maxsize

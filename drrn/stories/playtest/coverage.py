@@ -253,6 +253,9 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
         elif ending.text.strip().casefold() == BLANK:
             kind = findings.UNWRITTEN
             what = "it is not written yet: it has only Twine's placeholder"
+        elif key.passage in source.story.pages and not source.story.pages[key.passage].text.strip():
+            kind = findings.UNWRITTEN
+            what = "it is not written yet: it is empty"
         elif why := _trapped(source, key, ending.text, evidence):
             kind = findings.TRAP
             what = f"the story stops here: {why}"

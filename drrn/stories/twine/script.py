@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
-from drrn.stories.twine.values import Value
+from drrn.stories.twine.values import GrowthError, Value
 
 DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
 FIRST_LOCATIONS = 3  # listed for problems of one cause
 DEEPEST = 60  # nested displays, <<if>>s and printed markup
 MOST_DISPLAYS = 2_000  # on one page
+MOST_DRAWS = 500  # on one page, if its outcomes are listed
 
 Node = Callable[["Page"], object]  # prints, links or changes something; its value is not used
 Expression = Callable[["Page"], Value]
@@ -118,6 +119,8 @@ class EveryDraw:
 
     def draw(self, count: int) -> int:
         if self.position == len(self.outcomes):  # a new draw of this sequence
+            if self.position >= MOST_DRAWS:
+                raise GrowthError(f"more than {MOST_DRAWS:,} random draws")
             self.outcomes.append(0)
             self.counts.append(count)
         self.position += 1

@@ -1,0 +1,290 @@
+"""Damaged runs: every command works or fails with one sentence, and no answer differs silently."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import re
+import resource
+import shutil
+import struct
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from drrn import cli
+from drrn.files import read_toml
+from drrn.runs import storage, tensors
+from tests.fuzz_corpus import JSON_SNIPPETS
+from tests.mutations import check_command, flip_bytes, mutate, random_cuts, random_flips
+from tests.runs import SMALL, SMALL_STRONG, rehash
+from tests.stories import FORK, REWARDS
+
+MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10  # units of ru_maxrss
+MOST_MEMORY = 1024  # MB
+TABLE = [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"]
+DEPLOYED = [*SMALL_STRONG, "--evaluation-episodes", "6", "--rounds", "1"]
+GOOD = (SMALL, DEPLOYED, TABLE, [*SMALL, "--keep", "--no-compile"])
+FILES = ("evaluations.csv", "model.safetensors", "checkpoint.safetensors")  # after --resume
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d.\d\d:\d\d:\d\d| +[\d,.]+ transitions/s")
+REPORT = re.compile(r'"fault": "RUN/')  # of a damaged file, in the output
+counts: Counter[str] = Counter()  # of damages, commands and answers
+
+Answer = tuple[int, str, str]  # exit code, output, errors
+
+
+def fuzz_run(folder: Path, generator: Random) -> None:
+    """Damage some files of a run, and run every command on it.
+
+    hashes.json would reveal every damage first, so it is often updated or deleted.
+    """
+    run = folder / "run"
+    good = generator.choice(good_runs())
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(good, run)
+    hashes = generator.choice(["old", "new", "none"])
+    unverified = ["--unverified"] if hashes == "none" and generator.random() < 0.8 else []
+    if hashes == "none":
+        (run / "hashes.json").unlink()
+    files = sorted(path for path in run.iterdir() if path.is_file())
+    for path in generator.sample(files, generator.randint(1, 2)):
+        counts[damage(path, generator)] += 1
+    if has_large_settings(run / "config.json"):
+        counts["settings too large to try"] += 1
+        return
+    if hashes == "new" and (run / "hashes.json").is_file():
+        rehash(run)
+    is_damaged = bool(changed_files(good, run))
+    counts[f"runs with {hashes} hashes"] += 1
+    for name, command in commands_of(run).items():
+        before = good_answers(good)[name]
+        answer = answer_of(run, [*command, *unverified])
+        counts["commands"] += 1
+        counts["refused" if answer[0] == 2 else "answered"] += 1
+        is_silent = f"{run}/" not in answer[2] and not REPORT.search(answer[1])
+        is_silent &= "no runs here" not in answer[2]  # without config.json and hashes.json
+        if answer[0] == 0 and is_damaged and is_silent and hashes != "new":
+            assert answer[1] == before[1], f"{name}: a silently different answer: {answer[1]}"
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MEGABYTE
+        assert memory < MOST_MEMORY, f"{name}: {memory:.0f} MB"
+
+
+def commands_of(run: Path) -> dict[str, list[str]]:
+    """Return every command that opens a run; the last one changes it."""
+    tale = str(good_runs()[0].parent / "tale.toml")
+    return {
+        "ask": ["ask", str(run), "--state", "The sea", "--action", "Go out.", "--action", "x"],
+        "evaluate": ["evaluate", str(run), "--episodes", "1"],
+        "runs": ["runs", str(run)],
+        "runs --json": ["runs", str(run), "--json"],
+        "compare": ["compare", str(run), str(run)],
+        "play": ["play", tale, "--agent", str(run), "--policy", "greedy", "--episodes", "1"],
+        "watch": ["watch", str(run), "--seconds", "0", "--seed", "1", "--episodes", "1"],
+        "push": ["push", str(run), "ann/tale", "--checkpoint"],
+        "pull": ["pull", "ann/tale", "--out", str(run.parent / "pulled")],
+        "resume": ["train", "--resume", str(run), "--rounds", "2"],
+    }
+
+
+def answer_of(run: Path, command: list[str]) -> Answer:
+    """Run a command; the answer has the files that it wrote, and no moments and paths."""
+    hub = Hub(run)
+    if command[0] == "pull":
+        command = [word for word in command if word != "--unverified"]
+    with quick_commands(), mock.patch("drrn.runs.hub._hub_api", lambda: hub):
+        code, output, errors = check_command(command)
+    if command[0] == "train":
+        output += f"{[storage.hash_of(n, (run / n).read_bytes()) for n in FILES if code == 0]}"
+    shutil.rmtree(run.parent / "pulled", ignore_errors=True)
+    for path, name in ((str(run), "RUN"), (str(run.parent), "FOLDER")):
+        output = output.replace(path, name)
+    return code, MOMENT.sub("WHEN", output) + hub.uploaded, errors
+
+
+class Hub:
+    """Stands in for the Hub, without a network: what is pulled is the run itself."""
+
+    uploaded = ""
+
+    def __init__(self, run: Path) -> None:
+        self.run = run
+
+    def create_repo(self, repository: str, **options: Any) -> Any:
+        return SimpleNamespace(repo_id=repository)
+
+    def upload_folder(self, *, folder_path: str, **options: Any) -> None:
+        paths = [Path(folder_path, name) for name in ("config.json", *FILES)]
+        hashes = [storage.hash_of(path.name, path.read_bytes()) for path in paths]
+        self.uploaded = str(hashes[1:])
+
+    def snapshot_download(self, repository: str, *, local_dir: Path, **options: Any) -> None:
+        shutil.copytree(self.run, local_dir)
+
+
+@contextlib.contextmanager
+def quick_commands() -> Any:
+    """Leave out what takes most of the time: pictures, waiting for the disk, reading the options."""
+    with (
+        mock.patch("drrn.runs.curve.draw_run", lambda *_: None),
+        mock.patch.object(os, "fsync", lambda _: None),
+        mock.patch.object(cli, "read_toml", functools.cache(read_toml)),
+    ):
+        yield
+
+
+def changed_files(good: Path, run: Path) -> list[str]:
+    """Return the files that a damage changed, without what users may edit."""
+    names = [path.name for path in good.iterdir() if path.name not in ("README.md", "curve.png")]
+    hashes = {name: (_hash(good / name), _hash(run / name)) for name in names}
+    deleted = [name for name in storage.REMOVABLE if not (run / name).exists()]
+    return [name for name in names if len(set(hashes[name])) > 1 and name not in deleted]
+
+
+def _hash(path: Path) -> str:
+    return storage.hash_of(path.name, path.read_bytes()) if path.is_file() else ""
+
+
+def damage(path: Path, generator: Random) -> str:
+    """Damage a file; return how."""
+    data = path.read_bytes()
+    kinds = ["truncate", "flip", "replace", "delete", "folder", "swap", "cut"]
+    kinds += ["retype"] * 3 * (path.suffix in (".json", ".safetensors"))
+    kinds += ["number"] * 8 * (path.suffix == ".safetensors")
+    kind = generator.choice(kinds)
+    if kind == "truncate":
+        data = data[: int(generator.random() * len(data))]
+    elif kind == "flip" and data:
+        data = flip_bytes(data, random_flips(generator))
+    elif kind == "replace":
+        data = generator.choice([b"", b"{}", b"[]", b"null", b"\xff\xfe", b"PK\x03\x04"])
+    elif kind == "swap":
+        others = [*sorted(path.parent.iterdir()), *(good / path.name for good in good_runs())]
+        data = generator.choice([each for each in others if each.is_file()]).read_bytes()
+    elif kind == "cut":
+        text = mutate(data.decode("latin-1"), random_cuts(generator, JSON_SNIPPETS, 3))
+        data = text.encode("latin-1", "replace")
+    elif kind == "number":
+        data = change_number(path, generator)
+    elif kind == "retype" and path.suffix == ".json":
+        data = mutate_json(data, generator)
+    elif kind == "retype":
+        (length,) = struct.unpack("<Q", data[:8])
+        header = mutate_json(data[8 : 8 + length], generator)
+        data = struct.pack("<Q", len(header)) + header + data[8 + length :]
+    path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind != "delete":
+        path.write_bytes(data)
+    return kind
+
+
+NUMBERS = (-(2**31), -2, -1, 0, 1, 2, 99, 300, 67_108_958, 2**31 - 1, 0.5, -1e30, 1e30)
+
+
+def change_number(path: Path, generator: Random) -> bytes:
+    """Return a file of tensors in which a few numbers of one array are others."""
+    arrays, metadata = tensors.load_tensors(path)
+    name = generator.choice(sorted(name for name, array in arrays.items() if array.size))
+    array = arrays[name].copy()
+    for _ in range(generator.randint(1, 3)):
+        with np.errstate(all="ignore"):
+            value = np.array(generator.choice(NUMBERS)).astype(array.dtype)
+        array.reshape(-1)[generator.randrange(array.size)] = value
+    return tensors.tensor_bytes({**arrays, name: array}, metadata)
+
+
+SCALARS: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2,
+    7,
+    1.5,
+    -2.5,
+    1e30,
+    10**18,
+    "",
+    "x",
+    "drrn",
+    "é\x1b[2J",
+    "\ud800",
+]
+CONTAINERS: list[Any] = [[], {}, [1], {"x": 1}, [[]]]
+
+
+def mutate_json(data: bytes | str, generator: Random) -> bytes:
+    """Return JSON in which one value is replaced, deleted or duplicated."""
+    document = json.loads(data)
+    metadata = document.get("__metadata__", {}) if isinstance(document, dict) else {}
+    if "state" in metadata and generator.random() < 0.5:
+        metadata["state"] = mutate_json(metadata["state"], generator).decode()
+        return json.dumps(document).encode()
+    node = document
+    while isinstance(node, dict | list) and node:
+        keys = sorted(node) if isinstance(node, dict) else range(len(node))
+        key = generator.choice(keys)
+        child = node[key]
+        if not isinstance(child, dict | list) or not child or generator.random() < 0.2:
+            if generator.random() < 0.2:
+                del node[key]
+            else:
+                sibling = node[generator.choice(keys)]
+                node[key] = generator.choice([*SCALARS, *CONTAINERS, sibling])
+            break
+        node = child
+    return json.dumps(document).encode()
+
+
+SIZES = (
+    "episodes_per_round evaluation_episodes epochs updates sweeps replicas batch_size hidden "
+    "layers workers history"
+).split()
+
+
+def has_large_settings(config: Path) -> bool:
+    """Whether mutated settings are valid but need more time than a test has."""
+    errors = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+    with contextlib.suppress(*errors):
+        settings = json.loads(config.read_bytes())["settings"]
+        values = [settings.get(name) for name in SIZES]
+        return any(isinstance(value, int | float) and value > 300 for value in values)
+    return False
+
+
+@functools.cache
+def good_runs() -> list[Path]:
+    """Train runs to damage: the paper's recipe, the strong one, a table, and a kept memory."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "tale.twee").write_text(FORK)
+    (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    runs = []
+    for number, options in enumerate(GOOD):
+        run = folder / f"good-{number}"
+        story = str(folder / "tale.toml")
+        with quick_commands():
+            check_command(["train", story, "--out", str(run), *options, "--rounds", "1"])
+        runs.append(run)
+    return runs
+
+
+@functools.cache
+def good_answers(good: Path) -> dict[str, Answer]:
+    """Return the answers of an undamaged run."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Path(folder, "run")
+        shutil.copytree(good, run)
+        answers = {name: answer_of(run, command) for name, command in commands_of(run).items()}
+    assert all(code == 0 for code, _, _ in answers.values()), answers
+    return answers
