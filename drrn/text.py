@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.reading import with_marks, words_and_phrases
-from drrn.writing import words
+from drrn.writing import check_texts, words
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
 MOST_WORDS = 50_000
@@ -393,12 +393,6 @@ def saved_count(state: State, name: str) -> int:
     if type(value) is not int or not 0 <= value < 2**53:
         raise ValueError(f'"{name}" is {value!r:.40}')
     return value
-
-
-def check_texts(name: str, values: Sequence[Any]) -> None:
-    """Raise a ValueError unless all values are texts."""
-    if not all(isinstance(value, str) for value in values):
-        raise ValueError(f'"{name}" has a value that is not a text')
 
 
 def check_range(name: str, values: NDArray[Any], least: float, most: Any) -> None:

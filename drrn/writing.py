@@ -9,6 +9,8 @@ one character however they are typed (NFC).
 import functools
 import re
 import unicodedata
+from collections.abc import Sequence
+from typing import Any
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 # Latin, Greek, Cyrillic and Armenian letters and common signs: a text of these has no marks
@@ -91,3 +93,9 @@ def _marks() -> str:
     firsts = [code for before, code in zip([0, *codes], codes, strict=False) if code != before + 1]
     lasts = [code for code, after in zip(codes, [*codes[1:], 0], strict=True) if after != code + 1]
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))
+
+
+def check_texts(name: str, values: Sequence[Any]) -> None:
+    """Raise a ValueError unless all values are texts."""
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f'"{name}" has a value that is not a text')

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from drrn.compiled.game import Compiled
 from drrn.game.contract import Observation
 from drrn.sentences import Floats, SentenceVectors, unit
-from drrn.text import Ids, check_texts, starts_of
+from drrn.text import Ids, starts_of
+from drrn.writing import check_texts
 
 PAGE_WEIGHT = 4.0  # of the similarity of texts, compared with that of menus
 LEAST = 0.25  # similarity of texts; pages of another game reach about 0.2

@@ -16,8 +16,8 @@ from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, train
 from drrn.game.make import GameSpec, spec_of
 from drrn.runs.storage import CONFIG, read_json
 from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
-from drrn.text import check_texts
 from drrn.version import __version__
+from drrn.writing import check_texts
 
 CODE_SETTINGS = ("model", "interaction", "encoder", "action_encoder", "learner", "sentences")
 GAME_SOURCE = "game"  # may be `module:name`, as well

@@ -33,7 +33,8 @@ from drrn.game.episodes import Policy, episode, random_policy
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
-from drrn.text import check_range, check_texts
+from drrn.text import check_range
+from drrn.writing import check_texts
 
 MAX_PAGES = 8
 MAX_ACTIONS = 12
