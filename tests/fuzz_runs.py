@@ -36,7 +36,7 @@ DEPLOYED = [*SMALL_STRONG, "--evaluation-episodes", "6", "--rounds", "1"]
 GOOD = (SMALL, DEPLOYED, TABLE, [*SMALL, "--keep", "--no-compile"])
 FILES = ("evaluations.csv", "model.safetensors", "checkpoint.safetensors")  # after --resume
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d.\d\d:\d\d:\d\d| +[\d,.]+ transitions/s")
-REPORT = re.compile(r'"fault": "RUN/')  # of a damaged file, in the output
+REPORT = re.compile(r'"fault": "RUN|damaged')  # of a damaged file, in the output
 counts: Counter[str] = Counter()  # of damages, commands and answers
 
 Answer = tuple[int, str, str]  # exit code, output, errors
