@@ -18,8 +18,14 @@ from drrn import registry
 from drrn.arena.llm import Options
 from drrn.arena.match import Decision, Match, Result, read_answer
 from drrn.arena.measures import measures, softmax_alpha
-from drrn.arena.people import PersonGame, read_games, save_game
-from drrn.arena.players import BestPlayer, RandomPlayer, open_player
+from drrn.arena.players import (
+    BestPlayer,
+    PersonGame,
+    RandomPlayer,
+    open_player,
+    read_games,
+    save_game,
+)
 from drrn.arena.report import Report
 from drrn.arena.tournament import Rows, contests_of, play, read_all
 from drrn.cli import main
@@ -71,6 +77,40 @@ def test_the_return_is_best_play_minus_regret_plus_luck(name, solved):
     for result in play_random(game, range(10)):
         total = game.best - result.regret + result.luck
         assert result.episode.total == pytest.approx(total, abs=1e-6)
+
+
+@hypothesis_settings(max_examples=50, deadline=None)
+@given(
+    st.sampled_from(
+        ["long-watch", *(f"diagnostic:{name}/1" for name in ("grid", "credit", "memory"))]
+    ),
+    st.integers(0, 10**9),
+    st.lists(
+        st.one_of(st.none(), st.integers(-3, 99), st.text(max_size=5)), min_size=1, max_size=9
+    ),
+)
+def test_whatever_a_player_answers_the_return_is_best_play_minus_regret_plus_luck(
+    solved, name, seed, answers
+):
+    match = Match(solved(name))
+    match.start(seed)
+    turn = 0
+    while not match.over:
+        decision = match.decide(answers[turn % len(answers)])
+        assert decision.regret >= 0 and min(decision.gaps) == 0
+        turn += 1
+    result = match.result()
+    total = match.game.best - result.regret + result.luck
+    assert result.episode.total == pytest.approx(total, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["home-world", "diagnostic:memory/1", "diagnostic:noisy-rewards/1"]
+)
+def test_the_mean_of_luck_is_0(name, solved):
+    luck = [result.luck for result in play_random(solved(name), range(300))]
+    error = statistics.stdev(luck) / math.sqrt(len(luck))
+    assert abs(statistics.fmean(luck)) <= 3 * error + 1e-9
 
 
 def test_without_chance_the_regret_is_what_best_play_would_have_earned_more(solved):
@@ -294,7 +334,7 @@ def test_games_of_another_version_and_unknown_people_are_one_sentence(
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
     save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
     with pytest.raises(drrn.InputError, match="Ann"):
-        open_player("person:Bob", Options(tmp_path))
+        open_player("person:Anne", Options(tmp_path))
     (contest,) = contests_of("long-watch", None)
     player = open_player("person:Ann", Options(tmp_path))
     with pytest.raises(drrn.InputError, match="another version"):

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from drrn.arena.people import read_games
+from drrn.arena.players import read_games
 from drrn.serve import http, library, services
 from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder

@@ -163,7 +163,10 @@ class Endpoint:
             try:
                 return _read_reply(self._post(json.dumps(body).encode()))
             except urllib.error.HTTPError as error:
-                cause = self._describe(error)
+                cause = f"HTTP {error.code}"
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    detail = error.read(2000).decode(errors="replace").split()
+                    cause = f"{cause} {' '.join(detail)[:200]}"
                 if error.code not in RETRIED and error.code < 500:
                     self._fail(cause)
                 wait = _retry_after(error) or wait
@@ -187,12 +190,6 @@ class Endpoint:
         with self._open(request, timeout=self.options.timeout) as reply:
             data: bytes = reply.read(MAX_REPLY)
         return data
-
-    def _describe(self, error: urllib.error.HTTPError) -> str:
-        with contextlib.suppress(OSError, http.client.HTTPException):
-            detail = " ".join(error.read(2000).decode(errors="replace").split())[:200]
-            return f"HTTP {error.code} {detail}".strip()
-        return f"HTTP {error.code}"
 
     def _fail(self, cause: str) -> NoReturn:
         key = os.environ.get(self.options.key_variable)

@@ -1,12 +1,4 @@
-"""Players: random, best, agents, language models and your own functions.
-
-random            every action with the same probability
-best              an action with the highest Q*
-agent:RUN         a trained agent, by its deployed policy; its replicas play in turn
-person:NAME       the games that a person finished, with the choices that were saved
-llm:MODEL         a language model behind --endpoint, or a local file, llm:PATH.gguf
-module:function   (text, actions, history) → the index of an action, or words
-"""
+"""Players: random, best, trained agents, people, language models and your own functions."""
 
 import hashlib
 import json
@@ -14,20 +6,21 @@ import operator
 import random
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from drrn import registry
 from drrn.arena.llm import Answers, Endpoint, LocalModel, Options, Prompt
 from drrn.arena.match import Contest, Match, Result
-from drrn.arena.people import ANOTHER_VERSION, FollowedGame, read_games
-from drrn.compiled.oracle import SolvedCompiled, SolvedGame
+from drrn.compiled.oracle import CLOSE, SolvedCompiled, SolvedGame
 from drrn.errors import InputError, did_you_mean, require
-from drrn.files import read_bytes, slug
+from drrn.files import home, make_folder, read_bytes, read_text, slug
+from drrn.game.contract import Game, Observation
 
 Chooser = Callable[[Match], int | str | None]
 KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
+ANOTHER_VERSION = "a person played another version of this game; remove it from games.jsonl"
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -102,39 +95,6 @@ class AgentPlayer(Player):
         return lambda match: policy(match.page)
 
 
-class PersonPlayer(Player):
-    """The games that a person finished, with the seeds of the page."""
-
-    def __init__(self, name: str, person: str) -> None:
-        super().__init__(name)
-        games = read_games()
-        self.games = [game for game in games if game.player == person]
-        if not self.games:
-            known = ", ".join(sorted({game.player for game in games})) or "nobody"
-            cure = "finish a game on the page (drrn serve) under this name"
-            raise InputError(f'person "{person}": no finished games, only of {known}; {cure}')
-
-    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
-        """Return the seeds of the person's games; the first game with a seed counts."""
-        self.spec = replace(contest.spec, shuffle=False)
-        names = (contest.name, self.spec.source)
-        games = [each for each in self.games if each.game in names or each.source in names]
-        self.choices = {each.seed: each.choices for each in reversed(games)}
-        return [] if contest.words else sorted(self.choices)
-
-    def play(self, game: SolvedGame, seed: int) -> Result:
-        if not isinstance(game, SolvedCompiled):
-            raise InputError(f"{game.name}: games of people can be followed in compiled games only")
-        match = Match(FollowedGame(game, self.spec.open()))
-        match.start(seed)
-        for index in self.choices[seed]:
-            if index < len(match.page.actions):
-                match.decide(index)
-        if not match.page.ended:
-            raise InputError(f"{game.name}, seed {seed}: {ANOTHER_VERSION}")
-        return match.result()
-
-
 class ModelPlayer(Player):
     """A language model; answers are taken from the cache if possible."""
 
@@ -195,6 +155,104 @@ class FunctionPlayer(Player):
             return answer if isinstance(answer, str) else operator.index(answer)
 
         return choose
+
+
+# --- people: the page appends a line to games.jsonl for each game that was finished without help
+
+
+@dataclass(frozen=True)
+class PersonGame:
+    """A finished game of a person."""
+
+    player: str
+    game: str
+    source: str
+    seed: int
+    choices: list[int]  # indices of actions in the author's order
+
+
+def games_file() -> Path:
+    """Return the path of games.jsonl."""
+    return home() / "games.jsonl"
+
+
+def save_game(game: PersonGame) -> None:
+    """Append a finished game."""
+    make_folder(home())
+    with games_file().open("a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(game)) + "\n")
+
+
+def read_games() -> list[PersonGame]:
+    """Return all games that people finished, the oldest first."""
+    path = games_file()
+    lines = read_text(path).splitlines() if path.exists() else []
+    try:
+        return [PersonGame(**json.loads(line)) for line in lines]
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: damaged: {error}; delete the line, or the file") from error
+
+
+class PersonPlayer(Player):
+    """The games that a person finished, with the seeds of the page."""
+
+    def __init__(self, name: str, person: str) -> None:
+        super().__init__(name)
+        games = read_games()
+        self.games = [game for game in games if game.player == person]
+        if not self.games:
+            near = did_you_mean(person, sorted({game.player for game in games}))
+            cure = "finish a game on the page (drrn serve) under this name"
+            raise InputError(f'person "{person}" has no finished games; {cure}.{near}')
+
+    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
+        """Return the seeds of the person's games; the first game with a seed counts."""
+        self.spec = replace(contest.spec, shuffle=False)
+        names = (contest.name, self.spec.source)
+        games = [each for each in self.games if each.game in names or each.source in names]
+        self.choices = {each.seed: each.choices for each in reversed(games)}
+        return [] if contest.words else sorted(self.choices)
+
+    def play(self, game: SolvedGame, seed: int) -> Result:
+        if not isinstance(game, SolvedCompiled):
+            raise InputError(f"{game.name}: games of people can be followed in compiled games only")
+        match = Match(FollowedGame(game, self.spec.open()))
+        match.start(seed)
+        for index in self.choices[seed]:
+            if index < len(match.page.actions):
+                match.decide(index)
+        if not match.page.ended:
+            raise InputError(f"{game.name}, seed {seed}: {ANOTHER_VERSION}")
+        return match.result()
+
+
+class FollowedGame(SolvedCompiled):
+    """A solved game in the states of the original, which is played at the same time.
+
+    Of several outcomes that show the same page, the first counts.
+    """
+
+    def __init__(self, game: SolvedCompiled, original: Game) -> None:
+        self.__dict__.update(game.another().__dict__)
+        self.original = original
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self.steps = 0
+        return self._arrive(self.original.reset(seed), 0)
+
+    def step(self, index: int) -> Observation:
+        self.steps += 1
+        return self._arrive(self.original.step(index), int(self.game.row[self.game.slots[index]]))
+
+    def _arrive(self, page: Observation, row: int) -> Observation:
+        """Go to the outcome of a row that shows a page."""
+        graph = self.game
+        for state in graph.successor[graph.row_outcomes(row)].tolist():
+            shown = graph.go_to(state)
+            same = (shown.text, tuple(shown.actions)) == (page.text, tuple(page.actions))
+            if same and abs(shown.reward - page.reward) < CLOSE:
+                return self._show(shown)
+        raise InputError(f"{self.name}: {ANOTHER_VERSION}")
 
 
 def open_player(name: str, options: Options) -> Player:

@@ -107,7 +107,7 @@ class Report:
             mean = str(round(fmean(known))) if len(known) == len(column) else MISSING
             means.append(Cell(mean, bold=True))
         rows.append([Cell("mean", bold=True), *means])
-        caption = "Normalised scores: 0 is random play, 100 is best play."
+        caption = "Normalised scores without luck: 0 is random play, 100 is best play."
         header = ["game", *map(literal, self.players)]
         return Table(caption, header, rows, [self._counts()], "l" + "r" * len(self.players))
 
@@ -129,8 +129,8 @@ class Report:
     def scores_figure(self) -> Figure:
         """Return the scores of all players in all games, with intervals."""
         games = [{"name": label, "scores": self._scores(label)} for label in self.originals]
-        lows = [m.normalised.low for m in self.measures.values()]
-        highs = [m.normalised.high for m in self.measures.values()]
+        lows = [m.adjusted.low for m in self.measures.values()]
+        highs = [m.adjusted.high for m in self.measures.values()]
         low = max(-100, 50 * math.floor(min(0, *lows) / 50))
         high = min(200, 50 * math.ceil(max(100, *highs) / 50))
 
@@ -138,7 +138,7 @@ class Report:
             return round(380 * (min(max(score, low), high) - low) / (high - low), 1)
 
         svg = self._draw("scores", games=games, ticks=list(range(low, high + 1, 50)), x=x)
-        return Figure("Normalised scores with 95 % intervals.", "scores.svg", svg)
+        return Figure("Normalised scores without luck, with 95 % intervals.", "scores.svg", svg)
 
     # --- sections
 
@@ -241,7 +241,7 @@ class Report:
 
     def _scores(self, label: str) -> list[Interval | None]:
         measured = [self.measures.get((label, player)) for player in self.players]
-        return [each.normalised if each else None for each in measured]
+        return [each.adjusted if each else None for each in measured]
 
     def _words(self, label: str) -> str:
         return str(next(iter(self.rows[label].values())).header["words"])

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from drrn.arena.people import PersonGame, save_game
+from drrn.arena.players import PersonGame, save_game
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
 from drrn.serve.game_worker import Move, Page

@@ -50,14 +50,12 @@ class TrainingJob(Job):
         run = Run(self.folder)
         if not run.has(CONFIG):
             return False
-        settings = self.settings.flat()
-        recorded = run.config["settings"]
-        names = sorted(name for name in self.settings.given if recorded[name] != settings[name])
-        if run.config["game"]["sha256"] != self.hashes["sha256"]:
-            names.append("game")
-        if names:
-            cure = "delete the folder, or choose another --out"
-            raise InputError(f"{self.folder}: trained with another {names[0]}; {cure}")
+        recorded = {**run.config["settings"], **run.config["game"]}
+        expected = {**self.settings.flat(), **self.hashes}
+        for name in ("sha256", *sorted(self.settings.given)):
+            if recorded[name] != expected[name]:
+                cure = "delete the folder, or choose another --out"
+                raise InputError(f"{self.folder}: trained with another {name}; {cure}")
         return bool(run.summary()["state"] == "finished")
 
     def run(self) -> Iterator[Round]:

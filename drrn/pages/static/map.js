@@ -176,7 +176,7 @@ export class StoryMapView {
     this.fit();
     const scale = this.box.clientWidth / this.view.width;
     const start = this.svg.querySelector(".page.start") || this.svg.querySelector(".page");
-    if (scale >= 0.55 || !start) return;
+    if (scale >= 0.7 || !start) return; // otherwise texts are too small to read
     const box = this.inDrawing(start);
     const width = this.box.clientWidth / 0.85;
     this.look(

@@ -40,10 +40,13 @@
 
   const ENGINE_ERROR = /^(?:Fatal )?Error(?: \[[^\]]*\])?: (.+)$/m; // as SugarCube shows it
 
-  /** Dismiss an alert; one in which the engine shows an error is reported. */
+  /**
+   * Dismiss an alert; if the engine shows an error of a script before the first page, report it.
+   * Later errors are also thrown.
+   */
   function alert(message) {
     const error = ENGINE_ERROR.exec(String(message));
-    if (error) drrn.note(error[1]);
+    if (error && !drrn.format.passage()) drrn.note(error[1]);
   }
 
   const dialogs = {
