@@ -1,0 +1,24 @@
+"""scripts/supply, which lists what is installed, without a package index."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUPPLY = Path(__file__).parents[1] / "scripts" / "supply"
+
+
+@pytest.mark.slow
+def test_a_package_index_that_cannot_be_reached_is_one_sentence(tmp_path):
+    index = {"PIP_INDEX_URL": tmp_path.as_uri(), "PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull}
+    done = subprocess.run(
+        [sys.executable, str(SUPPLY), "twine"],
+        env={**os.environ, **index},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "package index must be reachable" in done.stderr and "Traceback" not in done.stderr
