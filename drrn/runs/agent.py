@@ -40,8 +40,9 @@ from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
-from drrn.text import Store, check_texts
+from drrn.text import Store
 from drrn.vectors import open_vectors
+from drrn.writing import check_texts
 
 Q = NDArray[np.float32]
 BATCH = 64  # pages that are rated at once

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes, read_csv
 from drrn.settings import Settings
@@ -82,10 +80,10 @@ class Progress:
         """Continue from a saved state."""
         self.interactions, self.episodes = state["counts"]
         self.returns = [list(map(float, returns)) for returns in state["returns"]]
-        counts = np.array(state["counts"])
-        replicas = self.settings.run.replicas
-        sizes = (counts.shape, len(self.returns))
-        if counts.dtype != np.int64 or sizes != ((2, replicas), replicas):
+        counts = [*self.interactions, *self.episodes]
+        sizes = {len(part) for part in (self.interactions, self.episodes, self.returns)}
+        is_whole = all(type(count) is int and abs(count) < 2**63 for count in counts)
+        if not is_whole or sizes != {self.settings.run.replicas}:
             raise ValueError("the counts are not those of each replica")
 
     def csv_bytes(self) -> bytes:
