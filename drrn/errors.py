@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 class InputError(Exception):
-    """A file, a name or an option is wrong; the message says where, and how to fix it."""
+    """A file, a name or an option is wrong; the message has the location and a fix."""
 
 
 class OutOfTime(Exception):  # noqa: N818 - not an error

@@ -55,9 +55,9 @@ class Line:
 
 def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | None]) -> str | None:
     """Draw learning curves as SVG, with a band of the deviation, which ends at the best score."""
-    known = {name: value for name, value in references.items() if value is not None}
-    bound = known.get("best", float("inf"))
-    values = [*known.values(), *(m for line in lines for m in line.means)]
+    scores = {name: value for name, value in references.items() if value is not None}
+    bound = scores.get("best", float("inf"))
+    values = [*scores.values(), *(m for line in lines for m in line.means)]
     low = min(values) - 0.1
     high = max(values) + 0.1
     last = max(line.episodes[-1] for line in lines)
@@ -77,7 +77,7 @@ def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | No
         shape = {"points": _path(dots), "dots": dots, "band": band}
         drawn.append({"label": line.label, "colour": colour, **shape})
     ticks = [(at(0, y)[1], f"{y:.1f}") for y in (low + 0.1, high - 0.1)]
-    marks = [(at(0, y)[1], f"{name} {y:.1f}") for name, y in known.items()]
+    marks = [(at(0, y)[1], f"{name} {y:.1f}") for name, y in scores.items()]
     facts = {"title": title, "lines": drawn, "ticks": ticks, "references": marks, "last": last}
     return html("curve.svg", **facts)
 

@@ -91,9 +91,9 @@ class Reply(NamedTuple):
 class Service(contextlib.AbstractContextManager["Service"]):
     """An object in a separate process, whose methods are called by `ask`.
 
-    The process has its own session, so Ctrl-C does not reach it and `kill` also ends whatever it
-    started. It exits when the service is closed or garbage-collected, and when its parent dies.
-    Scripts that use services need no `if __name__ == "__main__":`.
+    The process has its own session, so Ctrl-C does not reach it and `kill` also ends the processes
+    that it started. It exits when the service is closed or garbage-collected, and when its parent
+    dies. Scripts that use services need no `if __name__ == "__main__":`.
 
     Args:
         create: A class or function of an importable module. It is called in the process and
@@ -215,7 +215,7 @@ else:
 
 
 def _inheriting(handle: int) -> dict[str, Any]:
-    """Return the options of `Popen` for a process of its own group that inherits a handle."""
+    """Return the options of `Popen` for a process in a new group that inherits a handle."""
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
         start = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})

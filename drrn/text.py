@@ -103,7 +103,7 @@ class Lexicon:
     def thinned(self, texts: Ids, stays: NDArray[np.bool_], into: Ids, added: Ids) -> Lexicon:
         """Return a lexicon whose text i is `texts[i]` (-1: no text) with some words left out.
 
-        `stays` says for each word of each text's bag, end to end, whether the text keeps it. The
+        `stays` is true for each word of each text's bag, end to end, that the text keeps. The
         words `added` are appended to the texts at the indices `into`, which are ascending.
         """
         word_ids, _, lengths = self.bags(texts)
@@ -240,7 +240,7 @@ class Lexicon:
         check_texts("spoken", self.spoken)
         sizes = (len(keys), len(self), len(self.spoken))
         if sizes != (16 * texts, texts, texts if self.keeps_texts else 0):
-            raise ValueError('"keys" and "spoken" are not those of the texts')
+            raise ValueError('"keys" or "spoken" does not have one entry for each text')
 
     def _content(self, text: str) -> str:
         """Return what identifies a text."""
@@ -379,19 +379,19 @@ def starts_of(counts: Sequence[int] | Ids) -> Ids:
 
 
 def saved_array(state: State, name: str, kind: Any, size: int | None = None) -> NDArray[Any]:
-    """Return an array [N] that was saved; a ValueError says if it has another type or size."""
+    """Return a saved array [N]; raise a ValueError if it has another type or size."""
     array = np.asarray(state[name])
     values = np.array(array, kind)
     if array.shape != (values.size if size is None else size,) or (values != array).any():
-        raise ValueError(f'"{name}" is not a list of as many numbers of its type')
+        raise ValueError(f'"{name}" has the wrong size, or numbers of the wrong type')
     return values
 
 
 def saved_count(state: State, name: str) -> int:
-    """Return a whole number that was saved, 0 or more."""
+    """Return a saved whole number, 0 or more."""
     value = state[name]
     if type(value) is not int or not 0 <= value < 2**53:
-        raise ValueError(f'"{name}" is {value!r:.40}')
+        raise ValueError(f'"{name}" is {value!r:.40}, not a whole number from 0 on')
     return value
 
 

@@ -20,7 +20,7 @@ from drrn.compiled.oracle import solve_game
 
 SIZE = 2**14  # features
 FIRST_SEED = 1000
-TEST_SEED = 10**6
+TEST_SEED = 10**9  # seeds of training are smaller
 
 
 class Policy:
@@ -106,6 +106,8 @@ def main(arguments=None):
     parser.add_argument("--rate", type=float, default=1.0)
     parser.add_argument("--points", type=int, default=5, help="columns of the table")
     options = parser.parse_args(arguments)
+    if not 1 <= options.points <= options.episodes:
+        parser.error("--points must be between 1 and --episodes")
     game = solve_game(drrn.make(options.game))
     print(f"{game.title}: random play {game.random:.2f}, best play {game.best:.2f}")
     numbers = [(p + 1) * options.episodes // options.points for p in range(options.points)]

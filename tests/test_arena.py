@@ -1,9 +1,11 @@
 """The arena: exact regret, its relation to the return, measures, players, rows and the command."""
 
+import json
 import math
 import random
 import runpy
 import statistics
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +91,7 @@ def test_the_return_is_best_play_minus_regret_plus_luck(name, solved):
         st.one_of(st.none(), st.integers(-3, 99), st.text(max_size=5)), min_size=1, max_size=9
     ),
 )
-def test_whatever_a_player_answers_the_return_is_best_play_minus_regret_plus_luck(
+def test_for_any_answers_the_return_is_best_play_minus_regret_plus_luck(
     solved, name, seed, answers
 ):
     match = Match(solved(name))
@@ -339,8 +341,26 @@ def test_games_of_another_version_and_unknown_people_are_one_sentence(
     player = open_player("person:Ann", Options(tmp_path))
     with pytest.raises(drrn.InputError, match="another version"):
         list(play(contest, solved("long-watch"), player, range(1), tmp_path))
-    (tmp_path / "games.jsonl").write_text('{"player": "Ann"}\n')
-    with pytest.raises(drrn.InputError, match="damaged"):
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": "7"},
+        {"choices": [-1]},
+        {"choices": 3},
+        {"choices": [None]},
+        {"player": 1},
+        {"x": 1},
+    ],
+)
+def test_a_damaged_line_of_a_person_is_one_sentence(change, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    game = PersonGame("Ann", "long-watch", "long-watch", 7, [0])
+    save_game(game)
+    path = tmp_path / "games.jsonl"
+    path.write_text(path.read_text() + json.dumps({**asdict(game), **change}) + "\n")
+    with pytest.raises(drrn.InputError, match=r"games\.jsonl, line 2: damaged"):
         read_games()
 
 

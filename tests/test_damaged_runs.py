@@ -409,6 +409,17 @@ def test_the_list_has_runs_without_their_settings(run, is_folder, capsys):
     assert "damaged" in captured.out and "config.json" in captured.err
 
 
+@pytest.mark.parametrize("scores", [[], None, {"greedy": 1}, {"greedy": ["x", 0]}])
+def test_scores_of_policies_with_another_type_are_one_sentence(run, scores, capsys):
+    config = json.loads((run / "config.json").read_text())
+    config["deployment"] = {"policy": "greedy", "scores": scores}
+    (run / "config.json").write_text(json.dumps(config))
+    rehash(run)
+    assert main(["ask", str(run), "--state", "x", "--action", "y"]) == 2
+    error = capsys.readouterr().err
+    assert "config.json" in error and error.count("\n") == 1
+
+
 @pytest.mark.parametrize("hashes", ["old", "new"])
 @pytest.mark.parametrize("place", ["title", "setting", "policy", "name"])
 def test_half_a_character_in_the_config_is_one_sentence(run, place, hashes, capsys):

@@ -654,6 +654,15 @@ def test_the_command_tests_a_game_of_a_suite(capsys, stand_ins):
     assert "Estimated in" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("least", "text"), [(1e-5, "above 0 %"), (0.25, "at least 25.0 %"), (0.9999, "at least 99.9 %")]
+)
+def test_a_lower_bound_is_not_rounded_up(story, least, text):
+    findings = replace(report_of(story(TALE, RULES)), exact=False)
+    endings = [replace(ending, least=least, probability=None) for ending in findings.endings]
+    assert text in text_of(replace(findings, endings=endings))
+
+
 def test_an_unfinished_search_makes_links_and_values_lower_bounds(story):
     findings = report_of(story(TALE, RULES))
     assert findings.exact and "there may be more" not in text_of(findings)

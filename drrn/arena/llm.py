@@ -46,7 +46,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Options:
-    """What players of a tournament have in common: mostly, how language models answer."""
+    """Options that the players of a tournament share; most are of language models."""
 
     folder: Path  # of the cache of answers
     history: int = 2  # earlier pages in a prompt
@@ -73,8 +73,8 @@ class Prompt:
         except (KeyError, ValueError):
             filled = ""
         if marked["page"] not in filled or marked["actions"] not in filled:
-            known = ", ".join(f"${name}" for name in FIELDS)
-            cause = f"a prompt needs $page and $actions; the fields are {known}, and $$ is a dollar"
+            names = ", ".join(f"${name}" for name in FIELDS)
+            cause = f"a prompt needs $page and $actions; the fields are {names}, and $$ is a dollar"
             raise InputError(f"{self.path}: {cause}")
 
     def fill(self, match: Match) -> str:
@@ -163,10 +163,7 @@ class Endpoint:
             try:
                 return _read_reply(self._post(json.dumps(body).encode()))
             except urllib.error.HTTPError as error:
-                cause = f"HTTP {error.code}"
-                with contextlib.suppress(OSError, http.client.HTTPException):
-                    detail = error.read(2000).decode(errors="replace").split()
-                    cause = f"{cause} {' '.join(detail)[:200]}"
+                cause = _describe(error)
                 if error.code not in RETRIED and error.code < 500:
                     self._fail(cause)
                 wait = _retry_after(error) or wait
@@ -217,6 +214,13 @@ def _read_reply(data: bytes) -> Answer:
     counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
     tokens = [count if isinstance(count, int) else 0 for count in counts]
     return Answer(content if isinstance(content, str) else "", *tokens)
+
+
+def _describe(error: urllib.error.HTTPError) -> str:
+    detail = ""
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        detail = " ".join(error.read(2000).decode(errors="replace").split())[:200]
+    return f"HTTP {error.code} {detail}".strip()
 
 
 def _retry_after(error: urllib.error.HTTPError) -> float:

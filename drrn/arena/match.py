@@ -157,8 +157,8 @@ def read_answer(answer: str, actions: Sequence[str]) -> int | None:
         return number - 1 if 1 <= number <= len(actions) else None
     phrase = f" {' '.join(spoken)} "
     phrases = [f" {' '.join(words(action))} " for action in actions]
-    named = {each for each in phrases if each.strip() and each in phrase}
-    longest = max(named, key=len, default="")
-    if phrases.count(longest) != 1 or any(each not in longest for each in named):
+    matches = {each for each in phrases if each.strip() and each in phrase}
+    longest = max(matches, key=len, default="")
+    if phrases.count(longest) != 1 or any(each not in longest for each in matches):
         return None
     return phrases.index(longest)

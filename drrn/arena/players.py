@@ -17,10 +17,11 @@ from drrn.compiled.oracle import CLOSE, SolvedCompiled, SolvedGame
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import home, make_folder, read_bytes, read_text, slug
 from drrn.game.contract import Game, Observation
+from drrn.writing import check_texts
 
 Chooser = Callable[[Match], int | str | None]
 KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
-ANOTHER_VERSION = "a person played another version of this game; remove it from games.jsonl"
+ANOTHER_VERSION = "the saved game belongs to another version of this game; delete its line in"
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -131,8 +132,8 @@ class ModelPlayer(Player):
             answer = self.backend.answer(prompt, match.seed)
             if answer.text:
                 self.answers.add(key, answer)
-        asked, answered = match.tokens
-        match.tokens = (asked + answer.prompt_tokens, answered + answer.answer_tokens)
+        prompts, answers = match.tokens
+        match.tokens = (prompts + answer.prompt_tokens, answers + answer.answer_tokens)
         return answer.text
 
 
@@ -187,10 +188,22 @@ def read_games() -> list[PersonGame]:
     """Return all games that people finished, the oldest first."""
     path = games_file()
     lines = read_text(path).splitlines() if path.exists() else []
-    try:
-        return [PersonGame(**json.loads(line)) for line in lines]
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: damaged: {error}; delete the line, or the file") from error
+    games = []
+    for number, line in enumerate(lines, 1):
+        try:
+            games.append(_check_game(PersonGame(**json.loads(line))))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path}, line {number}: damaged: {error}; delete the line") from error
+    return games
+
+
+def _check_game(game: PersonGame) -> PersonGame:
+    check_texts("player, game or source", (game.player, game.game, game.source))
+    if not all(type(number) is int for number in (game.seed, *game.choices)):
+        raise ValueError("the seed and the choices must be whole numbers")
+    if min(game.choices, default=0) < 0:
+        raise ValueError("a choice is below 0")
+    return game
 
 
 class PersonPlayer(Player):
@@ -215,14 +228,15 @@ class PersonPlayer(Player):
 
     def play(self, game: SolvedGame, seed: int) -> Result:
         if not isinstance(game, SolvedCompiled):
-            raise InputError(f"{game.name}: games of people can be followed in compiled games only")
+            cause = "games of people need a game that can be compiled"
+            raise InputError(f"{game.name}: {cause}; leave out {self.name}")
         match = Match(FollowedGame(game, self.spec.open()))
         match.start(seed)
         for index in self.choices[seed]:
-            if index < len(match.page.actions):
+            if index < len(match.page.actions) and not match.over:
                 match.decide(index)
         if not match.page.ended:
-            raise InputError(f"{game.name}, seed {seed}: {ANOTHER_VERSION}")
+            raise InputError(f"{game.name}, seed {seed}: {ANOTHER_VERSION} {games_file()}")
         return match.result()
 
 
@@ -248,11 +262,11 @@ class FollowedGame(SolvedCompiled):
         """Go to the outcome of a row that shows a page."""
         graph = self.game
         for state in graph.successor[graph.row_outcomes(row)].tolist():
-            shown = graph.go_to(state)
-            same = (shown.text, tuple(shown.actions)) == (page.text, tuple(page.actions))
-            if same and abs(shown.reward - page.reward) < CLOSE:
-                return self._show(shown)
-        raise InputError(f"{self.name}: {ANOTHER_VERSION}")
+            arrival = graph.go_to(state)
+            same = (arrival.text, tuple(arrival.actions)) == (page.text, tuple(page.actions))
+            if same and abs(arrival.reward - page.reward) < CLOSE:
+                return self._show(arrival)
+        raise InputError(f"{self.name}: {ANOTHER_VERSION} {games_file()}")
 
 
 def open_player(name: str, options: Options) -> Player:

@@ -103,8 +103,8 @@ class Report:
         rows: list[Row] = [[literal(label), *map(_interval, scores[label])] for label in scores]
         means: Row = []
         for column in zip(*scores.values(), strict=True):
-            known = [score.mean for score in column if score]
-            mean = str(round(fmean(known))) if len(known) == len(column) else MISSING
+            numbers = [score.mean for score in column if score]
+            mean = str(round(fmean(numbers))) if len(numbers) == len(column) else MISSING
             means.append(Cell(mean, bold=True))
         rows.append([Cell("mean", bold=True), *means])
         caption = "Normalised scores without luck: 0 is random play, 100 is best play."

@@ -45,11 +45,11 @@ def contests_of(source: str, sets: Sequence[str] | None = None) -> list[Contest]
     short = Path(spec.source).stem if Path(spec.source).suffix else source
     original = Contest(spec, short.replace("diagnostic:", ""))
     game = spec.open() if sets is not None else None
-    known = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
-    missing = [name for name in sets or () if name not in known]
-    if missing and known:
-        raise InputError(f'{source}: no paraphrases "{missing[0]}"; it has {", ".join(known)}')
-    chosen = [name for name in known if not sets or name in sets]
+    names = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
+    missing = [name for name in sets or () if name not in names]
+    if missing and names:
+        raise InputError(f'{source}: no paraphrases "{missing[0]}"; it has {", ".join(names)}')
+    chosen = [name for name in names if not sets or name in sets]
     specs = {name: replace(spec, paraphrased=name) for name in chosen}
     return [original, *(replace(original, spec=specs[name], words=name) for name in chosen)]
 
@@ -188,8 +188,8 @@ def play(
     label = label_of(contest.name, contest.words)
     rows = Rows.open(folder / slug(label) / f"{slug(player.name)}.jsonl", header)
     done = {result.seed for result in rows.results}
-    left = [seed for seed in player.prepare(contest, seeds) if seed not in done]
-    for result in _matches(game, player, left):
+    missing = [seed for seed in player.prepare(contest, seeds) if seed not in done]
+    for result in _matches(game, player, missing):
         rows.add(_with_texts(result, hide))
         yield result
 

@@ -198,7 +198,7 @@ def _common_options(groups: Mapping[str, Table], common: Sequence[str]) -> dict[
 
 
 def _texts(table: Table) -> dict[str, Any]:
-    """Return the description and the examples of a parser; lines of examples are kept."""
+    """Return the description and the examples of a parser; examples are not wrapped."""
     text = table["description"].strip()
     examples = table.get("examples", "")
     raw = argparse.RawDescriptionHelpFormatter

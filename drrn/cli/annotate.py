@@ -99,7 +99,7 @@ def _distinct(ending: Ending) -> list[str]:
 
 
 def _restart_links(game: Explorable, findings: Findings) -> str:
-    """Return the links on endings that are no actions, because they restart the story."""
+    """Return the links on endings that are not actions, because they restart the story."""
     restarts = RestartLinks(game.story)
     labels = {label for ending in findings.endings for label in restarts.links_in(ending.name)}
     return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(labels))

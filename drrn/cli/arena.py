@@ -37,8 +37,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _players(options: argparse.Namespace) -> list[Player]:
     names = {field.name for field in fields(Options)}
-    given = {name: value for name, value in vars(options).items() if name in names}
-    common = Options(folder=options.out, **given)
+    chosen = {name: value for name, value in vars(options).items() if name in names}
+    common = Options(folder=options.out, **chosen)
     players = [open_player(name, common) for name in options.player or REFERENCES]
     labels = [player.name for player in players]
     for name in labels:

@@ -175,21 +175,21 @@ def matching_actions(answer: str, actions: Sequence[str]) -> list[int]:
     for index, action in enumerate(actions):
         if action.lower().split() == answer.lower().split():
             return [index]
-    known = [_content_words(action) for action in actions]
+    contents = [_content_words(action) for action in actions]
     typed = _content_words(answer)
     if not typed:
         return []
-    if not any(_begins(action, typed[:1]) for action in known):
+    if not any(_begins(action, typed[:1]) for action in contents):
         typed = [SYNONYMS.get(typed[0], typed[0]), *typed[1:]]
     candidates = [typed]
     direction = DIRECTIONS.get(typed[-1], typed[-1])
     if direction in (*DIRECTIONS.values(), "up") and typed[:-1] in ([], ["go"]):
         candidates.append(["go", direction])
     for candidate in candidates:
-        if candidate in known:
-            return [index for index, action in enumerate(known) if action == candidate]
-    beginning = [index for index, action in enumerate(known) if _begins(action, typed)]
-    return beginning or [i for i, action in enumerate(known) if _contains(action, typed)]
+        if candidate in contents:
+            return [index for index, action in enumerate(contents) if action == candidate]
+    beginning = [index for index, action in enumerate(contents) if _begins(action, typed)]
+    return beginning or [i for i, action in enumerate(contents) if _contains(action, typed)]
 
 
 def menu_lines(actions: Sequence[str]) -> list[str]:

@@ -20,8 +20,8 @@ STATUS_EVERY = 0.3
 
 def game_spec(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> GameSpec:
     """Return the spec that opens the game which the options name."""
-    given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
-    return spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
+    values = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
+    return spec_for(options.game, lenient=lenient or options.lenient, **values, **choices)
 
 
 def open_game(options: argparse.Namespace, **choices: Any) -> Game:

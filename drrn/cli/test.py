@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
         findings = test.run()
         terminal.clear_status()
         if options.agent and findings.agent is None:
-            needs = "endings of different worth, numbers that are not exact, and --seconds 20"
+            needs = "endings of different worth, a story without exact numbers, and --seconds 20"
             terminal.warn(f"No agent played: --agent needs {needs} or more.")
         _print_report(test, findings, options)
         if folder:

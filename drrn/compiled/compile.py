@@ -71,7 +71,7 @@ def compile_game(
             without a fingerprint is not cached, since changes to it could not be detected.
 
     Raises:
-        InputError: The game cannot be compiled; the message says why.
+        InputError: The game cannot be compiled; the message has the reason.
 
     Example:
         >>> game = drrn.compile_game(drrn.make("long-watch"))

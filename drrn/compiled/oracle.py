@@ -8,7 +8,7 @@ max Q* - Q*(s, a). Over an episode,
     return = expected return of best play - sum of regrets + luck
 
 where luck is what chance added: the rewards and values that followed, minus their expectations. Its
-mean is 0, whatever the player does.
+mean is 0 for every player.
 """
 
 from collections.abc import Sequence
@@ -105,20 +105,20 @@ class SolvedCompiled(SolvedGame):
 
     def q_star(self) -> Sequence[float]:
         state = self.game.state
-        left = min(self.max_steps - self.steps, len(self._values) - 1)
-        if left <= 0 or not self.game.slots:
+        steps_left = min(self.max_steps - self.steps, len(self._values) - 1)
+        if steps_left <= 0 or not self.game.slots:
             return ()
-        q = self._q_of(state, left)
+        q = self._q_of(state, steps_left)
         first = self._first[state]
         return [q[slot - first] for slot in self.game.slots]
 
-    def _q_of(self, state: int, left: int) -> list[float]:
-        """Return Q* of a state's slots with some steps left."""
-        q = self._cache.get((left, state))
+    def _q_of(self, state: int, steps_left: int) -> list[float]:
+        """Return Q* of a state's slots with a number of steps left."""
+        q = self._cache.get((steps_left, state))
         if q is None:
             if len(self._cache) >= MAX_CACHED:
                 self._cache.clear()
-            q = self._cache[left, state] = self._new_q_of(state, self._values[left - 1])
+            q = self._cache[steps_left, state] = self._new_q_of(state, self._values[steps_left - 1])
         return q
 
     def another(self) -> "SolvedCompiled":

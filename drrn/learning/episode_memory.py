@@ -1,7 +1,7 @@
 """Memory of the episodes of one replica: its pages and pairs, and the mean return of each pair.
 
 A pair is the text of a page and an action. If pages recur, a pair has many returns, and their mean
-says more than any one of them.
+has a smaller variance than any one of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -381,7 +381,7 @@ class EpisodeMemory(Memory):
         check_range("probability", self.steps["probability"], 0, 1)
         ends = self.steps["last"][-1:].all()
         if not ends or len(self.means) not in (0, len(self.pair_keys)):
-            raise ValueError("the memory has no whole episodes, or no mean of each pair")
+            raise ValueError("the memory ends within an episode, or lacks the mean of a pair")
 
 
 class Snapshot:

@@ -250,7 +250,7 @@ class QLearning(Learner):
     """One-step (or n-step) targets; only the Q of the action taken is back-propagated.
 
     The loss is summed over a batch, so that each transition moves the weights by η times its own
-    gradient, as in the paper's single-transition updates, whatever the size of the batch.
+    gradient, as in the paper's single-transition updates, for any size of the batch.
     """
 
     learns_online = True

@@ -125,7 +125,7 @@ def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
     """Return rows and columns, matched one to one, with the largest sum of similarities.
 
     The Hungarian algorithm: rows are added one by one along a shortest augmenting path; u and v
-    are the prices of rows and columns, and index 0 stands for none.
+    are the prices of rows and columns, and index 0 means none.
     """
     if similarity.shape[0] > similarity.shape[1]:
         columns, rows = one_to_one(similarity.T)

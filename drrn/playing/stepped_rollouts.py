@@ -231,8 +231,8 @@ class SteppedRollouts(Rollouts):
         """
         replicas = range(len(generators))
         rows = [[each for each in running if each.replica == r] for r in replicas]
-        shown = [[(each.states[-1], each.menus[-1]) for each in row] for row in rows]
-        pages = pages_of(shown, store)
+        ids = [[(each.states[-1], each.menus[-1]) for each in row] for row in rows]
+        pages = pages_of(ids, store)
         q = self.model.q(pages, caches).cpu().numpy()
         choices: list[Choice] = []
         for r, row in enumerate(rows):

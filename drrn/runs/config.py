@@ -112,12 +112,12 @@ def read_config(folder: Path) -> dict[str, Any]:
         config["most_actions"]
         _check_types(config, RUN_TYPES)
         _check_types(config["game"], GAME_TYPES)
-        for entry in filter(None, [config.get("deployment")]):
+        if entry := config.get("deployment"):
             scores = {name: float(mean) for name, (mean, _) in entry["scores"].items()}
-            if entry["policy"] not in CANDIDATES or not scores.keys() >= {entry["policy"]}:
+            if entry["policy"] not in CANDIDATES or entry["policy"] not in scores:
                 raise TypeError(f"no policy is named {entry['policy']!r:.40}")
         check_texts("selected_words", config.get("selected_words", ()))
-    except (KeyError, TypeError, ValueError, InputError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
     _apply_trust(config)
     return config

@@ -43,11 +43,11 @@ def interquartile_interval(
     """
     generator = np.random.default_rng(seed)
     value = float(interquartile_mean(np.concatenate([np.array(scores) for scores in games])))
-    drawn = [
+    samples = [
         np.array(scores)[generator.integers(len(scores), size=(RESAMPLES, len(scores)))]
         for scores in games
     ]
-    low, high = np.quantile(interquartile_mean(np.concatenate(drawn, axis=1)), TAILS).tolist()
+    low, high = np.quantile(interquartile_mean(np.concatenate(samples, axis=1)), TAILS).tolist()
     return value, (low, high)
 
 

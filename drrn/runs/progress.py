@@ -84,7 +84,7 @@ class Progress:
         sizes = {len(part) for part in (self.interactions, self.episodes, self.returns)}
         is_whole = all(type(count) is int and abs(count) < 2**63 for count in counts)
         if not is_whole or sizes != {self.settings.run.replicas}:
-            raise ValueError("the counts are not those of each replica")
+            raise ValueError("the counts are not whole numbers, one for each replica")
 
     def csv_bytes(self) -> bytes:
         """Return the contents of progress.csv."""

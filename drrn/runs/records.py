@@ -76,7 +76,7 @@ class LearningRecord:
         check_range("texts", np.array(used, np.int64), 0, len(texts) - 1)
         sizes = [len(actions) for _, actions in self.pages]
         if any(list(map(len, each["y"])) != sizes for each in self.rounds[-1:] if each.get("y")):
-            raise ValueError('"y" does not have the actions of each page')
+            raise ValueError('"y" does not have a number for each action of each page')
 
     def add(self, trainer: Trainer, number: int) -> None:
         """Record a finished round, before the learner forgets it."""

@@ -1,7 +1,7 @@
 """Files of a run's folder: their names, JSON, and hashes.json, which detects damage.
 
 hashes.json has the SHA-256 of every file. It is written twice: before the files are replaced, with
-the old and the new hashes, since the process may be killed between two files ("" stands for a file
+the old and the new hashes, since the process may be killed between two files ("" means a file
 that did not exist); and after the last file, with the new hashes alone.
 """
 
@@ -60,7 +60,7 @@ def read_json(path: Path, missing: str = "") -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Return a JSON value; a ValueError says if it has half of a character, NaN or infinity."""
+    """Return a JSON value; raise a ValueError for half of a character, NaN or infinity."""
     value = json.loads(text)
     json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     return value
@@ -76,32 +76,34 @@ def json_bytes(value: Any) -> bytes:
 
 def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write the files in their order, each atomically, and update hashes.json."""
-    known = read_hashes(folder) if (folder / HASHES).exists() else {}
+    hashes = read_hashes(folder) if (folder / HASHES).exists() else {}
     new = {name: [hash_of(name, data)] for name, data in contents.items()}
-    either = {name: list(dict.fromkeys([*known.get(name, [ABSENT]), *new[name]])) for name in new}
-    _write_hashes(folder, {**known, **either})
+    either = {name: list(dict.fromkeys([*hashes.get(name, [ABSENT]), *new[name]])) for name in new}
+    _write_hashes(folder, {**hashes, **either})
     for name, data in contents.items():
         write_atomically(folder / name, data)
-    _write_hashes(folder, {**known, **new})
+    _write_hashes(folder, {**hashes, **new})
 
 
 def settle_hashes(folder: Path) -> None:
     """Drop the hashes of rounds that were cut: those that the present files do not have."""
     if (folder / HASHES).exists():
-        known = read_hashes(folder)
-        paths = [folder / name for name in known if (folder / name).is_file()]
+        hashes = read_hashes(folder)
+        paths = [folder / name for name in hashes if (folder / name).is_file()]
         present = {path.name: hash_of(path.name, read_bytes(path)) for path in paths}
-        settled = {n: [each] if each in known[n] else known[n] for n, each in present.items()}
+        settled = {
+            name: [each] if each in hashes[name] else hashes[name] for name, each in present.items()
+        }
         _write_hashes(folder, settled)
 
 
 def check_files(folder: Path, *names: str) -> None:
     """Raise an `InputError` if a file differs from what the run wrote."""
-    known = read_hashes(folder)
+    hashes = read_hashes(folder)
     for path in (folder / name for name in names):
-        allowed = known.get(path.name)
+        allowed = hashes.get(path.name)
         if path.exists():
-            if known and allowed is None and path.name not in UNLISTED:
+            if hashes and allowed is None and path.name not in UNLISTED:
                 raise InputError(f"{path}: not listed in {HASHES}; {remedy(path)}")
             if allowed and hash_of(path.name, read_bytes(path)) not in allowed:
                 cause = "damaged or changed since it was written"
@@ -155,7 +157,7 @@ def read_hashes(folder: Path) -> dict[str, list[str]]:
     """Return the hashes that each file may have."""
     path = folder / HASHES
     if not path.exists():
-        if (accepted := os.environ.get(UNVERIFIED, "")) and str(path) not in accepted:
+        if (accepted := os.environ.get(UNVERIFIED, "")) and str(path) not in accepted.split("\n"):
             log.warning("%s: missing; the files of the run are not verified", path)
             os.environ[UNVERIFIED] = f"{accepted}\n{path}"
         if accepted:

@@ -26,10 +26,10 @@ def most_connections() -> int:
     if sys.platform == "win32":  # where connections are not files
         return MAX_CONNECTIONS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
+    limit = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        soft = limit
     most = MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else soft - OWN_FILES - BACKLOG
     return max(8, min(MAX_CONNECTIONS, most))
 

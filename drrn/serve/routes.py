@@ -258,7 +258,7 @@ def _record_score(session: Session, player: str) -> None:
         if not session.undone:
             names = (player, session.entry.name, session.entry.spec.source)
             save_game(PersonGame(*names, session.seed, session.choices))
-    except Exception as error:  # the game is over all the same
+    except Exception as error:  # the game is over anyway
         http.log.error("%s: the score was not saved: %s", scores.scores_file(), error)
 
 
@@ -310,9 +310,9 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     folder = str(services.runs[run].folder) if run else None
     if page >= len(test.part("map")["pages"]):
         raise HTTPException(404, "There is no such page on the map.")
-    shown = test.part("map")["pages"][page]
-    if not shown["reached"]:
-        return {"texts": [shown["text"]], "path": None, "findings": None}
+    entry = test.part("map")["pages"][page]
+    if not entry["reached"]:
+        return {"texts": [entry["text"]], "path": None, "findings": None}
     if test.part("paths") is None:
         return await test.service.ask("page", page, folder, timeout=MAP_SECONDS)
     path = test.part("paths")[page]

@@ -60,8 +60,8 @@ class Environment(ABC):
         """Raise InputError for an unknown game."""
         if name not in names:
             near = did_you_mean(name, [*names, *self.suite.aliases])
-            known = f"Its {kind}s: {', '.join(names)}"
-            raise InputError(f'{self.suite.title} has no {kind} "{name}".{near} {known}')
+            choices = f"Its {kind}s: {', '.join(names)}"
+            raise InputError(f'{self.suite.title} has no {kind} "{name}".{near} {choices}')
 
     def page(
         self, parts: Info, actions: Iterable[Any], score: float, won: bool, lost: bool, done: bool

@@ -89,8 +89,8 @@ def training_jobs(
     contests: Sequence[Contest], root: Path, scale: Scale, device: str
 ) -> list[TrainingJob]:
     """Return the training of each recipe on each game."""
-    given = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
-    given |= {**(QUICK if scale.quick else {}), **scale.overrides}
+    changes = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
+    changes |= {**(QUICK if scale.quick else {}), **scale.overrides}
     jobs = []
     for contest in contests:
         game = contest.spec.open()
@@ -100,7 +100,7 @@ def training_jobs(
                 source=contest.spec.source,
                 game=contest.name.replace("/", "-"),
                 variant=Variant(job=f"arena-{recipe}"),
-                settings=settings_for_game(game, given, paper=recipe == "paper"),
+                settings=settings_for_game(game, changes, paper=recipe == "paper"),
                 final={},
                 hashes={"sha256": fingerprint_of(game)},
                 commit=commit(),

@@ -64,11 +64,11 @@ class Grid:
             combinations = list(self.in_order())
             yield from generator.sample(combinations, self.size)
             return
-        drawn = set[Changes]()
-        while len(drawn) < MAX_TRIED:
+        sample = set[Changes]()
+        while len(sample) < MAX_TRIED:
             changes = tuple((n, generator.choice(values)) for n, values in self.values.items())
-            if changes not in drawn:
-                drawn.add(changes)
+            if changes not in sample:
+                sample.add(changes)
                 yield changes
 
 

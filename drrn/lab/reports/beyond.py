@@ -429,7 +429,7 @@ def _diagnostic_rows(results: ResultSet) -> Iterator[Cells]:
 
 
 def _marked(name: str, scores: list[str]) -> Cells:
-    """Return a cell for each reader; a mark says that random play is the most it can reach."""
+    """Return a cell for each reader; a mark means that it cannot exceed random play."""
     limited = plan.PLAN["at_most_random"]
     pairs = zip(READERS, scores, strict=True)
     return [Cell(text, mark="‡" * (f"{reader} {name}" in limited)) for reader, text in pairs]

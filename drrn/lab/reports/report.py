@@ -210,7 +210,7 @@ def write_report(folder: Results, **pages: Path | None) -> list[Path]:
     for name, svg in drawings.items():
         write(folder.root / "figures" / f"{name}.svg", as_file(svg))
     reports = _reports(folder, whole, drawings)
-    for path, text in {**reports, **_others(folder, results, pages)}.items():
+    for path, text in {**reports, **_other_files(folder, results, pages)}.items():
         write(path, text)
     return list(reports)
 
@@ -227,7 +227,7 @@ def differences(folder: Results, **pages: Path | None) -> list[str]:
         drawings[figure.name] = svg
         if why := fault(svg, figure):
             messages.append(f"{path}: {why}")
-    texts = {**_reports(folder, whole, drawings), **_others(folder, results, pages)}
+    texts = {**_reports(folder, whole, drawings), **_other_files(folder, results, pages)}
     for path, expected in texts.items():
         pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
         for number, (line, other) in enumerate(pairs, 1):
@@ -244,7 +244,7 @@ def _reports(folder: Results, whole: Document, drawings: Mapping[str, str]) -> d
     return {folder.root / "RESULTS.md": markdown, folder.root / "report.html": page}
 
 
-def _others(
+def _other_files(
     folder: Results, results: ResultSet, pages: Mapping[str, Path | None]
 ) -> dict[Path, str]:
     """Return the arena's files, and the texts of files that have a block of the report."""

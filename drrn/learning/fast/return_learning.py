@@ -2,7 +2,7 @@
 
 With few texts, every text that the updates read is encoded once per update: the words of all texts
 are in one array, so that the sparse first layer, its gradient and the noise are a few large
-operations, whatever the batch. `benchmarks/strong.py` measures it.
+operations, for any batch. `benchmarks/strong.py` measures it.
 """
 
 import numpy as np
@@ -193,7 +193,7 @@ class Tower:
     def _spread(self, rows: Tensor, name: str) -> Tensor:
         """Return the rows of the selected texts [R, T, H] among all texts, with zeros elsewhere.
 
-        A sum over all texts rounds the same whatever texts are selected, so that a replica's sums
+        A sum over all texts rounds the same for any selection of texts, so that a replica's sums
         do not depend on what the others read.
         """
         if self.texts == self.all_texts:

@@ -219,7 +219,7 @@ def _compared_unnamed(text: str) -> set[str]:
 def likely_answers(story: Story, script: str = "") -> tuple[str, ...]:
     """Return the words that a story compares with others: what a player may have to type in.
 
-    Each word is there once, and once more for each comparison: a common one is more often right.
+    A word is repeated for each comparison with it, since a common one is more often right.
     `script` is the author's, in the published file.
     """
     passages = story.passages.values()

@@ -66,7 +66,7 @@ class GameCounts:
     ) -> None:
         """Add a game: its pages, the indices of its actions, and its ending, if it reached one.
 
-        `game` says which variables belong to this game alone; None: all of them.
+        `game` knows which variables belong to this game alone; None: all of them.
         """
         for ((page, position), (_, after)), index in zip(pairwise(pages), indices, strict=False):
             self.offered.update((position.passage, action) for action in page.actions)

@@ -250,7 +250,7 @@ class Findings:
     def as_json(self) -> dict[str, Any]:
         """Return the findings as plain dictionaries, lists, strings and numbers.
 
-        What the problems say is not repeated, and the endings are those that are no problem.
+        Problems are not repeated, and endings that are problems are left out.
         """
         data = asdict(self)
         for name in ("dead_ends", "broken_links", "errors"):

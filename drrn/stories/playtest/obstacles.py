@@ -1,4 +1,4 @@
-"""What stands in the way of passages that a play-test did not reach, and the cure."""
+"""Obstacles to passages that a play-test did not reach, and their cures."""
 
 import math
 from collections import Counter
@@ -90,13 +90,13 @@ def _obstacle(
 
 def _values(source: Source, evidence: Evidence, condition: str) -> str:
     """Describe the values that the variables of a condition had."""
-    named = patterns.VARIABLE.findall(condition)
-    words = named or [w for w in patterns.WORD.findall(condition) if f"${w}" in evidence.variables]
+    names = patterns.VARIABLE.findall(condition)
+    words = names or [w for w in patterns.WORD.findall(condition) if f"${w}" in evidence.variables]
     result = " (a random draw)" if patterns.DRAWN.search(condition) else ""
     for name in dict.fromkeys(words):
-        known = list(evidence.variables.get(f"${name}", {}).values())
-        only = "only " if len(known) == 1 else ""
-        was = f"was {only}{values_text(known)}" if known else "was never set"
+        entries = list(evidence.variables.get(f"${name}", {}).values())
+        only = "only " if len(entries) == 1 else ""
+        was = f"was {only}{values_text(entries)}" if entries else "was never set"
         result += f"; {source.name_of(name)} {was}"
     return result
 

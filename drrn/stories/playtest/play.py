@@ -269,7 +269,7 @@ class Games:
         self._news[kind].add(clock() - start, news)
 
     def _path_to_news(self) -> ClickPath | None:
-        """Return the clicks to a page with an action that was never taken, if a game was there."""
+        """Return the clicks to a page with an action that was never taken, if any."""
         pages = self.evidence.pages
         keys = [key for key, page in pages.items() if page.path.seed is not None]
         keys = [key for key in keys if self._never_taken(pages[key])]

@@ -46,7 +46,7 @@ LAST_SECONDS = 10.0  # at most, in which a process ends its last game
 
 
 class Helper:
-    """Plays in a process of its own; see `Service`."""
+    """Plays in a separate process; see `Service`."""
 
     def __init__(self, spec: GameSpec, fingerprint: str, first: int, stride: int) -> None:
         self.game = spec.open()
@@ -199,7 +199,7 @@ class StoryTest:
     def run(self) -> Findings:
         """Run all passes that there is time for; Ctrl-C ends them early."""
         self.game.reset(0)  # raises an error if the story cannot start
-        self.start = clock()  # the start of an engine takes longer on a busy machine
+        self.start = clock()  # starting an engine is slow on a busy machine: it does not count
         try:
             self._run_passes()
             if self.solution is not None:  # words, choices and numbers at the end are counted
@@ -226,9 +226,9 @@ class StoryTest:
     def findings(self) -> Findings:
         """Return what is known so far."""
         seconds = time.monotonic() - self.opened
-        known = {"why_not": self.why_not, "seconds": seconds, "time_limit": self.seconds}
-        known["interrupted"] = self.interrupted
-        return gather(self.game, self.evidence, self.solution, **known)
+        facts = {"why_not": self.why_not, "seconds": seconds, "time_limit": self.seconds}
+        facts["interrupted"] = self.interrupted
+        return gather(self.game, self.evidence, self.solution, **facts)
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
         """Return the map of all states or of the pages that were seen, with the problems there."""
@@ -374,8 +374,8 @@ def inspect_game(
             if not pages:
                 raise
         statistics = page_statistics(game, pages)
-    known = {"why_not": why_not, "seconds": time.monotonic() - start, "interrupted": interrupted}
-    return gather(game, evidence, solution, statistics=statistics, **known)
+    facts = {"why_not": why_not, "seconds": time.monotonic() - start, "interrupted": interrupted}
+    return gather(game, evidence, solution, statistics=statistics, **facts)
 
 
 def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
@@ -383,11 +383,11 @@ def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
 
 
 def gather(
-    game: Game, evidence: Evidence, solution: Solution | None = None, **known: Any
+    game: Game, evidence: Evidence, solution: Solution | None = None, **facts: Any
 ) -> Findings:
     """Build the findings from the evidence and, if the game was compiled, its solution.
 
-    `known` are fields of the findings that do not follow from these.
+    `facts` are fields of the findings that do not follow from these.
     """
     source = Source(game)
     exact = solution is not None
@@ -416,13 +416,13 @@ def gather(
         unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
-        obstacles=obstacles(source, evidence, exact=exact, limit=known.get("time_limit", 0.0)),
+        obstacles=obstacles(source, evidence, exact=exact, limit=facts.get("time_limit", 0.0)),
         notes=_notes(game),
         variables=coverage.variable_values(source, evidence),
         **VariableUses(source).fields,
         **evidence.counts.fields(source.name_of),
         **_scores(source, evidence, solution),
-        **known,
+        **facts,
     )
     checker = Checker(findings, evidence, solution)
     checks = list(map(checker.check, source.rules.expectations))

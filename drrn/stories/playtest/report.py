@@ -331,19 +331,25 @@ def _odds(ending: Ending, findings: Findings) -> str:
     if share and (findings.exact or share.mean):
         odds = share.percent
     elif findings.games > RULE_OF_THREE:
-        odds = f"below {_bound(RULE_OF_THREE / findings.games)}"
+        odds = f"below {_upper(RULE_OF_THREE / findings.games)}"
     if ending.least and share and ending.least > share.mean:  # a bound is sure
-        odds = f"at least {_bound(ending.least)}"
+        odds = _at_least(ending.least)
     elif ending.least:
-        odds += f", at least {_bound(ending.least)}"
+        odds += f", {_at_least(ending.least)}"
     if ending.most is not None and ending.most < INFORMATIVE:
-        odds += f", at most {_bound(ending.most)}"
+        odds += f", at most {_upper(ending.most)}"
     return odds
 
 
-def _bound(share: float) -> str:
-    """Format a bound: "at least 99.9 %", without the sign of a rounded number."""
-    return percent(share).lstrip("<> ")
+def _at_least(share: float) -> str:
+    """Format a lower bound, as in "at least 99.9 %"; a tiny one is "above 0 %"."""
+    text = percent(share)
+    return "above 0 %" if text.startswith("<") else f"at least {text.lstrip('> ')}"
+
+
+def _upper(share: float) -> str:
+    """Format an upper bound: 0.1 % for a tiny share, without a sign."""
+    return percent(share).lstrip("< ")
 
 
 def steps_of(path: ClickPath | None) -> list[str]:
