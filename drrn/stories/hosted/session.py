@@ -164,7 +164,7 @@ class Session:
         """
         chance = _arguments(key, draws, listing)
         haste = HASTE[key % len(HASTE)] if self.hurries else 0
-        curious = f"__drrn.wonder({haste}, {json.dumps(self.words)})"
+        curious = f"__drrn.setCuriosity({haste}, {json.dumps(self.words)})"
         if self.isolate is not None:  # without loading the page again, if the engine allows it
             with contextlib.suppress(IsolateError):
                 self._evaluate("__drrn.curious = null")

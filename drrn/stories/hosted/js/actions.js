@@ -162,7 +162,7 @@
     }
   };
 
-  /** What a player clicks who clicks anywhere on the page; null if nothing listens for that. */
+  /** The element that a click anywhere on the page reaches; null if nothing listens for clicks. */
   drrn.anywhere = function anywhere() {
     const target = document.querySelector(".passage,tw-passage") || document.body;
     const isHeard = (node) => listening.click.has(node) || typeof node.onclick === "function";

@@ -134,8 +134,8 @@
   /** Called after the story's scripts: read the first page. */
   drrn.open = () => settleAfter(() => { visit = null; });
 
-  /** Let a curious player (`words` is not null) type into the boxes of the first page, too. */
-  drrn.wonder = async (haste, words) => {
+  /** Set haste and words; words that are not null are also typed into boxes of the first page. */
+  drrn.setCuriosity = async (haste, words) => {
     Object.assign(drrn, { haste, curious: words });
     return drrn.tryWords(view.boxes) ? drrn.open() : drrn.result;
   };
@@ -153,7 +153,7 @@
     drrn.use(action);
   });
 
-  // Whether the page that is being restored goes on with a click anywhere; null: find out.
+  // Whether the page that is being restored continues after a click anywhere; null: unknown.
   let knownAnywhere = null;
   let isAnywhere = false; // whether this page does
 

@@ -227,7 +227,7 @@
 
   // The visible page below these elements: pieces, actions in order, and text boxes. The links of a
   // side bar come last; a page without other links ends the story, unless it was opened from there.
-  // `anywhere` is the element to press if the story goes on with a click anywhere.
+  // `anywhere` is the element to press if the story continues after a click anywhere.
   drrn.read = function read(roots, sideBar = [], isAside = false, anywhere = null) {
     const writer = new Writer();
     for (const root of roots) {
