@@ -36,15 +36,14 @@ from tests.fuzz_corpus import (
     TOKENS,
     TOML_SNIPPETS,
 )
+from tests.fuzz_runs import MEGABYTE, fuzz_run, good_runs
 from tests.fuzz_runs import counts as run_counts
-from tests.fuzz_runs import fuzz_run, good_runs
 from tests.ink_stories import STALL
 from tests.mutations import Cut, check_command, flip_bytes, mutate, random_cuts, random_flips
 
 DESCRIPTION = """Mutate stories, expressions, TOMLs, Ink files and run folders for some minutes. Each
 case must work or fail with one sentence. Other cases are saved in a folder, and the exit code is 1."""
 CASE_SECONDS = 30  # CPU time
-MEGABYTE = 2**20 if sys.platform == "darwin" else 2**10  # units of ru_maxrss
 
 
 def play(path: Path, error_prefix: Path | None = None, **options: Any) -> None:

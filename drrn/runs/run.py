@@ -400,7 +400,7 @@ class Run:
             if (record := self.learning()) is not None:
                 trainer.record.restore(record, done)
         except LOAD_ERRORS as error:
-            cause = f"not the {path.stem} of this run: {error}"
+            cause = f"does not belong to this run: {error}"
             raise InputError(f"{path}: {cause}; {storage.remedy(path)}") from error
         trainer.rows = [row for row in rows if row["round"] <= done]
         trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]

@@ -279,7 +279,7 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
         return why
     links = source.offered(key.passage) - {key.passage}
     targets = sorted(to for to in links if (key.passage, to) not in source.no_actions)
-    if _is_left(key.passage, evidence):
+    if _has_exit(key.passage, evidence):
         reason = "at other times it has choices"
     elif targets:
         reason = f'its link to "{targets[0]}" does not show'
@@ -288,7 +288,7 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
     return f"{reason}, and {why}" if why else reason
 
 
-def _is_left(passage: str, evidence: Evidence) -> bool:
+def _has_exit(passage: str, evidence: Evidence) -> bool:
     """Return whether a page of a passage has a choice that leads to another passage."""
     pages = [page for page in evidence.pages.values() if page.passage == passage]
     steps = [page.successors.values() for page in pages if page.path.curious < 2]

@@ -165,9 +165,9 @@
   /** The element that a click anywhere on the page reaches; null if nothing listens for clicks. */
   drrn.anywhere = function anywhere() {
     const target = document.querySelector(".passage,tw-passage") || document.body;
-    const isHeard = (node) => listening.click.has(node) || typeof node.onclick === "function";
-    for (let node = target; node; node = node.parentNode) if (isHeard(node)) return target;
-    return isHeard(globalThis) ? target : null;
+    const listens = (node) => listening.click.has(node) || typeof node.onclick === "function";
+    for (let node = target; node; node = node.parentNode) if (listens(node)) return target;
+    return listens(globalThis) ? target : null;
   };
 
   /** The passage that a link names, if any. */
