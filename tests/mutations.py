@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 from collections.abc import Iterable, Sequence
 from random import Random
 
@@ -50,8 +51,14 @@ def check_command(arguments: list[str]) -> tuple[int, str, str]:
     """
     output = io.StringIO()
     errors = io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-        code = main(arguments)
+    warnings = logging.StreamHandler(errors)  # pytest would take them
+    log = logging.getLogger("drrn")
+    log.addHandler(warnings)
+    try:
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+            code = main(arguments)
+    finally:
+        log.removeHandler(warnings)
     assert code in (0, 1, 2), f"{arguments[0]}: exit code {code}"
     lines = [line for line in errors.getvalue().splitlines() if line.startswith("drrn: ")]
     assert code != 2 or len(lines) == 1, f"{arguments[0]}: {errors.getvalue()}"
