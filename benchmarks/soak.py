@@ -25,6 +25,7 @@ import httpx
 STORY = ":: Start\nA hall. [[Go]] [[Stay]]\n\n:: Go\nYou left.\n\n:: Stay\nNight falls."
 
 PLAYERS = 8
+PAUSE = 2.0  # mean seconds between two visits of a player
 GROWTH = 1.5  # of memory, that counts as constant
 SLACK = 20  # open files and threads
 ERRORS = (httpx.HTTPError, OSError, KeyError, ValueError)
@@ -99,6 +100,7 @@ def kill_a_worker(pid: int, draw: random.Random) -> bool:
 def visit(port: int, seed: int, until: float, counts: Counter[str]) -> None:
     draw = random.Random(seed)
     while time.monotonic() < until:
+        time.sleep(draw.expovariate(1 / PAUSE))
         (action,) = draw.choices(list(VISITS), list(VISITS.values()))
         counts[action.__name__] += 1
         try:
