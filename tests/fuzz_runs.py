@@ -29,7 +29,14 @@ from drrn.runs import storage, tensors
 from drrn.serve.advice_worker import AdviceWorker
 from drrn.serve.runs import PageRun
 from tests.fuzz_corpus import JSON_SNIPPETS
-from tests.mutations import check_command, flip_bytes, mutate, random_cuts, random_flips
+from tests.mutations import (
+    check_command,
+    collect_errors,
+    flip_bytes,
+    mutate,
+    random_cuts,
+    random_flips,
+)
 from tests.runs import SMALL, SMALL_STRONG, rehash
 from tests.stories import FORK, REWARDS
 
@@ -109,6 +116,7 @@ def commands_of(run: Path) -> dict[str, list[str]]:
 def answer_of(run: Path, command: list[str]) -> Answer:
     """Run a command; the answer has the files that it wrote, and no moments and paths."""
     hub = Hub(run)
+    storage.warn_unverified.cache_clear()
     if command[0] == "pull":
         command = [word for word in command if word != "--unverified"]
     with quick_commands(), mock.patch("drrn.runs.hub._hub_api", lambda: hub):
@@ -128,16 +136,17 @@ def open_on_page(run: Path, command: list[str]) -> Answer:
     """Open a run as the server and its processes do."""
     accepted = "yes" if "--unverified" in command else ""
     page = Observation("The sea", ("Go out.", "x"))
-    with mock.patch.dict(os.environ, {storage.UNVERIFIED: accepted}):
+    environment = mock.patch.dict(os.environ, {storage.UNVERIFIED: accepted})
+    with environment, collect_errors() as errors:
         try:
             if not (run / storage.CONFIG).exists():
                 raise InputError("There is no such run.")  # as RunFolder
             details = PageRun(run).details()
-            errors = f"{run}/: {details['error']}" if details["error"] else ""
+            errors.write(f"{run}/: {details['error']}" if details["error"] else "")
             advice = AdviceWorker().advise(str(run), "greedy", [], page, True)
         except InputError as error:
             return 2, "", f"{error}"
-    return 0, json.dumps([details, advice], default=asdict), errors
+    return 0, json.dumps([details, advice], default=asdict), errors.getvalue()
 
 
 class Hub:
