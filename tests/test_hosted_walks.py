@@ -8,6 +8,7 @@ from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import likely_answers
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay
 from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import steps_of
 from drrn.stories.twine.story import Passage, Story
 from tests.stories import open_hosted
 from tests.story_formats import needs_formats, open_twee
@@ -73,8 +74,29 @@ def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
     assert probability is not None and probability.mean > 0  # random games type, too
     path = findings.endings[0].path
     assert path is not None and path.curious
-    assert replay(game, path)[-1][0].text == "Gold."
+    clicks = replay(game, path)
+    assert clicks[-1][0].text == "Gold."
+    assert "(You type “sesame”.)" in clicks[-2][0].text
+    assert steps_of(path)[-2:] == ["type “sesame”", "Say it"]
     game.close()
+
+
+def test_words_typed_at_a_prompt_are_recorded_with_the_page(tmp_path):
+    ask = "story.show(prompt('The word?') === 'sesame' ? 'Cave' : 'Start')"
+    pages = {"Start": f'A rock. <a onclick="{ask}">Speak</a>', "Cave": "Gold."}
+    (tmp_path / "tale.html").write_text(tiny_story(pages), encoding="utf-8")
+    game = open_hosted(tmp_path / "tale.html", shuffle=False)
+    game.walks = True
+    game.curious = 1
+    typed = set()
+    for seed in range(8):
+        game.reset(seed)
+        game.step(0)
+        position = game.position_at(game.state)
+        typed.add((position.passage, position.typed))
+    game.close()
+    assert ("Cave", "sesame") in typed
+    assert {words for name, words in typed if name == "Start"} <= {"", "sesame sesame"}
 
 
 @pytest.mark.slow

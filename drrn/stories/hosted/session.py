@@ -48,6 +48,7 @@ class HostedPage:
     draws: tuple[tuple[int, int], ...] = ()  # (outcomes, outcome) of the draws that have one
     restarted: bool = False  # whether the story asked to be restarted
     asks: bool = False  # whether it has text boxes
+    typed: str = ""  # words that a curious player typed since the last click
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -96,6 +97,7 @@ def read_page(answer: Any) -> HostedPage:
             draws=tuple((operator.index(n), operator.index(draw)) for n, draw in table["lots"]),
             restarted=bool(table["restarted"]),
             asks=bool(table["asks"]),
+            typed=_text(table["typed"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         cause = "the story's scripts replace functions that are needed to read its page"

@@ -85,7 +85,11 @@ class Trace:
         clicks = zip(self.arrivals, self.indices, strict=False)
         actions = tuple(arrival.page.actions[index] for arrival, index in clicks)
         text = self.arrivals[-1].page.text if self.arrivals else ""
-        return ClickPath(actions, tuple(self.indices), self.seed, (), text, self.curious)
+        typed = tuple(arrival.position.typed for arrival in self.arrivals)
+        choices = tuple(self.indices)
+        return ClickPath(
+            actions, choices, self.seed, (), text, self.curious, typed if any(typed) else ()
+        )
 
 
 @dataclass

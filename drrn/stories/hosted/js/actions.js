@@ -243,6 +243,9 @@
       .filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
   }
 
+  /** The words that a curious player typed since the last click, by box or question. */
+  drrn.typed = new Map();
+
   const hasNoAnswer = (names) => drrn.answer(names, "") === drrn.answer([], "");
 
   /** A word for a question without an answer, picked by the key of the step; "" for none. */
@@ -270,6 +273,7 @@
       const word = drrn.wordFor(drrn.namesOf(box), isSplit ? 0 : index, isSplit ? sizes.length : 0);
       if (!word) return;
       write(box, isSplit ? word[index] : word);
+      drrn.typed.set(isSplit ? boxes[0] : box, word);
       count += 1;
     });
     return count;

@@ -110,6 +110,7 @@
       lots: drrn.chance.lots,
       restarted: Boolean(drrn.restarted),
       asks: view.boxes.length > 0,
+      typed: [...drrn.typed.values()].join(", "),
     });
   };
 
@@ -145,6 +146,7 @@
     const action = view.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
     errors = [];
+    drrn.typed.clear();
     isAside = index >= view.own;
     pressedIndex = index;
     drrn.chance.reseed(key, lots, listing);
@@ -227,6 +229,7 @@
   drrn.restore = async (saved) => {
     const { state, chance, storage, clicks, ...rest } = JSON.parse(saved);
     errors = [];
+    drrn.typed.clear();
     isAside = rest.isAside;
     const isLast = (index) => index === clicks.length;
     knownAnywhere = isLast(0) ? rest.isAnywhere : true;
