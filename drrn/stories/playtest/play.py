@@ -31,6 +31,8 @@ LONG_PATIENCE = 300
 MAX_CLICKS = 10_000  # of a searching game: a player has no step limit
 # Kinds of searching games: how curious it is (see `ClickPath`), and whether it first returns.
 KINDS = ((0, False), (0, True), (2, False))
+TOWARDS_NEWS = 8.0  # weight of an action that leads nearer to one that was never taken
+REFRESH = 40  # clicks after which the distances to these are computed again
 CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
 FORGETTING = 0.8  # of the speed of earlier games, for each game
 RANDOM_SHARE = 0.5  # of the time, for random games
@@ -126,6 +128,8 @@ class Games:
     _paces: dict[bool, Pace] = field(default_factory=lambda: {False: Pace(), True: Pace()})
     _paced_games: int = 0
     _returns: Counter[Hashable] = field(default_factory=Counter)  # to a page
+    # Clicks from each page to the nearest one with an action that was never taken.
+    _distances: dict[Hashable, int] = field(default_factory=dict)
     # Passages and links that each kind of searching game first reached.
     _news: dict[tuple[int, bool], Pace] = field(
         default_factory=lambda: {kind: Pace() for kind in KINDS}
@@ -257,6 +261,8 @@ class Games:
         def explore(page: Observation) -> int:
             number = len(trace.indices)
             is_on_path = number < len(choices) and choices[number] < len(page.actions)
+            if number % REFRESH == 0:
+                self._measure_distances()
             return choices[number] if is_on_path else self._seldom_taken(trace.arrivals[-1], draw)
 
         def is_patient(is_new: bool) -> bool:
@@ -284,11 +290,30 @@ class Games:
         return pages[key].path
 
     def _seldom_taken(self, now: Arrival, draw: random.Random) -> int:
-        """Draw an action; the more often it was taken from this passage, the less likely it is."""
+        """Draw an action; those towards untried ones are likely, and often taken ones are not."""
         taken = self.evidence.taken
         passage = now.position.passage
         weights = [1 / (1 + taken[passage, action]) for action in now.page.actions]
+        distance = self._distances.get(now.key, math.inf)
+        for index, keys in self.evidence.pages[now.key].successors.items():
+            if min(self._distances.get(key, math.inf) for key in keys) < distance:
+                weights[index] *= TOWARDS_NEWS
         return draw.choices(range(len(weights)), weights)[0]
+
+    def _measure_distances(self) -> None:
+        pages = self.evidence.pages
+        origins: dict[Hashable, list[Hashable]] = {}
+        for key, page in pages.items():
+            for keys in page.successors.values():
+                for successor in keys:
+                    origins.setdefault(successor, []).append(key)
+        queue = [key for key, page in pages.items() if self._never_taken(page)]
+        self._distances = dict.fromkeys(queue, 0)
+        for key in queue:  # grows
+            for origin in origins.get(key, ()):
+                if origin not in self._distances:
+                    self._distances[origin] = self._distances[key] + 1
+                    queue.append(origin)
 
     def _never_taken(self, page: PageRecord) -> list[int]:
         """Return the actions of a page that were never taken from its passage."""

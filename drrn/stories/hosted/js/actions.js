@@ -139,7 +139,7 @@
     }
     const role = element.getAttribute("role");
     const clicks = handlesClicks(element) || role === "button" || role === "link";
-    const kind = clicks ? "click" : drrn.curious && drrn.haste && pointerKind(element);
+    const kind = clicks ? "click" : drrn.curious && drrn.hurries && pointerKind(element);
     if (!kind) return null;
     return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : kind;
   }
@@ -214,6 +214,7 @@
   drrn.use = function use(action) {
     const { element, kind } = action;
     if (kind === "select") choose(element, action.option);
+    else if (kind === "wait") return;
     else if (kind === "enter") enter(element);
     else if (kind === "drag") drag(element);
     else if (POINTER[kind]) {
