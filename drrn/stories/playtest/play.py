@@ -44,6 +44,8 @@ LEARNING = 0.7  # part of the agent's time that is spent on training
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
 EARLY = 0.3
+MIN_STATES = 60  # visited before time ends a search: CPU time, too, depends on the load;
+MAX_OVERTIME = 3  # in parts of its time: how much longer that may take
 NEGLIGIBLE = 1e-7  # share of random games
 MAX_WORK = 2_000_000  # outcomes followed to compute the odds of endings
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
@@ -437,6 +439,8 @@ class _Search(StateSearch):
     def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
         super().__init__(game, MAX_STATES, until)
         # A search that cannot be complete ends early: games find more in the same time.
+        self.start = clock()
+        self.overtime = until + MAX_OVERTIME * (until - self.start)
         self.enough = math.inf if evidence.forbidden else clock() + EARLY * (until - clock())
         self.evidence = evidence
         self.origins: dict[Hashable, Origin | None] = {}  # how each state was reached
@@ -446,11 +450,22 @@ class _Search(StateSearch):
         self.last_news = 0  # number of states when something new was last seen
 
     def is_over(self) -> bool:
-        """Stop if most states brought nothing new, unless a condition must be checked in all."""
-        if self.why_not and clock() > self.enough:
+        """Stop if most states brought nothing new, unless a condition must be checked in all.
+
+        A small story is exact on a busy machine, too: its states are counted, not its time.
+        """
+        if len(self.visited) < min(MIN_STATES, self.limit) and clock() < self.overtime:
+            return False
+        if clock() > self.enough and (self.why_not or self._takes_too_long()):
             return True
         is_worthwhile = len(self.visited) < max(ENOUGH, 2 * self.last_news)
         return super().is_over() or not (self.evidence.forbidden or is_worthwhile)
+
+    def _takes_too_long(self) -> bool:
+        """Return whether the states that wait need more than twice the time that is left."""
+        waiting = len(self._new_pages) + len(self._old_pages)
+        pace = (clock() - self.start) / max(1, len(self.visited) - waiting)
+        return pace * waiting > 2 * (self.until - clock())
 
     def fail(self, before: Hashable, index: int, error: InputError) -> None:
         """Record the error; the search continues elsewhere."""
