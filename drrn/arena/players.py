@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from drrn import registry
 from drrn.arena.llm import Answers, Endpoint, LocalModel, Options, Prompt
 from drrn.arena.match import Contest, Match, Result
-from drrn.compiled.oracle import CLOSE, SolvedCompiled, SolvedGame
+from drrn.compiled.oracle import SolvedCompiled, SolvedGame
+from drrn.compiled.solve import CLOSE
 from drrn.errors import InputError, did_you_mean, require
 from drrn.files import home, make_folder, read_bytes, read_text, slug
 from drrn.game.contract import Game, Observation
@@ -22,10 +25,6 @@ from drrn.writing import check_texts
 Chooser = Callable[[Match], int | str | None]
 KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:function")
 ANOTHER_VERSION = "the saved game belongs to another version of this game; delete its line in"
-
-
-class Interrupted(Exception):  # noqa: N818 - not an error
-    """The tournament stops; the match in progress is not counted."""
 
 
 class Player:
@@ -54,7 +53,7 @@ class Player:
         choose = self.chooser(game, seed)
         while not match.over:
             if self.stop.is_set():
-                raise Interrupted
+                raise InputError("the tournament was stopped")
             match.decide(choose(match))
         return match.result()
 
@@ -71,11 +70,7 @@ class BestPlayer(Player):
     """Takes an action with the highest Q*."""
 
     def chooser(self, game: SolvedGame, seed: int) -> Chooser:
-        def choose(match: Match) -> int:
-            q = list(match.game.q_star())
-            return q.index(max(q))
-
-        return choose
+        return lambda match: int(np.argmax(match.game.q_star()))
 
 
 class AgentPlayer(Player):
@@ -132,8 +127,7 @@ class ModelPlayer(Player):
             answer = self.backend.answer(prompt, match.seed)
             if answer.text:
                 self.answers.add(key, answer)
-        prompts, answers = match.tokens
-        match.tokens = (prompts + answer.prompt_tokens, answers + answer.answer_tokens)
+        match.tokens.append(answer.tokens)
         return answer.text
 
 
@@ -150,12 +144,12 @@ class FunctionPlayer(Player):
         super().__init__(name, function=target)
 
     def chooser(self, game: SolvedGame, seed: int) -> Chooser:
-        def choose(match: Match) -> int | str | None:
-            page = match.page
-            answer = self.function(page.text, list(page.actions), list(match.history.pages))
-            return answer if isinstance(answer, str) else operator.index(answer)
+        return self.choose
 
-        return choose
+    def choose(self, match: Match) -> int | str:
+        page = match.page
+        answer = self.function(page.text, list(page.actions), list(match.history.pages))
+        return answer if isinstance(answer, str) else operator.index(answer)
 
 
 # --- people: the page appends a line to games.jsonl for each game that was finished without help
@@ -170,6 +164,13 @@ class PersonGame:
     source: str
     seed: int
     choices: list[int]  # indices of actions in the author's order
+
+    def __post_init__(self) -> None:
+        check_texts("player, game or source", (self.player, self.game, self.source))
+        if not all(type(number) is int for number in (self.seed, *self.choices)):
+            raise ValueError("the seed and the choices must be whole numbers")
+        if min(self.choices, default=0) < 0:
+            raise ValueError("a choice is below 0")
 
 
 def games_file() -> Path:
@@ -191,19 +192,10 @@ def read_games() -> list[PersonGame]:
     games = []
     for number, line in enumerate(lines, 1):
         try:
-            games.append(_check_game(PersonGame(**json.loads(line))))
+            games.append(PersonGame(**json.loads(line)))
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}, line {number}: damaged: {error}; delete the line") from error
     return games
-
-
-def _check_game(game: PersonGame) -> PersonGame:
-    check_texts("player, game or source", (game.player, game.game, game.source))
-    if not all(type(number) is int for number in (game.seed, *game.choices)):
-        raise ValueError("the seed and the choices must be whole numbers")
-    if min(game.choices, default=0) < 0:
-        raise ValueError("a choice is below 0")
-    return game
 
 
 class PersonPlayer(Player):
@@ -265,7 +257,7 @@ class FollowedGame(SolvedCompiled):
             arrival = graph.go_to(state)
             same = (arrival.text, tuple(arrival.actions)) == (page.text, tuple(page.actions))
             if same and abs(arrival.reward - page.reward) < CLOSE:
-                return self._show(arrival)
+                return arrival
         raise InputError(f"{self.name}: {ANOTHER_VERSION} {games_file()}")
 
 

@@ -3,25 +3,25 @@
     GAME/PLAYER.jsonl   a header with the settings, then one line for each match
     answers/            answers of language models, by the hash of the prompt
 
-A line is written when its match is over, so that nothing is lost when a tournament is interrupted.
-Its decisions are [page, choice, best choice, readable, regret, gaps]: texts are numbers of the
-strings in `texts` of this line and all lines before; gaps are [value, count, value, count …].
+A line is written when its match is over, and an answer when it arrives, so that nothing is lost
+when a tournament is interrupted. A decision is [page, choice, best choice, readable, regret, gaps]:
+texts are numbers of the strings in `texts` of this line and all lines before; gaps are [value,
+count, value, count …].
 """
 
-import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from drrn.arena.match import Contest, Decision, Result
-from drrn.arena.players import Interrupted, Player
+from drrn.arena.players import Player
 from drrn.compiled.oracle import SolvedGame, solve_game
 from drrn.errors import InputError
-from drrn.files import make_folder, read_text, slug, write
+from drrn.files import read_text, slug, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.episodes import Episode
 from drrn.game.make import spec_for
@@ -62,6 +62,12 @@ class Rows:
     header: dict[str, Any]
     results: list[Result] = field(default_factory=list)
     texts: dict[str, int] = field(default_factory=dict)
+    hide: Callable[[str], str] = str  # returns what is written in place of a text
+
+    def __post_init__(self) -> None:
+        self.game: str = self.header["game"]
+        self.player: str = self.header["player"]
+        self.label = label_of(self.game, self.header["words"])
 
     @classmethod
     def read(cls, path: Path) -> "Rows":
@@ -88,31 +94,19 @@ class Rows:
                 cause = f"these rows have another {different[0]}"
                 raise InputError(f"{path}: {cause}; choose another --out, or delete the file")
             return rows
-        make_folder(path.parent)
         write(path, json.dumps(header, ensure_ascii=False) + "\n")
         return cls(path, header)
-
-    @property
-    def player(self) -> str:
-        return str(self.header["player"])
-
-    @property
-    def game(self) -> str:
-        return str(self.header["game"])
-
-    @property
-    def label(self) -> str:
-        return label_of(self.game, self.header["words"])
 
     def add(self, result: Result) -> None:
         """Append a match."""
         first_new = len(self.texts)
+        ending = result.episode.ending
         decisions = [self._row(decision) for decision in result.decisions]
         entry = {
             "seed": result.seed,
             "final_reward": round(result.episode.final_reward, DIGITS),
             "return": round(result.episode.total, DIGITS),
-            "ending": result.episode.ending,
+            "ending": ending and self.hide(ending),
             "luck": round(result.luck, DIGITS),
             "tokens": list(result.tokens),
             "texts": list(self.texts)[first_new:],
@@ -123,7 +117,7 @@ class Rows:
         self.results.append(result)
 
     def _row(self, decision: Decision) -> list[Any]:
-        texts = (decision.page, decision.choice, decision.best)
+        texts = map(self.hide, (decision.page, decision.choice, decision.best))
         numbers = [self.texts.setdefault(text, len(self.texts)) for text in texts]
         counts = sorted(Counter(round(gap, DIGITS) for gap in decision.gaps).items())
         flat = [number for pair in counts for number in pair]
@@ -138,11 +132,10 @@ class Rows:
             gaps = [flat[i] for i in range(0, len(flat), 2) for _ in range(flat[i + 1])]
             page, choice, best = (names[number] for number in numbers)
             decisions.append(Decision(page, choice, best, tuple(gaps), regret, bool(readable)))
+        outcome = (entry["final_reward"], entry["return"], len(decisions), entry["ending"])
         prompts, answers = entry["tokens"]
-        count = len(decisions)
-        episode = Episode(entry["final_reward"], entry["return"], count, entry["ending"])
         tokens = (prompts, answers)
-        return Result(entry["seed"], episode, entry["luck"], tuple(decisions), tokens)
+        return Result(entry["seed"], Episode(*outcome), entry["luck"], tuple(decisions), tokens)
 
 
 def read_all(folder: Path) -> list[Rows]:
@@ -155,12 +148,10 @@ def read_all(folder: Path) -> list[Rows]:
 def play_contest(
     contest: Contest, seeds: Mapping[Player, range], folder: Path, hide: Callable[[str], str] = str
 ) -> None:
-    """Play the matches of a game that have no row yet, with a progress bar."""
+    """Play the matches of a game that have no row yet; see `play`."""
     game = solve_game(contest.spec.open())
     for player, own in seeds.items():
-        label = f"{label_of(contest.name, contest.words)}, {player.name}"
-        for _ in tracked(play(contest, game, player, own, folder, hide), len(own), label):
-            pass
+        play(contest, game, player, own, folder, hide)
 
 
 def play(
@@ -170,8 +161,8 @@ def play(
     seeds: Sequence[int],
     folder: Path,
     hide: Callable[[str], str] = str,
-) -> Iterator[Result]:
-    """Play the matches that have no row yet, and yield each when it is over.
+) -> list[Result]:
+    """Play the matches that have no row yet, with a progress bar; return them.
 
     `hide` returns what is written in place of a text of the game, such as its hash.
     """
@@ -187,42 +178,20 @@ def play(
     }
     label = label_of(contest.name, contest.words)
     rows = Rows.open(folder / slug(label) / f"{slug(player.name)}.jsonl", header)
+    rows.hide = hide
     done = {result.seed for result in rows.results}
     missing = [seed for seed in player.prepare(contest, seeds) if seed not in done]
-    for result in _matches(game, player, missing):
-        rows.add(_with_texts(result, hide))
-        yield result
-
-
-def _with_texts(result: Result, hide: Callable[[str], str]) -> Result:
-    decisions = tuple(
-        replace(each, page=hide(each.page), choice=hide(each.choice), best=hide(each.best))
-        for each in result.decisions
-    )
-    ending = result.episode.ending
-    episode = replace(result.episode, ending=ending and hide(ending))
-    return replace(result, episode=episode, decisions=decisions)
+    matches = _matches(game, player, missing)
+    for result in tracked(matches, len(missing), f"{label}, {player.name}"):
+        rows.add(result)
+    return rows.results[len(done) :]
 
 
 def _matches(game: SolvedGame, player: Player, seeds: Sequence[int]) -> Iterator[Result]:
-    """Yield the matches as they end; several at once if the player allows that."""
-    if player.concurrency == 1:
-        yield from (player.play(game, seed) for seed in seeds)
-        return
-    pool = ThreadPoolExecutor(player.concurrency)
-    waiting: set[Future[Result]] = {
-        pool.submit(lambda seed: player.play(game.another(), seed), seed) for seed in seeds
-    }
-    try:
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda future: future.exception() is not None):
-                yield future.result()
-    finally:
-        player.stop.set()
-        pool.shutdown(cancel_futures=True)
-        player.stop.clear()
-        for future in waiting:
-            if not future.cancelled():
-                with contextlib.suppress(Interrupted, InputError):
-                    future.result()
+    """Yield the matches in the order of their seeds; several are played at once if possible."""
+    player.stop.clear()
+    with ThreadPoolExecutor(player.concurrency) as pool:
+        try:
+            yield from pool.map(lambda seed: player.play(game.another(), seed), seeds)
+        finally:
+            player.stop.set()

@@ -6,7 +6,6 @@ work/arena/                  answers of the language model
 """
 
 import importlib.util
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,6 @@ from drrn.lab.experiments.results import ARENA, commit, mark
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import Round
-from drrn.runs.storage import CHECKPOINT, CONFIG
 from drrn.runs.trainer import Trainer
 
 PLANNED: dict[str, Any] = PLAN["arena"]
@@ -41,35 +39,16 @@ class TrainingJob(Job):
     recipe: str = ""
     column: ClassVar[str] = ""  # rounds are not displayed
 
-    @property
-    def name(self) -> str:
-        return f"arena-{self.recipe}"
-
     def is_done(self) -> bool:
         """Return whether the run is finished; refuse a run with other settings."""
-        run = Run(self.folder)
-        if not run.has(CONFIG):
-            return False
-        recorded = {**run.config["settings"], **run.config["game"]}
-        expected = {**self.settings.flat(), **self.hashes}
-        for name in ("sha256", *sorted(self.settings.given)):
-            if recorded[name] != expected[name]:
-                cure = "delete the folder, or choose another --out"
-                raise InputError(f"{self.folder}: trained with another {name}; {cure}")
-        return bool(run.summary()["state"] == "finished")
+        super().is_done()
+        return bool(Run(self.folder).summary()["state"] == "finished")
 
     def run(self) -> Iterator[Round]:
-        run = Run(self.folder)
-        if run.has(CHECKPOINT):  # interrupted
-            trainer = Trainer.resume(self.folder, device=self.device)
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
-            spec = GameSpec(self.source)
-            options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
-            trainer = Trainer(spec.open(), self.settings, self.device, **options)
-            run = Run.create(self.folder, trainer)
-        with run.locked():
-            yield from run.train(trainer)
+        spec = GameSpec(self.source)
+        options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
+        trainer = Trainer(spec.open(), self.settings, self.device, **options)
+        yield from self.open_run(trainer).train(trainer)
 
 
 def contests(games: Sequence[str], skip: Skip) -> list[Contest]:
@@ -91,24 +70,23 @@ def training_jobs(
     """Return the training of each recipe on each game."""
     changes = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
     changes |= {**(QUICK if scale.quick else {}), **scale.overrides}
-    jobs = []
-    for contest in contests:
-        game = contest.spec.open()
-        for recipe in RECIPES:
-            job = TrainingJob(
-                root=root,
-                source=contest.spec.source,
-                game=contest.name.replace("/", "-"),
-                variant=Variant(job=f"arena-{recipe}"),
-                settings=settings_for_game(game, changes, paper=recipe == "paper"),
-                final={},
-                hashes={"sha256": fingerprint_of(game)},
-                commit=commit(),
-                device=device,
-                recipe=recipe,
-            )
-            jobs.append(job)
-    return jobs
+    games = {contest: contest.spec.open() for contest in contests}
+    return [
+        TrainingJob(
+            root=root,
+            source=contest.spec.source,
+            game=contest.name.replace("/", "-"),
+            variant=Variant(job=f"arena-{recipe}"),
+            settings=settings_for_game(game, changes, paper=recipe == "paper"),
+            final={},
+            hashes={"sha256": fingerprint_of(game)},
+            commit=commit(),
+            device=device,
+            recipe=recipe,
+        )
+        for contest, game in games.items()
+        for recipe in RECIPES
+    ]
 
 
 def play_all(
