@@ -23,7 +23,7 @@ from typing import Any
 
 from drrn.arena.match import Match
 from drrn.errors import InputError, require
-from drrn.files import make_folder, read_bytes, read_text
+from drrn.files import append_line, read_bytes, read_text
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
@@ -105,9 +105,7 @@ class Answers:
         """Save an answer."""
         line = json.dumps({"key": key, **asdict(answer)})
         with self._lock:
-            make_folder(self.path.parent)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(f"\n{line}")  # the last line may have been cut short
+            append_line(self.path, line)
             self._answers[key] = answer
 
 

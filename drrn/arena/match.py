@@ -14,21 +14,11 @@ from drrn.compiled.oracle import SolvedGame
 from drrn.compiled.solve import CLOSE
 from drrn.game.contract import Observation, ending_of
 from drrn.game.episodes import Episode, episode
-from drrn.game.make import GameSpec
 from drrn.writing import words
 
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
 LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
-
-
-@dataclass(frozen=True)
-class Contest:
-    """A game of a tournament, or its version in other words."""
-
-    spec: GameSpec
-    name: str  # short: the game's name without folder and suffix
-    words: str = ""  # the set of paraphrases; "" for the original
 
 
 @dataclass(frozen=True)

@@ -109,15 +109,10 @@ class Report:
     def scores_figure(self) -> Figure:
         """Return the scores of all players in all games, with intervals."""
         games = [{"name": label, "scores": self._scores(label)} for label in self.originals]
-        lows = [m.adjusted.low for m in self.measures.values()]
-        highs = [m.adjusted.high for m in self.measures.values()]
-        low = max(-100, 50 * math.floor(min(0, *lows) / 50))
-        high = min(200, 50 * math.ceil(max(100, *highs) / 50))
-
-        def x(score: float) -> float:
-            return round(380 * (min(max(score, low), high) - low) / (high - low), 1)
-
-        svg = self._draw("scores", games=games, ticks=list(range(low, high + 1, 50)), x=x)
+        ends = [end for m in self.measures.values() for end in (m.adjusted.low, m.adjusted.high)]
+        low = max(-100, 50 * math.floor(min(0, *ends) / 50))
+        high = min(200, 50 * math.ceil(max(100, *ends) / 50))
+        svg = self._draw("scores", games=games, ticks=list(range(low, high + 1, 50)))
         return Figure("Normalised scores without luck, with 95 % intervals.", "scores.svg", svg)
 
     # --- sections

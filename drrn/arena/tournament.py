@@ -11,47 +11,39 @@ count, value, count …].
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from drrn.arena.match import Contest, Decision, Result
-from drrn.arena.players import Player
-from drrn.compiled.oracle import SolvedGame, solve_game
+from drrn.arena.match import Decision, Result
+from drrn.arena.players import Player, name_of
+from drrn.compiled.oracle import SolvedGame
 from drrn.errors import InputError
-from drrn.files import read_text, slug, write
+from drrn.files import append_line, read_text, slug, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.episodes import Episode
-from drrn.game.make import spec_for
+from drrn.game.make import GameSpec, spec_for
 from drrn.progress import tracked
 from drrn.stories.authored import Explorable
 
 DIGITS = 9
 
 
-def label_of(game: str, words: str) -> str:
-    """Return the name of a game, with that of its paraphrases."""
-    return f"{game} ({words})" if words else game
-
-
-def contests_of(source: str, sets: Sequence[str] | None = None) -> list[Contest]:
+def specs_of(source: str, sets: Sequence[str] | None = None) -> list[GameSpec]:
     """Return a game, and its versions in other words.
 
     `sets` are names of paraphrases; none of them (an empty list) means all that the game has.
     """
     spec = spec_for(source)
-    short = Path(spec.source).stem if Path(spec.source).suffix else source
-    original = Contest(spec, short.replace("diagnostic:", ""))
     game = spec.open() if sets is not None else None
     names = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
     missing = [name for name in sets or () if name not in names]
     if missing and names:
         raise InputError(f'{source}: no paraphrases "{missing[0]}"; it has {", ".join(names)}')
     chosen = [name for name in names if not sets or name in sets]
-    specs = {name: replace(spec, paraphrased=name) for name in chosen}
-    return [original, *(replace(original, spec=specs[name], words=name) for name in chosen)]
+    return [spec, *(replace(spec, paraphrased=name) for name in chosen)]
 
 
 @dataclass
@@ -67,7 +59,8 @@ class Rows:
     def __post_init__(self) -> None:
         self.game: str = self.header["game"]
         self.player: str = self.header["player"]
-        self.label = label_of(self.game, self.header["words"])
+        words = self.header["words"]
+        self.label = f"{self.game} ({words})" if words else self.game
 
     @classmethod
     def read(cls, path: Path) -> "Rows":
@@ -85,17 +78,18 @@ class Rows:
         return rows
 
     @classmethod
-    def open(cls, path: Path, header: dict[str, Any]) -> "Rows":
+    def open(cls, folder: Path, header: dict[str, Any]) -> "Rows":
         """Read the rows of the same game and player, or start a new file."""
-        if path.exists() and path.stat().st_size:
-            rows = cls.read(path)
-            different = [key for key in header if rows.header.get(key) != header[key]]
-            if different:
-                cause = f"these rows have another {different[0]}"
-                raise InputError(f"{path}: {cause}; choose another --out, or delete the file")
-            return rows
-        write(path, json.dumps(header, ensure_ascii=False) + "\n")
-        return cls(path, header)
+        new = cls(folder, header)
+        path = folder / slug(new.label) / f"{slug(new.player)}.jsonl"
+        if not path.exists() or not path.stat().st_size:
+            write(path, json.dumps(header, ensure_ascii=False) + "\n")
+        rows = cls.read(path)
+        different = [key for key in header if rows.header.get(key) != header[key]]
+        if different:
+            cause = f"these rows have another {different[0]}"
+            raise InputError(f"{path}: {cause}; choose another --out, or delete the file")
+        return rows
 
     def add(self, result: Result) -> None:
         """Append a match."""
@@ -112,8 +106,7 @@ class Rows:
             "texts": list(self.texts)[first_new:],
             "decisions": decisions,
         }
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n")
+        append_line(self.path, json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
         self.results.append(result)
 
     def _row(self, decision: Decision) -> list[Any]:
@@ -133,8 +126,7 @@ class Rows:
             page, choice, best = (names[number] for number in numbers)
             decisions.append(Decision(page, choice, best, tuple(gaps), regret, bool(readable)))
         outcome = (entry["final_reward"], entry["return"], len(decisions), entry["ending"])
-        prompts, answers = entry["tokens"]
-        tokens = (prompts, answers)
+        tokens: Any = tuple(entry["tokens"])
         return Result(entry["seed"], Episode(*outcome), entry["luck"], tuple(decisions), tokens)
 
 
@@ -145,17 +137,8 @@ def read_all(folder: Path) -> list[Rows]:
     return [each for each in rows if each.results]
 
 
-def play_contest(
-    contest: Contest, seeds: Mapping[Player, range], folder: Path, hide: Callable[[str], str] = str
-) -> None:
-    """Play the matches of a game that have no row yet; see `play`."""
-    game = solve_game(contest.spec.open())
-    for player, own in seeds.items():
-        play(contest, game, player, own, folder, hide)
-
-
 def play(
-    contest: Contest,
+    spec: GameSpec,
     game: SolvedGame,
     player: Player,
     seeds: Sequence[int],
@@ -164,11 +147,11 @@ def play(
 ) -> list[Result]:
     """Play the matches that have no row yet, with a progress bar; return them.
 
-    `hide` returns what is written in place of a text of the game, such as its hash.
+    `game` is the solved game of `spec`. `hide` returns what is written in place of a text.
     """
     header = {
-        "game": contest.name,
-        "words": contest.words,
+        "game": name_of(spec),
+        "words": spec.paraphrased or "",
         "title": game.title,
         "fingerprint": fingerprint_of(game.game),
         "best": round(game.best, DIGITS),
@@ -176,13 +159,12 @@ def play(
         "player": player.name,
         "settings": player.settings,
     }
-    label = label_of(contest.name, contest.words)
-    rows = Rows.open(folder / slug(label) / f"{slug(player.name)}.jsonl", header)
+    rows = Rows.open(folder, header)
     rows.hide = hide
     done = {result.seed for result in rows.results}
-    missing = [seed for seed in player.prepare(contest, seeds) if seed not in done]
+    missing = [seed for seed in player.prepare(spec, seeds) if seed not in done]
     matches = _matches(game, player, missing)
-    for result in tracked(matches, len(missing), f"{label}, {player.name}"):
+    for result in tracked(matches, len(missing), f"{rows.label}, {player.name}"):
         rows.add(result)
     return rows.results[len(done) :]
 
