@@ -405,6 +405,22 @@ def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
     assert "game" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("game", "sets", "part"),
+    [
+        ("home-world", ["retold"], "no paraphrases"),
+        ("home-world", [], "no paraphrases"),
+        ("long-watch", ["retld"], "reworded, retold"),
+    ],
+)
+def test_paraphrases_that_a_game_does_not_have_are_refused(game, sets, part, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["arena", game, "--out", str(out), "--paraphrased", *sets]) == 2
+    error = capsys.readouterr().err
+    assert game in error and part in error
+    assert not out.exists()
+
+
 def test_two_players_of_one_name_are_refused(tmp_path, capsys):
     command = ["arena", "long-watch", "--player", "random", "random", "--out", str(tmp_path)]
     assert main(command) == 2

@@ -39,8 +39,10 @@ def specs_of(source: str, sets: Sequence[str] | None = None) -> list[GameSpec]:
     spec = spec_for(source)
     game = spec.open() if sets is not None else None
     names = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
+    if sets is not None and not names:
+        raise InputError(f"{source}: this game has no paraphrases; leave out --paraphrased")
     missing = [name for name in sets or () if name not in names]
-    if missing and names:
+    if missing:
         raise InputError(f'{source}: no paraphrases "{missing[0]}"; it has {", ".join(names)}')
     chosen = [name for name in names if not sets or name in sets]
     return [spec, *(replace(spec, paraphrased=name) for name in chosen)]
