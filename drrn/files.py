@@ -77,6 +77,18 @@ def write(path: Path, content: str | bytes) -> None:
     write_atomically(path, content.encode() if isinstance(content, str) else content)
 
 
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file, which may not exist; a last line that was cut short is ended."""
+    make_folder(path.parent)
+    try:
+        with path.open("ab+") as file:
+            file.seek(max(0, file.tell() - 1))
+            is_cut = file.read() not in (b"", b"\n")
+            file.write(f"{chr(10) * is_cut}{line}\n".encode())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def inside(folder: Path, name: str) -> Path:
     """Return the path of a file in a folder; refuse a name that leads outside of it."""
     path = folder / name

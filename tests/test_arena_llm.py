@@ -91,7 +91,7 @@ def ask(monkeypatch):
 def test_an_answer_has_its_text_and_tokens(ask):
     with serving(reply("2")) as server:
         answer = ask(server)
-        assert (answer.text, answer.prompt_tokens, answer.answer_tokens) == ("2", 7, 2)
+        assert (answer.text, answer.tokens) == ("2", (7, 2))
         path, body, authorization = server.requests[0]
     assert path == "/v1/chat/completions"
     assert body["model"] == "tiny" and body["messages"][0]["content"] == "Which?"
@@ -174,7 +174,7 @@ def test_answers_are_cached_by_prompt_and_survive_a_cut_line(ask, tmp_path):
             model = ModelPlayer("tiny", "tiny", options)
             match.start(0)
             assert model.choose(match) == "1"
-            assert match.tokens == (7, 2)
+            assert match.tokens == [(7, 2)]
         assert len(server.requests) == 1
         with path.open("a") as file:
             file.write('{"key": "cut')
