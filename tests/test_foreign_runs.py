@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -166,14 +167,14 @@ def test_a_training_of_the_page_imports_nothing_from_the_current_folder(tmp_path
         return processes[0]
 
     subprocess_popen = subprocess.Popen
-    monkeypatch.setattr(page_runs.subprocess, "Popen", start)
+    monkeypatch.setattr(subprocess, "Popen", start)
     page_runs.RunFolder(tmp_path / "runs", Library([]))._launch(run)
     assert processes[0].wait(120) == 1 and not (tmp_path / "ran").exists()
     assert "no such folder" in run.error_file.read_text()  # our worker ran, without a request
 
 
 MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
-HOSTILE = {
+HOSTILE: dict[str, dict[str, Any]] = {
     "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
     "an activation": {**MODEL, "2_Dense/config.json": {"activation_function": "os.abort"}},
     "a pickle": {**MODEL, "2_Dense/pytorch_model.bin": 0},

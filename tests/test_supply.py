@@ -21,7 +21,7 @@ SUPPLY = Path(__file__).parents[1] / "scripts" / "supply"
         ({"name": "none", "classifier": ["License :: OSI Approved :: BSD License"]}, "BSD License"),
         ({"name": "none", "license": "Own terms\nof many lines"}, "Own terms"),
         ({"name": "none"}, "unknown"),
-        ({"name": "numpy"}, installed("numpy").get("License-Expression") or "unknown"),
+        ({"name": "numpy"}, installed("numpy").json.get("license_expression", "unknown")),
     ],
 )
 def test_licences_are_listed(metadata, licence):
