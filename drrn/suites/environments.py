@@ -6,6 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -72,13 +73,18 @@ class Environment(ABC):
         A part that repeats another (a look after a move) is omitted. An episode that is `done`
         without being won or lost was truncated by the suite.
         """
-        texts = (BLANK_LINES.sub("\n", str(parts.get(name) or "")).strip() for name in self.parts)
+        texts = (_without_blank_lines(str(parts.get(name) or "")) for name in self.parts)
         text = "\n".join(dict.fromkeys(filter(None, texts)))
         ending = "lost" if lost else None
         if won:
             ending = "won"
         stopped = done and ending is None
         return SuitePage(text, _sorted(actions), float(score), ending, stopped)
+
+
+@lru_cache(2**12)
+def _without_blank_lines(text: str) -> str:
+    return BLANK_LINES.sub("\n", text).strip()
 
 
 def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
