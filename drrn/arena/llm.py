@@ -197,7 +197,7 @@ def _read_reply(data: str) -> Answer:
     try:
         reply = json.loads(data)
         content = reply["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"not a reply of the chat API: {error}") from error
     usage = reply.get("usage")
     usage = usage if isinstance(usage, dict) else {}
