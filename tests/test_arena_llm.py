@@ -134,8 +134,11 @@ def test_replies_that_stay_unreadable_are_empty_answers(ask):
 def test_a_key_that_a_server_repeats_is_removed(ask):
     with serving(reply(f"1 {KEY}")) as server:
         assert KEY not in ask(server).text
-    at_the_cut = (401, f"{'x' * 190} {KEY}".encode(), {})
-    with serving(at_the_cut) as server, pytest.raises(drrn.InputError, match="401") as error:
+    error_text = f"{'x' * 190} {KEY}".encode()  # the excerpt of it ends within the key
+    with (
+        serving((401, error_text, {})) as server,
+        pytest.raises(drrn.InputError, match="401") as error,
+    ):
         ask(server)
     assert KEY[:5] not in str(error.value)
 
