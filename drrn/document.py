@@ -250,6 +250,7 @@ def to_html(
         escape=_escape_html,
         cell=_cell,
         groups=_groups,
+        drawing=_drawing,
     )
     return fragment.strip()
 
@@ -348,6 +349,12 @@ def _escape_command(text: str) -> str:
 
 def _escape_html(text: str) -> Any:
     return safe_markup(html.escape(visible(text)))
+
+
+def _drawing(figure: Figure) -> Any:
+    """Return the SVG of a figure, with its caption as the words for screen readers."""
+    words = _escape_html(_plain(figure.caption))
+    return safe_markup(figure.svg.replace(' role="img"', f' role="img" aria-label="{words}"', 1))
 
 
 def _html(text: str) -> Any:
@@ -519,7 +526,7 @@ class _TextWriter:
         def line(cells: Sequence[str]) -> str:
             padded = []
             for cell, width, side in zip(cells, widths, sides, strict=True):
-                short = cell if len(cell) <= width else cell[: width - 1].rstrip() + "…"
+                short = _shorten(cell, width)
                 padded.append(short.rjust(width) if side == "r" else short.ljust(width))
             return "  ".join(padded).rstrip()
 
@@ -561,6 +568,14 @@ class _TextWriter:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
         return _join([*lines, self.rest(notes)], "\n")
+
+
+def _shorten(text: str, width: int) -> str:
+    """Return the first words of a text; a text that is one long word is cut."""
+    if len(text) <= width:
+        return text
+    short = textwrap.shorten(text, width, placeholder="…")
+    return short if len(short) > width // 2 else text[: width - 1].rstrip() + "…"
 
 
 def _join(parts: Iterable[str], separator: str = "\n\n") -> str:

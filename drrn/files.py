@@ -47,7 +47,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: if the disk fills, the old file stays."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # a killed process may have left it
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -74,6 +75,18 @@ def write(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing, in a folder that is created if it does not exist."""
     make_folder(path.parent)
     write_atomically(path, content.encode() if isinstance(content, str) else content)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append a line to a file, which may not exist; a last line that was cut short is ended."""
+    make_folder(path.parent)
+    try:
+        with path.open("ab+") as file:
+            file.seek(max(0, file.tell() - 1))
+            is_cut = file.read() not in (b"", b"\n")
+            file.write(f"{chr(10) * is_cut}{line}\n".encode())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -156,7 +169,7 @@ def json_or_none(path: Path) -> Any:
     """Return the contents of a JSON file; None if it does not exist or is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

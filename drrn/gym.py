@@ -98,7 +98,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         if index is None:
             reward = self._refused
             if self._solved:
-                self._solved.skip()
+                self._solved.steps += 1
                 self._regret = max(q) - reward - self._solved.value()
         else:
             self._show(self.game.step(index))

@@ -36,6 +36,8 @@ MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, of ru_maxrss
 
 LOCK = ".lock"
 LOCKED_BYTE = 2**30  # on Windows, no other process can read a locked byte
+# A link is not followed: the folder may be from others.
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 LOCK_SECONDS = 60.0  # in which a process locks the temporary folder that it created
 
 
@@ -358,10 +360,12 @@ def locked(path: Path, busy: str) -> Iterator[None]:
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock; the file of a killed process does not count."""
     try:
+        if not path.is_file():
+            return False
         with path.open() as file:
             _lock(file, shared=True)
     except OSError as error:
-        return isinstance(error, BlockingIOError)  # otherwise there is no such file
+        return isinstance(error, BlockingIOError)  # otherwise it was removed
     return False
 
 
@@ -384,8 +388,9 @@ def lock_file(path: Path, busy: str) -> IO[str]:
     tries = 3
     while True:
         try:
-            file = path.open("w")
+            file = os.fdopen(os.open(path, LOCK_FLAGS, 0o666), "r+")
             _lock(file)
+            file.truncate()
         except BlockingIOError as error:
             file.close()
             tries -= 1

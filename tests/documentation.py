@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import runpy
 import shlex
 import sys
 from dataclasses import dataclass
@@ -22,9 +23,12 @@ BLOCK = re.compile(
 )
 PASSAGE = re.compile(r"^:: (?P<name>[^\n]+)\n.*?(?=^:: |\Z)", re.M | re.S)
 
-# Comments before a block: why it is not run, or the smaller settings with which it is run.
+# Comments before a block: why it is not run, or not run in a short test, or the smaller settings
+# with which a short test runs it.
 NOT_RUN = "not run: "
+RUN_IN_FULL = "run in full: "
 RUN_WITH = "run with: "
+HIDDEN = re.compile(r"…|\s[\d,]+ transitions/s")  # parts of a line that are not compared
 
 
 @dataclass(frozen=True)
@@ -59,26 +63,41 @@ def blocks_of(page: Path) -> list[Block]:
 
 
 class Reader:
-    """Follows the blocks of a page, one after another, in the current folder."""
+    """Follows the blocks of a page, one after another, in the current folder.
 
-    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+    Without `is_full`, trainings are shortened, and what they print is not compared.
+    """
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], is_full: bool = False) -> None:
         self.capsys = capsys
+        self.is_full = is_full
         self.scope: dict[str, Any] = {"__name__": "tutorial"}
+        self.printed = ""  # by the Python code of the last block
 
     def follow(self, block: Block) -> None:
         """Write the file of a block, or run its Python code or its commands."""
         if block.comment.startswith(NOT_RUN):
             return
+        if block.comment.startswith(RUN_IN_FULL) and not self.is_full:
+            return
         if block.title:
             self._write(block)
         elif block.language == "python":
-            code = block.text
-            for name, value in re.findall(r"(\w+)=(\d+)", block.smaller_settings):
-                code = re.sub(rf"\b{name}=\d+", f"{name}={value}", code)
-            exec(compile(code, "tutorial", "exec"), self.scope)
+            self._execute(block)
+        elif block.language == "text" and self.printed and self.is_full:
+            _compare("the code", block.text.splitlines(), self.printed)
         elif block.language == "console":
             for command, lines in commands_of(block):
                 self._run(command, lines, block)
+
+    def _execute(self, block: Block) -> None:
+        code = block.text
+        if not self.is_full:
+            for name, value in re.findall(r"(\w+)=(\d+)", block.smaller_settings):
+                code = re.sub(rf"\b{name}=\d+", f"{name}={value}", code)
+        self.capsys.readouterr()
+        exec(compile(code, "tutorial", "exec"), self.scope)
+        self.printed = self.capsys.readouterr().out
 
     def _write(self, block: Block) -> None:
         """Write a block's file; the title may say that it is appended or replaces some passages."""
@@ -105,18 +124,33 @@ class Reader:
         if ">" in words:
             output_file = words[-1]
             words = words[: words.index(">")]
-        assert words[0] == "drrn", f"only drrn is run: write why not before {command}"
         self.capsys.readouterr()
-        codes = (0, 1) if words[1] == "test" else (0,)  # 1: the story has an error
-        assert main([*words[1:], *block.smaller_settings.split()]) in codes, command
+        if words[:2] == ["python", "-m"]:
+            _run_module(words[2:])
+        else:
+            assert words[0] == "drrn", f"only drrn is run: write why not before {command}"
+            codes = (0, 1) if words[1] == "test" else (0,)  # 1: the story has an error
+            smaller = [] if self.is_full else block.smaller_settings.split()
+            assert main([*words[1:], *smaller]) in codes, command
         output = self.capsys.readouterr().out
         if output_file:
             Path(output_file).write_text(output, encoding="utf-8")
-        if block.comment:
-            return
-        for line in lines:
-            for part in filter(None, map(str.strip, line.split("…"))):
-                assert part in output, f"{command} did not print {part!r} but\n{output}"
+        if self.is_full or not block.comment:
+            _compare(command, lines, output)
+
+
+def _run_module(words: list[str]) -> None:
+    """Run `python -m MODULE ARGUMENT …` in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", words)
+        runpy.run_module(words[0], run_name="__main__")
+
+
+def _compare(command: str, lines: list[str], output: str) -> None:
+    """Check that the parts of these lines were printed."""
+    for line in lines:
+        for part in filter(None, map(str.strip, HIDDEN.split(line))):
+            assert part in output, f"{command} did not print {part!r} but\n{output}"
 
 
 def commands_of(block: Block) -> list[tuple[str, list[str]]]:

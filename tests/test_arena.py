@@ -29,7 +29,7 @@ from drrn.arena.players import (
     save_game,
 )
 from drrn.arena.report import Report
-from drrn.arena.tournament import Rows, contests_of, play, read_all
+from drrn.arena.tournament import Rows, play, read_all, specs_of
 from drrn.cli import main
 from drrn.compiled.oracle import SolvedCompiled, solve_game, values_within
 from drrn.compiled.solve import best
@@ -148,7 +148,7 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
     for _ in range(3):
         game.step(game.game.slots.index(min(game.game.slots)))
     assert len(game.q_star()) == 2
-    game.skip()
+    game.steps += 1
     assert list(game.q_star()) == []
 
 
@@ -176,6 +176,8 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
         ("", None),
         ("Swim.", None),
         ("1.5", None),
+        ("9" * 5000, None),
+        (f"{'9' * 5000}. Wait.", None),
         ("x" * 10_000, None),
     ],
 )
@@ -260,10 +262,10 @@ def test_an_unknown_player_is_one_sentence(name, tmp_path):
 
 
 def test_rows_are_read_as_they_were_written_and_continued(solved, tmp_path):
-    (contest,) = contests_of("long-watch", None)
+    (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
     player = RandomPlayer("random")
-    assert len(list(play(contest, game, player, range(3), tmp_path))) == 3
+    assert len(play(spec, game, player, range(3), tmp_path)) == 3
     (rows,) = read_all(tmp_path)
     again = play_random(game, range(3))
     for result, expected in zip(rows.results, again, strict=True):
@@ -274,17 +276,17 @@ def test_rows_are_read_as_they_were_written_and_continued(solved, tmp_path):
         ]
     with rows.path.open("a") as file:
         file.write('{"seed": 3, "fin')  # the process was killed
-    assert len(list(play(contest, game, player, range(5), tmp_path))) == 2
+    assert len(play(spec, game, player, range(5), tmp_path)) == 2
     (rows,) = read_all(tmp_path)
     assert [result.seed for result in rows.results] == list(range(5))
 
 
 def test_rows_of_other_settings_are_not_continued(solved, tmp_path):
-    (contest,) = contests_of("long-watch", None)
+    (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
-    list(play(contest, game, RandomPlayer("x"), range(1), tmp_path))
+    play(spec, game, RandomPlayer("x"), range(1), tmp_path)
     with pytest.raises(drrn.InputError, match="settings"):
-        list(play(contest, game, RandomPlayer("x", temperature=1), range(1), tmp_path))
+        play(spec, game, RandomPlayer("x", temperature=1), range(1), tmp_path)
 
 
 def test_damaged_rows_are_one_sentence(tmp_path):
@@ -317,16 +319,16 @@ def test_games_of_a_person_are_matches(name, solved, tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     games = [finish_game(name, seed) for seed in (7, 8, 9)]
     player = open_player("person:Ann", Options(tmp_path))
-    (contest,) = contests_of(name, None)
+    (spec,) = specs_of(name, None)
     game = solved(name)
-    results = list(play(contest, game, player, range(50), tmp_path))
+    results = play(spec, game, player, range(50), tmp_path)
     assert len(results) == 3
     for result, (choices, total) in zip(results, games, strict=True):
         assert len(result.decisions) == len(choices)
         assert result.episode.total == pytest.approx(total)
         assert total == pytest.approx(game.best - result.regret + result.luck)
-    assert list(play(contest, game, player, range(50), tmp_path)) == []  # continued
-    (other,) = contests_of("diagnostic:memory/1", None)
+    assert play(spec, game, player, range(50), tmp_path) == []  # continued
+    (other,) = specs_of("diagnostic:memory/1", None)
     assert list(play(other, solved("diagnostic:memory/1"), player, range(50), tmp_path)) == []
 
 
@@ -337,10 +339,10 @@ def test_games_of_another_version_and_unknown_people_are_one_sentence(
     save_game(PersonGame("Ann", "long-watch", "long-watch", 1, [0, 99]))
     with pytest.raises(drrn.InputError, match="Ann"):
         open_player("person:Anne", Options(tmp_path))
-    (contest,) = contests_of("long-watch", None)
+    (spec,) = specs_of("long-watch", None)
     player = open_player("person:Ann", Options(tmp_path))
     with pytest.raises(drrn.InputError, match="another version"):
-        list(play(contest, solved("long-watch"), player, range(1), tmp_path))
+        play(spec, solved("long-watch"), player, range(1), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -365,9 +367,9 @@ def test_a_damaged_line_of_a_person_is_one_sentence(change, tmp_path, monkeypatc
 
 
 def test_texts_can_be_hashed(solved, tmp_path):
-    (contest,) = contests_of("long-watch", None)
+    (spec,) = specs_of("long-watch", None)
     game = solved("long-watch")
-    list(play(contest, game, RandomPlayer("random"), range(3), tmp_path, hide=mark))
+    play(spec, game, RandomPlayer("random"), range(3), tmp_path, hide=mark)
     (rows,) = read_all(tmp_path)
     texts = rows.path.read_text()
     played = play_random(game, range(3))
@@ -405,6 +407,22 @@ def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
     assert "game" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("game", "sets", "part"),
+    [
+        ("home-world", ["retold"], "no paraphrases"),
+        ("home-world", [], "no paraphrases"),
+        ("long-watch", ["retld"], "reworded, retold"),
+    ],
+)
+def test_paraphrases_that_a_game_does_not_have_are_refused(game, sets, part, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["arena", game, "--out", str(out), "--paraphrased", *sets]) == 2
+    error = capsys.readouterr().err
+    assert game in error and part in error
+    assert not out.exists()
+
+
 def test_two_players_of_one_name_are_refused(tmp_path, capsys):
     command = ["arena", "long-watch", "--player", "random", "random", "--out", str(tmp_path)]
     assert main(command) == 2
@@ -412,10 +430,10 @@ def test_two_players_of_one_name_are_refused(tmp_path, capsys):
 
 
 def test_references_are_the_first_and_last_players(solved, tmp_path):
-    (contest,) = contests_of("diagnostic:memory/1", None)
+    (spec,) = specs_of("diagnostic:memory/1", None)
     game = solved("diagnostic:memory/1")
     for player in (BestPlayer("best"), RandomPlayer("zebra"), RandomPlayer("random")):
-        list(play(contest, game, player, range(2), tmp_path))
+        play(spec, game, player, range(2), tmp_path)
     report = Report(read_all(tmp_path))
     assert report.players == ["random", "zebra", "best"]
     assert isinstance(game, SolvedCompiled)

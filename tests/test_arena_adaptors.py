@@ -1,7 +1,12 @@
 """Adaptors of the arena, against the real packages: a whole episode has our score."""
 
 import asyncio
-from contextlib import asynccontextmanager
+import json
+import shutil
+import threading
+import time
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
@@ -45,36 +50,48 @@ def test_textarena_plays_a_whole_episode(rewards):
     assert info["total_regret"] == pytest.approx(facts["total_regret"])
 
 
-def test_openenv_serves_a_whole_episode(monkeypatch):
+@contextmanager
+def openenv_server(app):
+    """Serve an app on a free port; yield its URL."""
+    uvicorn = pytest.importorskip("uvicorn")
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.mark.slow
+def test_openenv_serves_a_whole_episode_to_its_client(monkeypatch):
     pytest.importorskip("openenv.core", reason="openenv-core is not installed")
-    testclient = pytest.importorskip("starlette.testclient")
     monkeypatch.setenv("DRRN_GAME", GAME)
     from drrn.arena.adaptors import openenv
 
-    client = openenv.SolvedClient(base_url="http://localhost")
     total = 0.0
-    with testclient.TestClient(openenv.app).websocket_connect("/ws") as socket:
-
-        def send(kind, data):
-            socket.send_json({"type": kind, "data": data})
-            return client._parse_result(socket.receive_json()["data"])
-
-        result = send("reset", {"seed": SEED})
+    with openenv_server(openenv.app) as url, openenv.SolvedClient(base_url=url).sync() as client:
+        result = client.reset(seed=SEED)
         while not result.done:
-            assert "Actions:" in result.observation.text
-            result = send("step", client._step_payload(openenv.Answer(text="1")))
+            assert "Actions:" in result.observation.text and result.observation.actions
+            result = client.step(openenv.Answer(text="1"))
             total += result.reward
+        assert client.state()["step_count"] == result.observation.facts["decisions"]
     score, facts = expected()
     assert total == pytest.approx(score)
     assert result.observation.facts["total_regret"] == pytest.approx(facts["total_regret"])
 
 
-def test_verifiers_plays_a_whole_episode():
+def test_verifiers_plays_a_whole_episode_with_a_scripted_agent():
     pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
     from drrn.arena.adaptors import verifiers
 
-    taskset = verifiers.load_environment(f"drrn-{GAME}", episodes=SEED + 1)
-    task = list(taskset)[SEED]
+    env = verifiers.load_environment(f"drrn-{GAME}", episodes=SEED + 1)
+    task = list(env.taskset)[SEED]
     rewards = {}
     trace = SimpleNamespace(
         info={}, record_reward=lambda name, x, weight: rewards.update({name: x})
@@ -94,8 +111,59 @@ def test_verifiers_plays_a_whole_episode():
 
             yield SimpleNamespace(turn=turn, trace=trace)
 
-    env = verifiers.SolvedEnv.__new__(verifiers.SolvedEnv)
     asyncio.run(env.run(task, SimpleNamespace(player=Player())))
     total, facts = expected()
     assert rewards["return"] == pytest.approx(total)
+    assert trace.info["arena"] == facts
+
+
+class ChatServer(BaseHTTPRequestHandler):
+    """An endpoint that streams the answer "1" to every question."""
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        part = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "tiny"}
+        answer = {"index": 0, "delta": {"role": "assistant", "content": "1"}, "finish_reason": None}
+        choices = [[answer], [{"index": 0, "delta": {}, "finish_reason": "stop"}]]
+        events = [json.dumps({**part, "choices": each}) for each in choices]
+        data = "".join(f"data: {event}\n\n" for event in [*events, "[DONE]"]).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rewards", ["game", "advantage"])
+def test_verifiers_plays_a_whole_episode_against_an_endpoint(rewards, monkeypatch):
+    vf = pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
+    if shutil.which("uv") is None:
+        pytest.skip("verifiers runs its chat program by uv, which is not installed")
+    from drrn.arena.adaptors import verifiers
+
+    env = verifiers.load_environment(f"drrn-{GAME}", episodes=SEED + 1, rewards=rewards)
+    (slot,) = env.slots(list(env.taskset)[SEED])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), ChatServer)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    client = vf.EvalClientConfig(base_url=url, api_key_var="OPENAI_API_KEY")
+
+    async def play():
+        async with env.serving():
+            return await env.run_slot(slot, vf.ModelContext(model="tiny", client=client))
+
+    episode = asyncio.run(play())
+    server.shutdown()
+    server.server_close()
+    if any("uv script" in error.message for error in episode.errors):
+        pytest.skip("uv cannot install the packages of the chat program")
+    assert episode.ok, episode.errors
+    (trace,) = episode.traces
+    total, facts = expected(rewards)
+    assert trace.rewards["return"].score == pytest.approx(total)
     assert trace.info["arena"] == facts

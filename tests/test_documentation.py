@@ -11,9 +11,10 @@ import pytest
 
 import drrn
 from drrn.cli import parser
-from tests.documentation import NOT_RUN, ROOT, Reader, blocks_of, pages
+from tests.documentation import NOT_RUN, ROOT, Reader, blocks_of, commands_of, pages
 
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
+PRINTED_BY = ("2.13.0", "AVX512")  # the PyTorch and the processor of the numbers in tutorials
 LINK = re.compile(
     r"\]\((?P<path>[^)#\s:]*)(?:#(?P<anchor>[^)\s]+))?\)|(?:src|href)=\"(?P<source>[^\"#:]+)\""
 )
@@ -39,6 +40,33 @@ def test_the_code_of_a_tutorial_runs_and_prints_the_output_on_the_page(page, rea
     assert len(blocks) > 1
     for block in blocks:
         reader.follow(block)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_the_numbers_of_a_tutorial_are_those_that_its_commands_print(page, reader):
+    pytest.importorskip("gymnasium")
+    torch = pytest.importorskip("torch")
+    here = (torch.__version__.split("+")[0], torch.backends.cpu.get_cpu_capability())
+    if here != PRINTED_BY:
+        pytest.skip(f"sums round differently on {here} and {PRINTED_BY}")
+    reader.is_full = True
+    for block in blocks_of(page):
+        reader.follow(block)
+
+
+def test_the_readme_fits_and_its_output_is_that_of_a_terminal_of_80_columns(reader, monkeypatch):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    blocks = blocks_of(ROOT / "README.md")
+    monkeypatch.setenv("COLUMNS", "80")
+    outputs = 0
+    for block in blocks:
+        assert max(map(len, block.text.splitlines())) <= 80
+        if block.language == "console" and any(lines for _, lines in commands_of(block)):
+            reader.follow(block)
+            outputs += 1
+    assert outputs
 
 
 @pytest.mark.slow

@@ -212,15 +212,14 @@ def test_a_damaged_file_is_reported_and_the_others_are_listed(tmp_path, capsys):
     ("name", "version", "expected"),
     [
         ("Harlowe", "3.1.0", "3.1.0"),
-        ("Harlowe", "3.2.0", "3.10.0"),
+        ("Harlowe", "3.2.0", "3.9.0"),
+        ("Harlowe", "3.10.1", "3.10.0"),
         ("HARLOWE", "", "3.10.0"),
         ("harlowe-1", "", "1.2.4"),
         ("Harlowe 3.x", "", "3.10.0"),
     ],
 )
-def test_a_story_gets_its_own_version_or_the_newest_that_is_not_older(
-    tmp_path, name, version, expected
-):
+def test_a_story_gets_its_own_version_or_the_next_newer_one(tmp_path, name, version, expected):
     for installed in ("1.2.4", "3.1.0", "3.9.0", "3.10.0", "3.10.0-beta"):
         add_formats(write_format(tmp_path, version=installed))
     assert format_for(story_in(name, version)).version == expected

@@ -1,13 +1,17 @@
 """Games that stay in one engine: the same pages as cached games, typed words, timers, menus."""
 
+import itertools
 from pathlib import Path
 
 import pytest
 
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import likely_answers
+from drrn.stories.playtest import play
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay
 from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import steps_of
+from drrn.stories.search import clock
 from drrn.stories.twine.story import Passage, Story
 from tests.stories import open_hosted
 from tests.story_formats import needs_formats, open_twee
@@ -73,8 +77,29 @@ def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
     assert probability is not None and probability.mean > 0  # random games type, too
     path = findings.endings[0].path
     assert path is not None and path.curious
-    assert replay(game, path)[-1][0].text == "Gold."
+    clicks = replay(game, path)
+    assert clicks[-1][0].text == "Gold."
+    assert "(You type “sesame”.)" in clicks[-2][0].text
+    assert steps_of(path)[-2:] == ["type “sesame”", "Say it"]
     game.close()
+
+
+def test_words_typed_at_a_prompt_are_recorded_with_the_page(tmp_path):
+    ask = "story.show(prompt('The word?') === 'sesame' ? 'Cave' : 'Start')"
+    pages = {"Start": f'A rock. <a onclick="{ask}">Speak</a>', "Cave": "Gold."}
+    (tmp_path / "tale.html").write_text(tiny_story(pages), encoding="utf-8")
+    game = open_hosted(tmp_path / "tale.html", shuffle=False)
+    game.walks = True
+    game.curious = 1
+    typed = set()
+    for seed in range(8):
+        game.reset(seed)
+        game.step(0)
+        position = game.position_at(game.state)
+        typed.add((position.passage, position.typed))
+    game.close()
+    assert ("Cave", "sesame") in typed
+    assert {words for name, words in typed if name == "Start"} <= {"", "sesame sesame"}
 
 
 @pytest.mark.slow
@@ -99,7 +124,10 @@ def test_timers_are_awaited_and_interrupted(tmp_path, home):
     pages = {"Start": "[[Cross->Bridge]]", "Bridge": bridge, "Far": far, "River": "Wet."}
     game, findings = report_of(pages, tmp_path)
     game.close()
-    assert {ending.name for ending in findings.endings} == {"Far", "River"}
+    paths = {ending.name: ending.path for ending in findings.endings}
+    assert set(paths) == {"Far", "River"}
+    assert "Run" in steps_of(paths["Far"])
+    assert "(wait)" not in steps_of(paths["River"])  # who takes the usual path waits anyway
 
 
 @pytest.mark.slow
@@ -148,6 +176,18 @@ def test_a_search_that_is_not_complete_bounds_the_odds_of_endings(tmp_path, home
         assert bounds["Room 9"] == (0.0, pytest.approx(1 - least))
 
 
+@pytest.mark.slow
+def test_a_small_story_is_exact_even_if_the_machine_is_slow(tmp_path, home, monkeypatch):
+    looks = itertools.count()
+    monkeypatch.setattr("drrn.stories.playtest.playtest.FIRST_GAMES", 0)
+    monkeypatch.setattr(play, "clock", lambda: clock() + 0.03 * next(looks))
+    rooms = {f"Room {n}": f"Room {n}. [[Down->Room {n + 1}]] [[Out->End]]" for n in range(9)}
+    pages = {"Start": "[[In->Room 0]]", **rooms, "Room 9": "The bottom.", "End": "Outside."}
+    game, findings = report_of(pages, tmp_path)
+    game.close()
+    assert findings.exact
+
+
 @needs_formats
 @pytest.mark.slow
 def test_new_game_stays_a_choice_after_a_click_within_the_first_passage(tmp_path, home):
@@ -161,6 +201,21 @@ def test_new_game_stays_a_choice_after_a_click_within_the_first_passage(tmp_path
         assert "New game" in page.actions
         page = game.step(page.actions.index("Help"))
     game.close()
+
+
+@needs_formats
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["1.2.3", "2.3.1"])
+def test_dice_of_chapbook_have_their_odds(version, tmp_path, home):
+    # Chapbook rounds 1 + 3 r for r between 0 and 1, so that a 1 has the odds of 1 to 5.
+    roll = "roll: random.d4\ncoin: random.coinFlip\n--\n{roll}\n"
+    choice = "\n[if roll === 1 && coin]\n[[Cry->Low]]\n[else]\n[[Smile->High]]"
+    pages = {"Start": "[[Roll->Roll]]", "Roll": roll + choice, "Low": "Low.", "High": "High."}
+    game = open_twee(pages, "chapbook", version, tmp_path)
+    findings = StoryTest(game, 4.0).run()
+    game.close()
+    shares = {one.name: one.probability.mean for one in findings.endings if one.probability}
+    assert findings.exact and shares == pytest.approx({"Low": 1 / 12, "High": 11 / 12})
 
 
 def test_a_path_by_numbers_says_how_it_was_played():

@@ -84,6 +84,8 @@ def test_rewards_are_differences_of_the_score(open_game):
     assert [page.reward for page in pages] == [0, 0, 1, 0, 2]
     pages = play(open_game("scienceworld:find-plant?variation=0"), "wait", "focus on plant")
     assert [page.reward for page in pages] == [0, 1, 91]  # the initial score is 8
+    floored = open_game("scienceworld:find-plant?variation=0&floor=9")
+    assert [page.reward for page in play(floored, "wait", "focus on plant")] == [0, 0, 91]
     pages = play(open_game("jericho:tale.z8"), "take lamp", "leave")
     assert [page.reward for page in pages] == [0, 5, 5]
 
@@ -243,9 +245,9 @@ def test_a_game_in_a_file_opens_from_every_folder(open_game, tmp_path, monkeypat
 def test_the_fingerprint_covers_everything_that_changes_episodes(open_game, tmp_path):
     prints = [
         fingerprint_of(open_game(f"twx:coin{options}"))
-        for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2")
+        for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2", "?floor=0")
     ]
-    assert prints[0] == prints[2] and len(set(prints)) == 3
+    assert prints[0] == prints[2] and len(set(prints)) == 4
     before = read_choice(f"jericho:{tmp_path / 'tale.z8'}").fingerprint
     (tmp_path / "tale.z8").write_bytes((tmp_path / "tale.z8").read_bytes() + b"more")
     assert read_choice(f"jericho:{tmp_path / 'tale.z8'}").fingerprint != before

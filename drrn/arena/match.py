@@ -10,24 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drrn.compiled.history import History
-from drrn.compiled.oracle import CLOSE, Rewards, SolvedGame
-from drrn.game.contract import Observation
+from drrn.compiled.oracle import SolvedGame
+from drrn.compiled.solve import CLOSE
+from drrn.game.contract import Observation, ending_of
 from drrn.game.episodes import Episode, episode
-from drrn.game.make import GameSpec
 from drrn.writing import words
 
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
+MAX_DIGITS = 9  # longer numbers are cut: they name no action either
 LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
-
-
-@dataclass(frozen=True)
-class Contest:
-    """A game of a tournament, or its version in other words."""
-
-    spec: GameSpec
-    name: str  # short: the game's name without folder and suffix
-    words: str = ""  # the set of paraphrases; "" for the original
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,7 @@ class Match:
         """Start a new episode; return its first page."""
         self.seed = seed
         self.history = History(self.memory)
-        self.tokens = (0, 0)
+        self.tokens: list[tuple[int, int]] = []  # of prompts and answers
         self.total = 0.0
         self.decisions: list[Decision] = []
         self._random = random.Random(f"unread {seed}")
@@ -101,36 +93,29 @@ class Match:
         if index is None or not readable:
             index = self._random.randrange(len(page.actions))
         q = self.game.q_star()
-        label = self.game.label
-        decision = _decision(label, page.actions, q, index, readable)
+        gaps = tuple(0.0 if max(q) - each < CLOSE else max(q) - each for each in q)
+        best = page.actions[gaps.index(0.0)]
+        choice = page.actions[index]
+        decision = Decision(self.game.label, choice, best, gaps, gaps[index], readable)
         self.decisions.append(decision)
-        self.history = self.history.add(page.text, page.actions[index])
+        self.history = self.history.add(page.text, choice)
         self._index = index
         self.page = next(self._steps).page
         self.total += self.page.reward
         self.luck += self.page.reward + self.game.value() - q[index]
         return decision
 
-    def reward(self, rewards: Rewards) -> float:
+    def reward(self, rewards: str) -> float:
         """Return the reward of the last decision: the game's, or the advantage A*."""
         return self.page.reward if rewards == "game" else -self.decisions[-1].regret
 
     def result(self) -> Result:
         """Return the outcome of an episode that is over."""
-        page = self.page
-        ended = page.ended
-        final_reward = page.reward if ended else 0.0
-        ending = (self.game.ending or "the end") if ended else None
+        final_reward = self.page.reward if self.page.ended else 0.0
+        ending = ending_of(self.game.game, self.page)
         outcome = Episode(final_reward, self.total, len(self.decisions), ending)
-        return Result(self.seed, outcome, self.luck, tuple(self.decisions), self.tokens)
-
-
-def _decision(
-    label: str, actions: Sequence[str], q: Sequence[float], index: int, readable: bool
-) -> Decision:
-    value = max(q)
-    gaps = tuple([0.0 if value - each < CLOSE else value - each for each in q])
-    return Decision(label, actions[index], actions[gaps.index(0.0)], gaps, gaps[index], readable)
+        tokens = (sum(each[0] for each in self.tokens), sum(each[1] for each in self.tokens))
+        return Result(self.seed, outcome, self.luck, tuple(self.decisions), tokens)
 
 
 def read_answer(answer: str, actions: Sequence[str]) -> int | None:
@@ -149,9 +134,8 @@ def read_answer(answer: str, actions: Sequence[str]) -> int | None:
     if len(exact) == 1:
         return exact[0]
     leading = LEADING.match(text)
-    numbers = {int(number) for number in NUMBER.findall(text)}
-    if leading:
-        numbers = {int(leading[1])}
+    digits = [leading[1]] if leading else NUMBER.findall(text)
+    numbers = {int(number[:MAX_DIGITS]) for number in digits}
     if len(numbers) == 1:
         number = numbers.pop()
         return number - 1 if 1 <= number <= len(actions) else None

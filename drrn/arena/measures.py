@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from statistics import fmean
 
 import numpy as np
 
 from drrn.arena.match import Decision, Result
-from drrn.runs.intervals import interval_of_mean
+from drrn.runs.intervals import interval_of_mean, normalised
 from drrn.stories.playtest.findings import Estimate, mean_of
 
 MAX_ALPHA = 1e6  # in units of 1 / the largest gap
@@ -48,19 +49,18 @@ def measures(results: Sequence[Result], best: float, random: float) -> Measures:
     returns = [result.episode.total for result in results]
     regrets = [result.regret for result in results]
 
-    def normalised(values: Sequence[float]) -> Interval:
+    def interval(values: Sequence[float]) -> Interval:
         mean = fmean(values)
         ends = (mean, *(interval_of_mean(values) or (mean, mean)))
-        scores = [100.0 * (end - random) / ((best - random) or 1.0) for end in ends]
-        return Interval(*scores)
+        return Interval(*(100 * normalised(end, random, best) for end in ends))
 
     return Measures(
         episodes=len(results),
         score=_mean([result.episode.final_reward for result in results]),
         returns=_mean(returns),
         steps=_mean([float(result.episode.steps) for result in results]),
-        normalised=normalised(returns),
-        adjusted=normalised([best - regret for regret in regrets]),
+        normalised=interval(returns),
+        adjusted=interval([best - regret for regret in regrets]),
         regret=_mean(regrets),
         mean_regret=sum(regrets) / count,
         among_best=sum(decision.regret == 0 for decision in decisions) / count,
@@ -85,20 +85,17 @@ def softmax_alpha(decisions: Sequence[Decision]) -> float:
     regret = sum(each.regret for each in open_choices)
     if regret == 0:
         return float("inf") if open_choices else 0.0
-    width = max(len(each.gaps) for each in open_choices)
-    gaps = np.full((len(open_choices), width), np.inf)
-    for row, each in zip(gaps, open_choices, strict=True):
-        row[: len(each.gaps)] = each.gaps
-    finite = np.where(np.isfinite(gaps), gaps, 0.0)
+    rows = zip_longest(*(each.gaps for each in open_choices), fillvalue=np.nan)
+    gaps = np.array(list(rows))  # [most actions, decisions]
 
     def expected_regret(alpha: float) -> float:
-        weights = np.exp(-alpha * gaps) if alpha else np.isfinite(gaps).astype(float)
-        return float(((weights * finite).sum(axis=1) / weights.sum(axis=1)).sum())
+        weights = np.exp(-alpha * gaps)
+        return float((np.nansum(weights * gaps, axis=0) / np.nansum(weights, axis=0)).sum())
 
     low = 0.0
-    high = MAX_ALPHA / float(finite.max())
+    high = MAX_ALPHA / float(np.nanmax(gaps))
     if expected_regret(low) <= regret:
-        return 0.0
+        return low
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         if expected_regret(middle) > regret:

@@ -10,13 +10,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from drrn import registry
 from drrn.arena.llm import Answers, Endpoint, LocalModel, Options, Prompt
-from drrn.arena.match import Contest, Match, Result
-from drrn.compiled.oracle import CLOSE, SolvedCompiled, SolvedGame
+from drrn.arena.match import Match, Result
+from drrn.compiled.oracle import SolvedCompiled, SolvedGame
+from drrn.compiled.solve import CLOSE
 from drrn.errors import InputError, did_you_mean, require
-from drrn.files import home, make_folder, read_bytes, read_text, slug
+from drrn.files import append_line, home, read_bytes, read_text, slug
 from drrn.game.contract import Game, Observation
+from drrn.game.make import GameSpec
 from drrn.writing import check_texts
 
 Chooser = Callable[[Match], int | str | None]
@@ -24,8 +28,10 @@ KINDS = ("random", "best", "agent:RUN", "person:NAME", "llm:MODEL", "module:func
 ANOTHER_VERSION = "the saved game belongs to another version of this game; delete its line in"
 
 
-class Interrupted(Exception):  # noqa: N818 - not an error
-    """The tournament stops; the match in progress is not counted."""
+def name_of(spec: GameSpec) -> str:
+    """Return the short name of a game, without folder, suffix and kind."""
+    path = Path(spec.source)
+    return path.stem if path.is_absolute() else spec.source.removeprefix("diagnostic:")
 
 
 class Player:
@@ -40,21 +46,25 @@ class Player:
         self.settings = settings
         self.stop = threading.Event()
 
-    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
+    def prepare(self, spec: GameSpec, seeds: Sequence[int]) -> Sequence[int]:
         """Return the seeds of its matches in a game; `seeds` are those of all players."""
         return seeds
 
-    def chooser(self, game: SolvedGame, seed: int) -> Chooser:
+    def chooser(self, seed: int) -> Chooser:
+        return self.choose
+
+    def choose(self, match: Match) -> int | str:
+        """Return the index of an action of the current page, or a text that names one."""
         raise NotImplementedError
 
     def play(self, game: SolvedGame, seed: int) -> Result:
         """Play one episode."""
         match = Match(game, self.history)
         match.start(seed)
-        choose = self.chooser(game, seed)
+        choose = self.chooser(seed)
         while not match.over:
             if self.stop.is_set():
-                raise Interrupted
+                raise InputError("the tournament was stopped")
             match.decide(choose(match))
         return match.result()
 
@@ -62,7 +72,7 @@ class Player:
 class RandomPlayer(Player):
     """Takes every action with the same probability."""
 
-    def chooser(self, game: SolvedGame, seed: int) -> Chooser:
+    def chooser(self, seed: int) -> Chooser:
         draw = random.Random(f"random player {seed}")
         return lambda match: draw.randrange(len(match.page.actions))
 
@@ -70,12 +80,11 @@ class RandomPlayer(Player):
 class BestPlayer(Player):
     """Takes an action with the highest Q*."""
 
-    def chooser(self, game: SolvedGame, seed: int) -> Chooser:
-        def choose(match: Match) -> int:
-            q = list(match.game.q_star())
-            return q.index(max(q))
+    def choose(self, match: Match) -> int:
+        return int(np.argmax(match.game.q_star()))
 
-        return choose
+
+REFERENCES: dict[str, type[Player]] = {"random": RandomPlayer, "best": BestPlayer}
 
 
 class AgentPlayer(Player):
@@ -87,11 +96,10 @@ class AgentPlayer(Player):
         from drrn.runs.storage import WEIGHTS
 
         self.agent = Agent.load(folder)
-        recipe = Run(folder).config.get("recipe")
         weights = hashlib.sha256(read_bytes(folder / WEIGHTS)).hexdigest()
-        super().__init__(name, weights=weights, recipe=recipe)
+        super().__init__(name, weights=weights, recipe=Run(folder).config.get("recipe"))
 
-    def chooser(self, game: SolvedGame, seed: int) -> Chooser:
+    def chooser(self, seed: int) -> Chooser:
         policy = self.agent.policy(seed=seed, replica=seed % len(self.agent.model.seeds))
         return lambda match: policy(match.page)
 
@@ -116,11 +124,7 @@ class ModelPlayer(Player):
         how = {"temperature": options.temperature, "max_tokens": options.max_tokens}
         super().__init__(name, model=model, prompt=self.prompt.text, history=self.history, **how)
 
-    def chooser(self, game: SolvedGame, seed: int) -> Chooser:
-        return self.choose
-
     def choose(self, match: Match) -> str:
-        """Return the model's answer on the current page of a match."""
         prompt = self.prompt.fill(match)
         temperature = self.options.temperature or 0  # 0.0 has the key of 0
         identity: list[Any] = [self.backend.model, temperature, self.options.max_tokens]
@@ -132,8 +136,7 @@ class ModelPlayer(Player):
             answer = self.backend.answer(prompt, match.seed)
             if answer.text:
                 self.answers.add(key, answer)
-        prompts, answers = match.tokens
-        match.tokens = (prompts + answer.prompt_tokens, answers + answer.answer_tokens)
+        match.tokens.append(answer.tokens)
         return answer.text
 
 
@@ -149,13 +152,10 @@ class FunctionPlayer(Player):
         self.function = registry.resolve("player", target, {})
         super().__init__(name, function=target)
 
-    def chooser(self, game: SolvedGame, seed: int) -> Chooser:
-        def choose(match: Match) -> int | str | None:
-            page = match.page
-            answer = self.function(page.text, list(page.actions), list(match.history.pages))
-            return answer if isinstance(answer, str) else operator.index(answer)
-
-        return choose
+    def choose(self, match: Match) -> int | str:
+        page = match.page
+        answer = self.function(page.text, list(page.actions), list(match.history.pages))
+        return answer if isinstance(answer, str) else operator.index(answer)
 
 
 # --- people: the page appends a line to games.jsonl for each game that was finished without help
@@ -171,6 +171,12 @@ class PersonGame:
     seed: int
     choices: list[int]  # indices of actions in the author's order
 
+    def __post_init__(self) -> None:
+        check_texts("player, game or source", (self.player, self.game, self.source))
+        numbers = (self.seed, *self.choices)
+        if not all(type(each) is int for each in numbers) or min(self.choices, default=0) < 0:
+            raise ValueError("the seed and the choices must be whole numbers, no choice below 0")
+
 
 def games_file() -> Path:
     """Return the path of games.jsonl."""
@@ -179,9 +185,7 @@ def games_file() -> Path:
 
 def save_game(game: PersonGame) -> None:
     """Append a finished game."""
-    make_folder(home())
-    with games_file().open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(game)) + "\n")
+    append_line(games_file(), json.dumps(asdict(game)))
 
 
 def read_games() -> list[PersonGame]:
@@ -191,19 +195,10 @@ def read_games() -> list[PersonGame]:
     games = []
     for number, line in enumerate(lines, 1):
         try:
-            games.append(_check_game(PersonGame(**json.loads(line))))
+            games.append(PersonGame(**json.loads(line)))
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}, line {number}: damaged: {error}; delete the line") from error
     return games
-
-
-def _check_game(game: PersonGame) -> PersonGame:
-    check_texts("player, game or source", (game.player, game.game, game.source))
-    if not all(type(number) is int for number in (game.seed, *game.choices)):
-        raise ValueError("the seed and the choices must be whole numbers")
-    if min(game.choices, default=0) < 0:
-        raise ValueError("a choice is below 0")
-    return game
 
 
 class PersonPlayer(Player):
@@ -218,13 +213,13 @@ class PersonPlayer(Player):
             cure = "finish a game on the page (drrn serve) under this name"
             raise InputError(f'person "{person}" has no finished games; {cure}.{near}')
 
-    def prepare(self, contest: Contest, seeds: Sequence[int]) -> Sequence[int]:
+    def prepare(self, spec: GameSpec, seeds: Sequence[int]) -> Sequence[int]:
         """Return the seeds of the person's games; the first game with a seed counts."""
-        self.spec = replace(contest.spec, shuffle=False)
-        names = (contest.name, self.spec.source)
+        self.spec = replace(spec, shuffle=False)
+        names = (name_of(spec), spec.source)
         games = [each for each in self.games if each.game in names or each.source in names]
         self.choices = {each.seed: each.choices for each in reversed(games)}
-        return [] if contest.words else sorted(self.choices)
+        return [] if spec.paraphrased else sorted(self.choices)
 
     def play(self, game: SolvedGame, seed: int) -> Result:
         if not isinstance(game, SolvedCompiled):
@@ -265,20 +260,17 @@ class FollowedGame(SolvedCompiled):
             arrival = graph.go_to(state)
             same = (arrival.text, tuple(arrival.actions)) == (page.text, tuple(page.actions))
             if same and abs(arrival.reward - page.reward) < CLOSE:
-                return self._show(arrival)
+                return arrival
         raise InputError(f"{self.name}: {ANOTHER_VERSION} {games_file()}")
 
 
 def open_player(name: str, options: Options) -> Player:
     """Return the player of a name, such as `best` or `agent:runs/demo`; `LABEL=` may precede it."""
     label, equals, target = name.partition("=")
-    if not equals:
-        target = name
+    target = target if equals else name
     kind, _, rest = target.partition(":")
-    if target == "random":
-        return RandomPlayer(label)
-    if target == "best":
-        return BestPlayer(label)
+    if target in REFERENCES:
+        return REFERENCES[target](label)
     if kind == "agent" and rest:
         require("torch", "torch")
         return AgentPlayer(label, Path(rest))

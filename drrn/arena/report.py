@@ -7,26 +7,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import astuple
 from itertools import zip_longest
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from drrn.arena.match import Decision
 from drrn.arena.measures import Interval, Measures, measures
 from drrn.arena.tournament import Rows
-from drrn.document import (
-    MISSING,
-    Block,
-    Cell,
-    Code,
-    Document,
-    Figure,
-    Section,
-    Table,
-    literal,
-    to_html,
-)
-from drrn.files import write
+from drrn.document import MISSING, Cell, Code, Document, Figure, Section, Table, literal, to_html
 from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, percent
 
@@ -61,35 +48,28 @@ CELLS: dict[str, Callable[[Measures], str]] = {
     "tokens": lambda m: f"{sum(m.tokens):,}" if sum(m.tokens) else MISSING,
 }
 
-Players = dict[str, Rows]
 Row = list[Cell | str]
-
-
-def order_of(player: str) -> tuple[int, str]:
-    """Sort players: random first, best last, others by name."""
-    return {FIRST[0]: -1, FIRST[1]: 1}.get(player, 0), player
 
 
 class Report:
     """A tournament's rows by game and player, and documents about them."""
 
     def __init__(self, rows: Iterable[Rows]) -> None:
-        self.rows: dict[str, Players] = defaultdict(dict)  # by label of the game
+        self.rows: dict[str, dict[str, Rows]] = defaultdict(dict)  # by label of the game, player
         self.measures: dict[tuple[str, str], Measures] = {}
-        for each in sorted(rows, key=lambda each: order_of(each.player)):
+        for each in sorted(rows, key=lambda each: _order(each.player)):
             self.rows[each.label][each.player] = each
             exact = (each.header["best"], each.header["random"])
             self.measures[each.label, each.player] = measures(each.results, *exact)
-        self.players = sorted({player for _, player in self.measures}, key=order_of)
+        self.players = sorted({player for _, player in self.measures}, key=_order)
         self.games = sorted(self.rows)
-        self.originals = [label for label in self.games if not self._words(label)]
+        self.originals = [label for label in self.games if not self._header(label)["words"]]
 
     def document(self) -> Document:
         """Return the whole report."""
         sections = [Section("Scores", [self.table(), self.scores_figure()])]
-        words = self._other_words()
-        if words:
-            sections.append(Section("In other words", [words]))
+        if self.originals != self.games:
+            sections.append(Section("In other words", [self._other_words()]))
         sections += [Section(label, self._game(label)) for label in self.games]
         every = (rows for players in self.rows.values() for rows in players.values())
         prompts = {rows.header["settings"].get("prompt", "") for rows in every} - {""}
@@ -129,24 +109,19 @@ class Report:
     def scores_figure(self) -> Figure:
         """Return the scores of all players in all games, with intervals."""
         games = [{"name": label, "scores": self._scores(label)} for label in self.originals]
-        lows = [m.adjusted.low for m in self.measures.values()]
-        highs = [m.adjusted.high for m in self.measures.values()]
-        low = max(-100, 50 * math.floor(min(0, *lows) / 50))
-        high = min(200, 50 * math.ceil(max(100, *highs) / 50))
-
-        def x(score: float) -> float:
-            return round(380 * (min(max(score, low), high) - low) / (high - low), 1)
-
-        svg = self._draw("scores", games=games, ticks=list(range(low, high + 1, 50)), x=x)
+        ends = [end for m in self.measures.values() for end in (m.adjusted.low, m.adjusted.high)]
+        low = max(-100, 50 * math.floor(min(0, *ends) / 50))
+        high = min(200, 50 * math.ceil(max(100, *ends) / 50))
+        svg = self._draw("scores", games=games, ticks=list(range(low, high + 1, 50)))
         return Figure("Normalised scores without luck, with 95 % intervals.", "scores.svg", svg)
 
     # --- sections
 
-    def _game(self, label: str) -> list[Block]:
+    def _game(self, label: str) -> list[Table | Figure]:
         players = self.rows[label]
-        header = next(iter(players.values())).header
+        header = self._header(label)
         caption = (
-            f"Expected return of best play {header['best']:.2f}, of random play "
+            f"{label}: expected return of best play {header['best']:.2f}, of random play "
             f"{header['random']:.2f}. Score is the reward of the ending."
         )
         columns = {
@@ -157,29 +132,27 @@ class Report:
             del columns["without luck"]
         if set(columns["tokens"]) == {MISSING}:
             del columns["tokens"]
-        rows = [list(row) for row in zip(map(literal, players), *columns.values(), strict=True)]
+        rows = list(zip(map(literal, players), *columns.values(), strict=True))
         table = Table(caption, ["player", *columns], rows, align="l" + "r" * len(columns))
-        mistakes = self._mistakes(players)
-        if not mistakes:
+        mistakes = self._mistakes(label)
+        if not mistakes.rows:
             return [table]
         return [table, mistakes, self._regret_curve(label), self._heat_map(label)]
 
-    def _mistakes(self, players: Players) -> Table | None:
+    def _mistakes(self, label: str) -> Table:
         """Return the choices that cost a player most, of all players but random."""
         costs: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        for player, rows in players.items():
-            for each in _decisions(rows) if player != FIRST[0] else ():
-                if each.regret:
+        for player, rows in self.rows[label].items():
+            for each in _decisions(rows):
+                if each.regret and player != FIRST[0]:
                     costs[player, each.page, each.choice, each.best].append(each.regret)
-        if not costs:
-            return None
         table: list[Row] = []
         for key in sorted(costs, key=lambda key: -sum(costs[key]))[:MAX_MISTAKES]:
             texts = [literal(one_line(text)[:90]) for text in key]
             cost = costs[key]
             table.append([*texts, f"{fmean(cost):.2f}", str(len(cost)), f"{sum(cost):.1f}"])
         names = ["player", "page", "choice", "a best choice", "cost", "times", "in all"]
-        return Table("The costliest mistakes.", names, table, align="llllrrr")
+        return Table(f"{label}: the costliest mistakes.", names, table, align="llllrrr")
 
     def _regret_curve(self, label: str) -> Figure:
         """Return the mean of the regret so far, by the number of decisions."""
@@ -189,53 +162,40 @@ class Report:
             for column in zip_longest(*([d.regret for d in r.decisions] for r in rows.results)):
                 line.append(line[-1] + sum(filter(None, column)) / len(rows.results))
             lines.append(line)
-        longest = min(max(map(len, lines)) - 1, MAX_LINE) or 1
+        longest = min(max(map(len, lines)) - 1, MAX_LINE)
         lines = [line[: longest + 1] for line in lines]
-        highest = max(line[-1] for line in lines) or 1.0
-        values: dict[str, Any] = {
-            "lines": lines,
-            "x_ticks": [round(tick) for tick in _ticks(longest) if tick == round(tick)],
-            "y_ticks": _ticks(highest),
-            "x": lambda step: round(60 + 486 * step / longest, 1),
-            "y": lambda value: round(220 - 205 * value / highest, 1),
-        }
-        svg = self._draw("regret", self.rows[label], **values)
+        svg = self._draw("regret", self.rows[label], lines=lines, longest=longest, ticks=_ticks)
         return Figure(f"{label}: mean regret so far, along the game.", svg=svg)
 
     def _heat_map(self, label: str) -> Figure:
         """Return the regret per match of each player on the pages that cost most."""
         players = self.rows[label]
-        costs: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        costs: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(players, 0.0))
         for player, rows in players.items():
             for each in _decisions(rows):
                 costs[each.page][player] += each.regret / len(rows.results)
-        others = [player for player in players if player != FIRST[0]] or list(players)
+        others = [player for player in players if player != FIRST[0]]
         worst = sorted(costs, key=lambda page: -sum(costs[page][player] for player in others))
-        pages = [
-            {"name": page[:44], "regrets": [costs[page][player] for player in players]}
-            for page in worst[:MAX_PAGES]
-        ]
-        largest = max(max(costs[page].values()) for page in worst[:MAX_PAGES]) or 1.0
-        svg = self._draw("pages", players, pages=pages, largest=largest)
+        pages = [(page[:44], list(costs[page].values())) for page in worst[:MAX_PAGES]]
+        svg = self._draw("pages", players, pages=pages, largest=max(max(p[1]) for p in pages))
         return Figure(f"{label}: regret per match, by page.", svg=svg)
 
-    def _other_words(self) -> Table | None:
+    def _other_words(self) -> Table:
         """Return the scores in other words next to those of the original."""
         table: list[Row] = []
         for (label, player), retold in self.measures.items():
-            original = self.measures.get((self.rows[label][player].game, player))
-            if not self._words(label) or original is None or player in FIRST:
-                continue
-            names = (self.rows[label][player].game, self._words(label), player)
-            scores = (original.adjusted, retold.adjusted)
-            change = f"{scores[1].mean - scores[0].mean:+.0f}"
-            table.append([*map(literal, names), *map(_interval, scores), change])
+            names = (self._header(label)["game"], self._header(label)["words"], player)
+            original = self.measures.get((names[0], player))
+            if names[1] and original and player not in FIRST:
+                scores = (original.adjusted, retold.adjusted)
+                change = f"{scores[1].mean - scores[0].mean:+.0f}"
+                table.append([*map(literal, names), *map(_interval, scores), change])
         caption = (
             "Normalised scores without luck, in the original and in other words. The rules are the "
             "same, so the difference is what was memorised or depends on single words."
         )
         header = ["game", "words", "player", "original", "in other words", "difference"]
-        return Table(caption, header, table, align="lllrrr") if table else None
+        return Table(caption, header, table, align="lllrrr")
 
     # --- helpers
 
@@ -243,16 +203,15 @@ class Report:
         measured = [self.measures.get((label, player)) for player in self.players]
         return [each.adjusted if each else None for each in measured]
 
-    def _words(self, label: str) -> str:
-        return str(next(iter(self.rows[label].values())).header["words"])
+    def _header(self, label: str) -> dict[str, Any]:
+        return next(iter(self.rows[label].values())).header
 
     def _counts(self) -> str:
         """State the number of matches of each player."""
         players: dict[str, list[str]] = defaultdict(list)
         for player in self.players:
             numbers = {m.episodes for (_, name), m in self.measures.items() if name == player}
-            text = " to ".join(str(number) for number in sorted({min(numbers), max(numbers)}))
-            players[text].append(player)
+            players[" to ".join(map(str, sorted({min(numbers), max(numbers)})))].append(player)
         parts = [f"{text} ({', '.join(names)})" for text, names in players.items()]
         return f"Matches of each player in each game: {'; '.join(parts)}."
 
@@ -261,6 +220,11 @@ class Report:
         colours = [COLOURS[self.players.index(each) % len(COLOURS)] for each in names]
         svg = rendered(f"arena_{name}.svg", players=names, colours=colours, **values)
         return "\n".join(line for line in svg.splitlines() if line.strip())
+
+
+def _order(player: str) -> tuple[int, str]:
+    """Sort players: random first, best last, others by name."""
+    return {FIRST[0]: -1, FIRST[1]: 1}.get(player, 0), player
 
 
 def _decisions(rows: Rows) -> Iterable[Decision]:
@@ -292,10 +256,3 @@ def report_files(report: Report) -> dict[str, str]:
         "scores.svg": f"{head}>{white}{rest}\n",
         "arena.html": rendered("report.html", title=document.title, body=body),
     }
-
-
-def write_report(report: Report, folder: Path) -> Path:
-    """Write the files of a report; return the path of the page."""
-    for name, content in report_files(report).items():
-        write(folder / name, content)
-    return folder / "arena.html"

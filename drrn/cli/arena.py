@@ -1,19 +1,20 @@
 """`drrn arena GAME … --player PLAYER …`: what each decision of a player costs."""
 
 import argparse
+from collections import Counter
 from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 
 from drrn.arena.llm import Options
-from drrn.arena.players import Player, open_player
-from drrn.arena.report import Report, write_report
-from drrn.arena.tournament import contests_of, play_contest, read_all
+from drrn.arena.players import REFERENCES, Player, open_player
+from drrn.arena.report import Report, report_files
+from drrn.arena.tournament import play, read_all, specs_of
 from drrn.cli.terminal import terminal_width
+from drrn.compiled.oracle import solve_game
 from drrn.document import Document, to_text
 from drrn.errors import InputError
-
-REFERENCES = ("random", "best")
+from drrn.files import write
 
 
 def run(options: argparse.Namespace) -> None:
@@ -22,27 +23,28 @@ def run(options: argparse.Namespace) -> None:
         if not options.games:
             raise InputError("name at least one game (see: drrn arena --help)")
         players = _players(options)
-        contests = [contests_of(game, options.paraphrased) for game in options.games]
+        specs = [specs_of(game, options.paraphrased) for game in options.games]
         seeds = range(options.first_seed, options.first_seed + options.episodes)
-        for contest in chain.from_iterable(contests):
-            play_contest(contest, dict.fromkeys(players, seeds), folder)
+        for spec in chain.from_iterable(specs):
+            game = solve_game(spec.open())
+            for player in players:
+                play(spec, game, player, seeds, folder)
     rows = read_all(folder)
     if not rows:
         raise InputError(f"{folder}: no matches; play some first (see: drrn arena --help)")
     report = Report(rows)
-    page = write_report(report, folder)
+    for name, content in report_files(report).items():
+        write(folder / name, content)
     print(to_text(Document("", [report.table()]), width=terminal_width()))
-    print(f"\n{page}")
+    print(f"\n{folder / 'arena.html'}")
 
 
 def _players(options: argparse.Namespace) -> list[Player]:
-    names = {field.name for field in fields(Options)}
-    chosen = {name: value for name, value in vars(options).items() if name in names}
-    common = Options(folder=options.out, **chosen)
+    names = {field.name for field in fields(Options)} & vars(options).keys()
+    common = Options(folder=options.out, **{name: getattr(options, name) for name in names})
     players = [open_player(name, common) for name in options.player or REFERENCES]
-    labels = [player.name for player in players]
-    for name in labels:
-        if labels.count(name) > 1:
-            cure = "name them apart, as in first=agent:RUN second=agent:RUN"
-            raise InputError(f'two players have the name "{name}"; {cure}')
+    name, count = Counter(player.name for player in players).most_common(1)[0]
+    if count > 1:
+        cure = "name them apart, as in first=agent:RUN second=agent:RUN"
+        raise InputError(f'two players have the name "{name}"; {cure}')
     return players

@@ -132,16 +132,16 @@ def run_reproduce(options: argparse.Namespace) -> int:
             jobs += diagnose.published_trials(results.root, scale, options.device)
         if "reading" in options.only and not options.games:
             jobs += diagnose.reading_trials(results.root, scale, options.device)
-        contests = arena.contests(options.games, warn) if "arena" in options.only else []
-        training = arena.training_jobs(contests, results.root, scale, options.device)
+        specs = arena.game_specs(options.games, warn) if "arena" in options.only else []
+        training = arena.training_jobs(specs, results.root, scale, options.device)
         jobs += training
         if options.ray is None:
             _check_sentences(jobs)
         with workers_for(options) as workers:
             failed = run_jobs(jobs, workers, is_done=partial(_is_done, again=options.again))
         diagnose.collect(results.root)
-        if contests and not failed:
-            arena.play_all(contests, training, scale, warn)
+        if specs and not failed:
+            arena.play_all(specs, training, scale, warn)
         has_report = _write_report(results)
     if failed:
         raise failure_error(failed, len(jobs))

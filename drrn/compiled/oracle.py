@@ -11,9 +11,10 @@ where luck is what chance added: the rewards and values that followed, minus the
 mean is 0 for every player.
 """
 
+import copy
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, Literal, cast, get_args
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -24,45 +25,34 @@ from drrn.compiled.solve import random_play, slot_values
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, Solved, another, step_limit_of, title_of
 
-CLOSE = 1e-9  # actions whose values differ by less count as equally good
 CONVERGED = 1e-12
 MAX_CACHED = 100_000  # pages whose Q-values are in memory
-
-Rewards = Literal["game", "advantage"]  # the game's own, or A*(s, a), which is minus the regret
+REWARDS = ("game", "advantage")  # the game's own, or A*(s, a), which is minus the regret
 
 
 class SolvedGame:
-    """A game with Q* of the current page; `solve_game` makes one.
-
-    Example:
-        >>> game = solve_game(drrn.make("long-watch"))
-        >>> page = game.reset(seed=1)
-        >>> game.q_star()  # of each action of the page
-    """
+    """A game with Q* of the current page; `solve_game` makes one."""
 
     best: float  # expected return of best play
     random: float  # of random play
 
-    def __init__(self, game: Game, max_steps: int) -> None:
+    def __init__(self, game: Any) -> None:
         self.game = game
-        self.name = game.name
+        self.name: str = game.name
         self.title = title_of(game)
-        self.max_steps = max_steps
+        self.max_steps = step_limit_of(game)
         self.steps = 0
-        self.text = ""
+        self.page = Observation("")
 
     def reset(self, seed: int | None = None) -> Observation:
         self.steps = 0
-        return self._show(self.game.reset(seed))
+        self.page = self.game.reset(seed)
+        return self.page
 
     def step(self, index: int) -> Observation:
-        page = self.game.step(index)
+        self.page = self.game.step(index)
         self.steps += 1
-        return self._show(page)
-
-    def skip(self) -> None:
-        """Let a step pass without an action."""
-        self.steps += 1
+        return self.page
 
     def q_star(self) -> Sequence[float]:
         """Return Q* of each action of the current page; nothing where the episode is over."""
@@ -75,20 +65,13 @@ class SolvedGame:
     @property
     def label(self) -> str:
         """A short name of the current page."""
-        return first_words(self.text)
-
-    @property
-    def ending(self) -> str | None:
-        ending: str | None = getattr(self.game, "ending", None)
-        return ending
+        return first_words(self.page.text)
 
     def another(self) -> "SolvedGame":
         """Return a copy with its own episode; what is computed is shared."""
-        raise NotImplementedError
-
-    def _show(self, page: Observation) -> Observation:
-        self.text = page.text
-        return page
+        twin = copy.copy(self)
+        twin.game = another(self.game)
+        return twin
 
 
 class SolvedCompiled(SolvedGame):
@@ -97,35 +80,20 @@ class SolvedCompiled(SolvedGame):
     game: Compiled
 
     def __init__(self, game: Compiled, max_steps: int) -> None:
-        super().__init__(game, max_steps)
+        super().__init__(game)
+        self.max_steps = max_steps
         self._values = values_within(game, max_steps)
-        self._first: list[int] = game.first.tolist()
+        self._q = lru_cache(MAX_CACHED)(self._q_of)
         self.best = float(game.start @ self._values[-1])
-        self._cache: dict[tuple[int, int], list[float]] = {}
 
     def q_star(self) -> Sequence[float]:
         state = self.game.state
         steps_left = min(self.max_steps - self.steps, len(self._values) - 1)
         if steps_left <= 0 or not self.game.slots:
             return ()
-        q = self._q_of(state, steps_left)
-        first = self._first[state]
+        q = self._q(state, steps_left)
+        first = int(self.game.first[state])
         return [q[slot - first] for slot in self.game.slots]
-
-    def _q_of(self, state: int, steps_left: int) -> list[float]:
-        """Return Q* of a state's slots with a number of steps left."""
-        q = self._cache.get((steps_left, state))
-        if q is None:
-            if len(self._cache) >= MAX_CACHED:
-                self._cache.clear()
-            q = self._cache[steps_left, state] = self._new_q_of(state, self._values[steps_left - 1])
-        return q
-
-    def another(self) -> "SolvedCompiled":
-        twin = SolvedCompiled.__new__(SolvedCompiled)
-        twin.__dict__.update(self.__dict__)
-        twin.game = self.game.another()
-        return twin
 
     @property
     def label(self) -> str:
@@ -135,47 +103,38 @@ class SolvedCompiled(SolvedGame):
     def random(self) -> float:  # type: ignore[override]
         return random_play(self.game, self.max_steps).total
 
-    def _new_q_of(self, state: int, later: Floats) -> list[float]:
-        """Return Q of a state's slots, given the values of their successors."""
+    def _q_of(self, state: int, steps_left: int) -> list[float]:
+        """Return Q* of a state's slots with a number of steps left."""
         graph = self.game
-        by_row: dict[int, float] = {}
-        q = []
-        for row in graph.row[graph.first[state] : graph.first[state + 1]].tolist():
-            if row not in by_row:
-                outcomes = graph.row_outcomes(row)
-                successor = graph.successor[outcomes]
-                worth = graph.reward[successor] + later[successor]
-                by_row[row] = float(graph.probability[outcomes] @ worth)
-            q.append(by_row[row])
-        return q
+        later = self._values[steps_left - 1]
+        rows = graph.row[graph.first[state] : graph.first[state + 1]].tolist()
+        q = {}
+        for row in set(rows):
+            outcomes = graph.row_outcomes(row)
+            successor = graph.successor[outcomes]
+            worth = graph.reward[successor] + later[successor]
+            q[row] = float(graph.probability[outcomes] @ worth)
+        return [q[row] for row in rows]
 
 
 class SolvedByItself(SolvedGame):
     """A game that computes Q* itself, such as a diagnostic with random texts."""
 
     def __init__(self, game: Any) -> None:
-        super().__init__(game, step_limit_of(game))
+        super().__init__(game)
         self.best = game.optimum
         self.random = game.random_score
-        self.ended = True
 
     def q_star(self) -> Sequence[float]:
-        q: Sequence[float] = () if self.ended else self.game.q_star()  # type: ignore[attr-defined]
+        q: Sequence[float] = () if self.page.ended else self.game.q_star()
         return q
 
-    def another(self) -> "SolvedByItself":
-        return SolvedByItself(another(self.game))
 
-    def _show(self, page: Observation) -> Observation:
-        self.ended = page.ended
-        return super()._show(page)
-
-
-def check_rewards(rewards: str) -> Rewards:
+def check_rewards(rewards: str) -> str:
     """Return the kind of rewards, or raise an `InputError`."""
-    if rewards not in get_args(Rewards):
-        raise InputError(f'rewards "{rewards}": choose game or advantage')
-    return cast(Rewards, rewards)
+    if rewards not in REWARDS:
+        raise InputError(f'rewards "{rewards}": choose {" or ".join(REWARDS)}')
+    return rewards
 
 
 def solve_game(game: Game) -> SolvedGame:

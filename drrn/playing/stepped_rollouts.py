@@ -151,6 +151,7 @@ class SteppedRollouts(Rollouts):
                 trajectories[trajectory.replica].append(trajectory)
             # a first page may be an ending
             running = self._still_running([*running, *new], free, left)
+            running.sort(key=lambda trajectory: trajectory.replica)  # as `choices` needs them
             if running:
                 self.step(running, self.choices(running, policy, generators, store, caches), store)
                 running = self._still_running(running, free, left)

@@ -42,7 +42,7 @@ from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
-from drrn.writing import check_texts
+from drrn.writing import check_texts, counted
 
 Q = NDArray[np.float32]
 BATCH = 64  # pages that are rated at once
@@ -138,7 +138,8 @@ class Agent:
 
     def __repr__(self) -> str:
         model = self.settings.model
-        return f"<Agent: {len(self.model.seeds)} replicas of {model.name}, encoder {model.encoder}>"
+        replicas = counted(len(self.model.seeds), "replica")
+        return f"<Agent: {replicas} of {model.name}, encoder {model.encoder}>"
 
     def ask(self, state: str, actions: Sequence[str]) -> QValues:
         """Return the Q-values of actions in a state, [replicas, actions].

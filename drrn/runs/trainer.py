@@ -39,6 +39,7 @@ from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
 from drrn.text import State, Store, saved_count, texts_of_all
+from drrn.writing import counted
 
 log = logging.getLogger("drrn")
 
@@ -223,7 +224,7 @@ class Trainer:
 
     def __repr__(self) -> str:
         run = self.settings.run
-        of = f"round {self.round} of {run.rounds}, {run.replicas} replicas"
+        of = f"round {self.round} of {run.rounds}, {counted(run.replicas, 'replica')}"
         return f"<Trainer of {self.game.name!r}: {of}>"
 
     def _train_round(self, number: int) -> Round:

@@ -163,9 +163,10 @@ def library_formats() -> list[LibraryFormat]:
 
 
 def format_for(story: Story) -> StoryFormat:
-    """Return the format of a story: its version, or the newest that is not older.
+    """Return the format of a story: its version, or the next one; the newest if it names none.
 
-    An older one lacks macros, so that it would report errors that the story does not have.
+    An older one lacks macros and a much newer one lacks functions that were removed, so that they
+    would report errors that the story does not have.
     """
     key, version = wanted_format(story)
     formats = [one for one in library_formats() if one.key == key]
@@ -176,6 +177,9 @@ def format_for(story: Story) -> StoryFormat:
         cause = f"its story format, {name}, is not installed{others}"
         command = packages.command_for(key, version) or HOW
         raise InputError(f"{story.source}: {cause}; add it with {command}")
+    if version.count("."):
+        next_minor = near[0].order[0][:2]
+        near = [one for one in near if one.order[0][:2] == next_minor]
     same = [one for one in near if one.version == version]
     return (same or near)[-1].read()
 

@@ -129,6 +129,8 @@ class SuiteChoice:
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
         ignored = {name for name, option in self.suite.options.items() if option.same_results}
+        if self.options["floor"] is None:  # was added when hashes had been published
+            ignored.add("floor")
         options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
         game = hashes(self.game) if self.suite.of_file else self.game
         values = (self.suite.name, self.suite.version, game, options)

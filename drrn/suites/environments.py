@@ -1,6 +1,7 @@
 """Environments of the suites: reset by a seed, stepped by words, each in a separate process."""
 
 import hashlib
+import math
 import re
 import warnings
 from abc import ABC, abstractmethod
@@ -45,6 +46,7 @@ class Environment(ABC):
         self.suite = SUITES[suite]
         self.module = require(self.suite.module, suite)
         self.parts = options["text"].split(",")
+        self.floor = -math.inf if options["floor"] is None else options["floor"]
 
     @abstractmethod
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
@@ -79,7 +81,7 @@ class Environment(ABC):
         if won:
             ending = "won"
         stopped = done and ending is None
-        return SuitePage(text, _sorted(actions), float(score), ending, stopped)
+        return SuitePage(text, _sorted(actions), float(max(score, self.floor)), ending, stopped)
 
 
 @lru_cache(2**12)

@@ -32,12 +32,10 @@ class TextMatch(Match):
     def facts(self) -> dict[str, Any]:
         """Return what is known of the match so far."""
         regrets = [decision.regret for decision in self.decisions]
-        readable = sum(decision.readable for decision in self.decisions)
-        last = regrets[-1] if regrets else 0.0
         return {
-            "regret": last,
+            "regret": regrets[-1] if regrets else 0.0,
             "total_regret": sum(regrets),
             "score": self.total,
-            "readable": readable,
+            "readable": sum(decision.readable for decision in self.decisions),
             "decisions": len(regrets),
         }

@@ -14,11 +14,10 @@ from drrn.arena.adaptors import TextMatch
 from drrn.errors import require
 
 require("openenv.core", "openenv")
-from openenv.core.client_types import StepResult  # noqa: E402
-from openenv.core.env_client import EnvClient  # noqa: E402
 from openenv.core.env_server.http_server import create_fastapi_app  # noqa: E402
 from openenv.core.env_server.interfaces import Environment  # noqa: E402
 from openenv.core.env_server.types import Action, Observation, State  # noqa: E402
+from openenv.core.generic_client import GenericEnvClient  # noqa: E402
 
 
 class Answer(Action):  # type: ignore[misc]
@@ -59,23 +58,18 @@ class SolvedEnvironment(Environment):  # type: ignore[misc]
 
     def _observation(self, reward: float | None) -> PageObservation:
         match = self.match
-        page = {"text": match.text, "actions": list(match.page.actions), "facts": match.facts()}
-        return PageObservation(done=match.over, reward=reward, **page)
+        facts = {"actions": list(match.page.actions), "facts": match.facts()}
+        return PageObservation(done=match.over, reward=reward, text=match.text, **facts)
 
 
-class SolvedClient(EnvClient):  # type: ignore[misc]
+class SolvedClient(GenericEnvClient):  # type: ignore[misc]
     """Plays on a server."""
 
-    def _step_payload(self, action: Answer) -> dict[str, Any]:
-        return {"text": action.text}
-
-    def _parse_result(self, payload: dict[str, Any]) -> StepResult:
-        result = {key: payload.get(key) for key in ("reward", "done")}
-        page = PageObservation(**payload["observation"], **result)
-        return StepResult(observation=page, **result)
-
-    def _parse_state(self, payload: dict[str, Any]) -> State:
-        return State(**payload)
+    def _parse_result(self, payload: dict[str, Any]) -> Any:
+        result = super()._parse_result(payload)
+        facts = {"done": result.done, "reward": result.reward}
+        result.observation = PageObservation(**result.observation, **facts)
+        return result
 
 
 app = create_fastapi_app(SolvedEnvironment, Answer, PageObservation)

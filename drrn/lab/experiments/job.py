@@ -114,14 +114,18 @@ class Job:
         finally:
             close(game)
 
+    def open_run(self, trainer: Trainer) -> Run:
+        """Start the training run, or continue one that was interrupted after its last round."""
+        run = Run(self.folder)
+        if run.has(CHECKPOINT):
+            run.restore(trainer)
+            return run
+        shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
+        return Run.create(self.folder, trainer)
+
     def _train(self, variant: Variant, game: Game, start: float) -> Iterator[Round]:
         trainer = Trainer(game, self.settings, self.device)
-        run = Run(self.folder)
-        if run.has(CHECKPOINT):  # interrupted
-            run.restore(trainer)
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
-            run = Run.create(self.folder, trainer)
+        run = self.open_run(trainer)
         trace = None
         if variant == BEST:
             trace = measure.Trace.of(run.folder, self.game, trainer.compiled)

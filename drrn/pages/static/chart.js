@@ -23,8 +23,11 @@ export function spread(labels, low, high, gap = LABEL) {
   return labels;
 }
 
-export function shorten(words, most) {
-  return words.length > most ? `${words.slice(0, most - 1).trimEnd()}…` : words;
+/** The first words of a text, at most this many letters. */
+export function shorten(text, most) {
+  if (text.length <= most) return text;
+  const end = text.lastIndexOf(" ", most - 1);
+  return `${text.slice(0, end > most / 2 ? end : most - 1).replace(/[\s.,;:]+$/, "")}…`;
 }
 
 /** The names of lines below a chart: [{name, mark, look}]. */

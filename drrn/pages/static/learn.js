@@ -42,6 +42,7 @@ class Learn {
       this.form,
     );
     this.picture = h("div", { class: "curve-box" });
+    this.now = h("div", { class: "small soft number" });
     this.list = h("div", {});
     this.numbers = h(
       "details",
@@ -76,6 +77,7 @@ class Learn {
               h("label", { class: "map-agent" }, "Played by ", policy),
             ),
             this.picture,
+            this.now,
             this.numbers,
             this.settings,
           ),
@@ -242,6 +244,8 @@ class Learn {
         ),
       );
     else drawCurves(this.picture, runs, this.policy);
+    const busy = runs.some((run) => run.curve.length) ? runs.filter((run) => run.words) : [];
+    show(this.now, busy.map((run) => h("p", {}, `${run.title || run.id}: ${run.words}`)));
     if (this.numbers.open) {
       show(this.numbers.lastElementChild, runs.length ? tableOf(runs, this.policy) : "");
     }

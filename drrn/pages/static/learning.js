@@ -4,6 +4,7 @@ import { get, isAborted, part } from "./api.js";
 import { failure, field, h, nothing, pause, select, show, waiting } from "./dom.js";
 import { drawLines, drawPositions, drawShares, shorten } from "./chart.js";
 import { number, plural, reward } from "./format.js";
+import { BUSY } from "./run_row.js";
 
 const MAX_BANDS = 6; // endings with their own colour
 
@@ -23,6 +24,10 @@ export class Learning {
     }
     if (this.run?.id !== run.id) Object.assign(this, { page: 0, index: null, game: null, record: null });
     this.run = run;
+    if (BUSY.includes(run.state) && !run.rounds_done) {
+      show(this.body, nothing("The first round has not finished yet."));
+      return;
+    }
     if (!this.record) show(this.body, waiting("Loading what the run has recorded …"));
     try {
       const record = await get(`/api/runs/${part(run.id)}/learning`, this.signal);

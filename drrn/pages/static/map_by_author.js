@@ -1,5 +1,6 @@
 // The map in the author's own layout: boxes where Twine has their passages, straight lines.
 
+import { shorten } from "./chart.js";
 import { s } from "./dom.js";
 
 const WIDTH = 204;
@@ -30,7 +31,7 @@ export function drawByAuthor(drawing, { pages, links }) {
       { class: group?.getAttribute("class") ?? "page", "data-number": page, "data-page": label },
       s("title", {}, group?.querySelector("title")?.textContent ?? label),
       s("rect", { class: "frame", x, y, width: WIDTH, height: HEIGHT, rx: 6 }),
-      s("text", { class: "name", x: x + 9, y: y + 24 }, shorten(label)),
+      s("text", { class: "name", x: x + 9, y: y + 24 }, shorten(label, LETTERS)),
     );
   });
   const lines = links
@@ -76,8 +77,4 @@ function line([x, y], [toX, toY]) {
   const part = 1 - 1 / Math.max(Math.abs(across) / (WIDTH / 2), Math.abs(down) / (HEIGHT / 2), 1);
   const [startX, startY] = [x + WIDTH / 2, y + HEIGHT / 2];
   return `M${startX} ${startY}L${startX + across * part} ${startY + down * part}`;
-}
-
-function shorten(label) {
-  return label.length > LETTERS ? `${label.slice(0, LETTERS - 1)}…` : label;
 }

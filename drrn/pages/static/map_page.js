@@ -93,9 +93,11 @@ function shortestPath(path) {
   if (!path.actions.length) return h("p", { class: "small soft" }, "The story starts here.");
   const steps = path.actions.map((action, index) => {
     const chance = path.chances?.[index] ?? 1;
+    const typed = path.typed?.[index];
     return h(
       "li",
       {},
+      typed ? `(type “${typed}”) ` : null,
       action,
       chance < 1 - 1e-12 ? [" ", h("span", { class: "tag" }, `by chance, ${share(chance)}`)] : null,
     );

@@ -273,7 +273,7 @@ class AgentPanel {
         if (!playing.signal.aborted) toast("The agent could not continue.", "bad");
         break;
       }
-      await pause(Number(this.pace.value), playing.signal);
+      if (!play.page.ended) await pause(Number(this.pace.value), playing.signal);
     }
     if (this.playing === playing) this.rest();
   }

@@ -2,7 +2,7 @@
 
 import { part } from "./api.js";
 import { h } from "./dom.js";
-import { number, when } from "./format.js";
+import { number, plural, when } from "./format.js";
 
 export const BUSY = ["starting", "running"];
 export const STATES = {
@@ -39,8 +39,10 @@ export function runRow(run, colour, isDrawn, view) {
 }
 
 function words(run) {
-  const replicas = run.replicas && `${run.replicas} replicas`;
-  const facts = [run.title && run.id, run.model, run.recipe, replicas, run.when && `saved ${when(run.when)}`]
+  const replicas = run.replicas && plural(run.replicas, "replica");
+  const isBusy = BUSY.includes(run.state);
+  const time = run.when && !isBusy && `saved ${when(run.when)}`;
+  const facts = [run.title && run.id, run.model, run.recipe, replicas, time]
     .filter(Boolean)
     .join(", ");
   return h(
@@ -50,7 +52,7 @@ function words(run) {
     " ",
     h("span", { class: `tag ${KINDS[run.state] || ""}` }, STATES[run.state] || run.state),
     h("p", { class: "small soft" }, facts),
-    run.progress && BUSY.includes(run.state)
+    isBusy
       ? h("p", { class: "small soft number" }, progressWords(run))
       : null,
     run.error ? h("p", { class: "small bad" }, run.error) : null,
@@ -60,7 +62,7 @@ function words(run) {
 /** What a run does at the moment. */
 export function progressWords(run) {
   const { phase, done, total } = run.progress || {};
-  const round = `round ${run.rounds_done + 1}`;
+  const round = `round ${Math.min(run.rounds_done + 1, run.rounds)}`;
   const games = `${(done || 0).toLocaleString("en")} of ${(total || 0).toLocaleString("en")} games`;
   const words = {
     open: "opening the game",

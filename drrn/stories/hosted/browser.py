@@ -60,8 +60,10 @@ def outside_scripts(text: str) -> list[str]:
 
 def prepare(text: str) -> str:
     """Return a story's page as it is loaded: see the top of this module."""
+    has_seed = patterns.CHAPBOOK_SEED.search(text) is not None
     for name, replacement in patterns.REWRITES.items():
-        text = patterns.ALL[name].sub(replacement, text)
+        if not (has_seed and name.startswith("CHAPBOOK")):
+            text = patterns.ALL[name].sub(replacement, text)
     return with_listed_draws(text)
 
 

@@ -23,7 +23,6 @@ from drrn.stories.twine.script import Link
 PAGE_SECONDS = 10.0  # time limit for one page
 MAX_ANSWER = 2**24  # characters of a page or of a saved state
 MAX_PIECES = 20_000  # links, and texts between them, of one page
-HASTE = (1, 9)  # tenths of the pages whose timers a curious player does not wait for, by game
 # Half of a character, left by scripts that cut texts; no file can store it.
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -48,6 +47,7 @@ class HostedPage:
     draws: tuple[tuple[int, int], ...] = ()  # (outcomes, outcome) of the draws that have one
     restarted: bool = False  # whether the story asked to be restarted
     asks: bool = False  # whether it has text boxes
+    typed: str = ""  # words that a curious player typed since the last click
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -96,6 +96,7 @@ def read_page(answer: Any) -> HostedPage:
             draws=tuple((operator.index(n), operator.index(draw)) for n, draw in table["lots"]),
             restarted=bool(table["restarted"]),
             asks=bool(table["asks"]),
+            typed=_text(table["typed"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         cause = "the story's scripts replace functions that are needed to read its page"
@@ -151,7 +152,7 @@ class Session:
         self.rewinds = 0  # since the page was loaded
         # Words that a curious player types in; None: the answers, once all timers have run.
         self.words: Sequence[str] | None = None
-        self.hurries = True  # whether this player does not always wait for timers
+        self.hurries = True  # whether this player looks at pages before their timers
         self._page: HostedPage | None = None
 
     def open(
@@ -163,8 +164,7 @@ class Session:
         that shows the same first page.
         """
         chance = _arguments(key, draws, listing)
-        haste = HASTE[key % len(HASTE)] if self.hurries else 0
-        curious = f"__drrn.setCuriosity({haste}, {json.dumps(self.words)})"
+        curious = f"__drrn.setCuriosity({json.dumps(self.hurries)}, {json.dumps(self.words)})"
         if self.isolate is not None:  # without loading the page again, if the engine allows it
             with contextlib.suppress(IsolateError):
                 self._evaluate("__drrn.curious = null")

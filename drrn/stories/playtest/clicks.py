@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class ClickPath:
     comes_to: str = ""  # text of the last page
     # By a player who types likely words (1), and does not always wait for timers (2).
     curious: int = 0
+    typed: tuple[str, ...] = ()  # words that this player typed on each page; () if none
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -86,7 +87,8 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     if choices and len(choices) != len(actions):
         raise ValueError("either every action has an index, or none")
     curious = min(2, max(0, int(table.get("curious", 0))))
-    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious)
+    typed = tuple(map(str, table.get("typed", ())))
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, typed)
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
@@ -152,14 +154,16 @@ def _continue(
 
 
 def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
-    """Play a path as far as its actions are offered; yield its pages."""
+    """Play a path as far as its actions are offered; yield its pages, with words typed there."""
     if isinstance(game, HostedGame):
         game.walks = path.curious > 0
         game.curious = path.curious
     page = game.reset(seed)
     for number in range(len(path)):
         index = _index(page, path, number)
-        yield page, index
+        typed = game.state.moment.page.typed if isinstance(game, HostedGame) else ""
+        note = f"\n\n(You type “{typed}”.)" if typed else ""
+        yield replace(page, text=page.text + note), index
         if index is None or is_stopped(game):
             return
         page = game.step(index)

@@ -31,6 +31,8 @@ LONG_PATIENCE = 300
 MAX_CLICKS = 10_000  # of a searching game: a player has no step limit
 # Kinds of searching games: how curious it is (see `ClickPath`), and whether it first returns.
 KINDS = ((0, False), (0, True), (2, False))
+TOWARDS_NEWS = 8.0  # weight of an action that leads nearer to one that was never taken
+REFRESH = 40  # clicks after which the distances to these are computed again
 CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
 FORGETTING = 0.8  # of the speed of earlier games, for each game
 RANDOM_SHARE = 0.5  # of the time, for random games
@@ -42,6 +44,8 @@ LEARNING = 0.7  # part of the agent's time that is spent on training
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
 EARLY = 0.3
+MIN_STATES = 60  # visited before time ends a search: CPU time, too, depends on the load;
+MAX_OVERTIME = 3  # in parts of its time: how much longer that may take
 NEGLIGIBLE = 1e-7  # share of random games
 MAX_WORK = 2_000_000  # outcomes followed to compute the odds of endings
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
@@ -85,7 +89,11 @@ class Trace:
         clicks = zip(self.arrivals, self.indices, strict=False)
         actions = tuple(arrival.page.actions[index] for arrival, index in clicks)
         text = self.arrivals[-1].page.text if self.arrivals else ""
-        return ClickPath(actions, tuple(self.indices), self.seed, (), text, self.curious)
+        typed = tuple(arrival.position.typed for arrival in self.arrivals)
+        choices = tuple(self.indices)
+        return ClickPath(
+            actions, choices, self.seed, (), text, self.curious, typed if any(typed) else ()
+        )
 
 
 @dataclass
@@ -122,6 +130,8 @@ class Games:
     _paces: dict[bool, Pace] = field(default_factory=lambda: {False: Pace(), True: Pace()})
     _paced_games: int = 0
     _returns: Counter[Hashable] = field(default_factory=Counter)  # to a page
+    # Clicks from each page to the nearest one with an action that was never taken.
+    _distances: dict[Hashable, int] = field(default_factory=dict)
     # Passages and links that each kind of searching game first reached.
     _news: dict[tuple[int, bool], Pace] = field(
         default_factory=lambda: {kind: Pace() for kind in KINDS}
@@ -253,6 +263,8 @@ class Games:
         def explore(page: Observation) -> int:
             number = len(trace.indices)
             is_on_path = number < len(choices) and choices[number] < len(page.actions)
+            if number % REFRESH == 0:
+                self._measure_distances()
             return choices[number] if is_on_path else self._seldom_taken(trace.arrivals[-1], draw)
 
         def is_patient(is_new: bool) -> bool:
@@ -280,11 +292,30 @@ class Games:
         return pages[key].path
 
     def _seldom_taken(self, now: Arrival, draw: random.Random) -> int:
-        """Draw an action; the more often it was taken from this passage, the less likely it is."""
+        """Draw an action; those towards untried ones are likely, and often taken ones are not."""
         taken = self.evidence.taken
         passage = now.position.passage
         weights = [1 / (1 + taken[passage, action]) for action in now.page.actions]
+        distance = self._distances.get(now.key, math.inf)
+        for index, keys in self.evidence.pages[now.key].successors.items():
+            if min(self._distances.get(key, math.inf) for key in keys) < distance:
+                weights[index] *= TOWARDS_NEWS
         return draw.choices(range(len(weights)), weights)[0]
+
+    def _measure_distances(self) -> None:
+        pages = self.evidence.pages
+        origins: dict[Hashable, list[Hashable]] = {}
+        for key, page in pages.items():
+            for keys in page.successors.values():
+                for successor in keys:
+                    origins.setdefault(successor, []).append(key)
+        queue = [key for key, page in pages.items() if self._never_taken(page)]
+        self._distances = dict.fromkeys(queue, 0)
+        for key in queue:  # grows
+            for origin in origins.get(key, ()):
+                if origin not in self._distances:
+                    self._distances[origin] = self._distances[key] + 1
+                    queue.append(origin)
 
     def _never_taken(self, page: PageRecord) -> list[int]:
         """Return the actions of a page that were never taken from its passage."""
@@ -408,6 +439,8 @@ class _Search(StateSearch):
     def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
         super().__init__(game, MAX_STATES, until)
         # A search that cannot be complete ends early: games find more in the same time.
+        self.start = clock()
+        self.overtime = until + MAX_OVERTIME * (until - self.start)
         self.enough = math.inf if evidence.forbidden else clock() + EARLY * (until - clock())
         self.evidence = evidence
         self.origins: dict[Hashable, Origin | None] = {}  # how each state was reached
@@ -417,11 +450,22 @@ class _Search(StateSearch):
         self.last_news = 0  # number of states when something new was last seen
 
     def is_over(self) -> bool:
-        """Stop if most states brought nothing new, unless a condition must be checked in all."""
-        if self.why_not and clock() > self.enough:
+        """Stop if most states brought nothing new, unless a condition must be checked in all.
+
+        A small story is exact on a busy machine, too: its states are counted, not its time.
+        """
+        if len(self.visited) < min(MIN_STATES, self.limit) and clock() < self.overtime:
+            return False
+        if clock() > self.enough and (self.why_not or self._takes_too_long()):
             return True
         is_worthwhile = len(self.visited) < max(ENOUGH, 2 * self.last_news)
         return super().is_over() or not (self.evidence.forbidden or is_worthwhile)
+
+    def _takes_too_long(self) -> bool:
+        """Return whether the states that wait need more than twice the time that is left."""
+        waiting = len(self._new_pages) + len(self._old_pages)
+        pace = (clock() - self.start) / max(1, len(self.visited) - waiting)
+        return pace * waiting > 2 * (self.until - clock())
 
     def fail(self, before: Hashable, index: int, error: InputError) -> None:
         """Record the error; the search continues elsewhere."""

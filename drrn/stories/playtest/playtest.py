@@ -5,6 +5,7 @@ in other processes (`Helpers`).
 """
 
 import contextlib
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -298,7 +299,7 @@ class StoryTest:
         """Compile and solve the game; return False if that is impossible in the time."""
         if isinstance(self.game, HostedGame):  # all of its states were visited before
             self.game.search_seconds = max(1.0, self._at(1) - clock())
-        until = self._at(1 if self.evidence.complete else COMPILING)
+        until = math.inf if self.evidence.complete else self._at(COMPILING)
 
         def progress(states: int) -> None:
             self.progress(f"following every way: {states:,} situations")

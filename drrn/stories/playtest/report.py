@@ -353,13 +353,15 @@ def _upper(share: float) -> str:
 
 
 def steps_of(path: ClickPath | None) -> list[str]:
-    """Return the actions of a path, with the probabilities of decisive draws."""
+    """Return typed words and actions of a path, with the probabilities of decisive draws."""
     if path is None:
         return []
     steps = []
     for index, action in enumerate(path.actions[:MAX_STEPS]):
         chance = path.chances[index] if path.chances else 1.0
         draw = f" [by chance, {percent(chance)}]" if chance < 1 - 1e-12 else ""
+        if words := path.typed[index] if path.typed else "":
+            steps.append(f"type “{words}”")
         steps.append(f"{one_line(action)}{draw}")
     if len(path) > MAX_STEPS:
         steps.append(f"… and {len(path) - MAX_STEPS:,} more")

@@ -139,7 +139,7 @@
     }
     const role = element.getAttribute("role");
     const clicks = handlesClicks(element) || role === "button" || role === "link";
-    const kind = clicks ? "click" : drrn.curious && drrn.haste && pointerKind(element);
+    const kind = clicks ? "click" : drrn.curious && drrn.hurries && pointerKind(element);
     if (!kind) return null;
     return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : kind;
   }
@@ -214,6 +214,7 @@
   drrn.use = function use(action) {
     const { element, kind } = action;
     if (kind === "select") choose(element, action.option);
+    else if (kind === "wait") return;
     else if (kind === "enter") enter(element);
     else if (kind === "drag") drag(element);
     else if (POINTER[kind]) {
@@ -243,6 +244,9 @@
       .filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
   }
 
+  /** The words that a curious player typed since the last click, by box or question. */
+  drrn.typed = new Map();
+
   const hasNoAnswer = (names) => drrn.answer(names, "") === drrn.answer([], "");
 
   /** A word for a question without an answer, picked by the key of the step; "" for none. */
@@ -270,6 +274,7 @@
       const word = drrn.wordFor(drrn.namesOf(box), isSplit ? 0 : index, isSplit ? sizes.length : 0);
       if (!word) return;
       write(box, isSplit ? word[index] : word);
+      drrn.typed.set(isSplit ? boxes[0] : box, word);
       count += 1;
     });
     return count;

@@ -11,6 +11,7 @@
     reseed,
     random,
     spread,
+    inPassage,
     key: () => key,
     following: () => hash32(key + GOLDEN), // the key of the next step, if none is given
   };
@@ -66,6 +67,15 @@
       return random() * outcomes;
     }
     return outcomes === 1 ? 0.5 : listedDraw(outcomes) + 0.5;
+  }
+
+  /**
+   * A number between 0 and 1, in the middle of one of some equal parts; 0: anywhere. Chapbook also
+   * draws before its first passage; nothing depends on that.
+   */
+  function inPassage(parts) {
+    if (!drrn.format.passage()) return 0.5;
+    return parts ? spread(parts) / parts : random();
   }
 
   function getRandomValues(numbers) {

@@ -153,5 +153,7 @@
     },
     /** The number of waiting timers. */
     waiting: () => queue.length,
+    /** Whether a timer waits that runs once. */
+    counting: () => queue.some((timer) => timer.interval === null),
   };
 })(globalThis.__drrn);

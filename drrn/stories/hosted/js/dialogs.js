@@ -35,7 +35,9 @@
 
   function answerTo(question, suggestion) {
     const names = drrn.questionNames(question);
-    return drrn.wordFor(names) || drrn.answer(names, suggestion);
+    const word = drrn.wordFor(names);
+    if (word) drrn.typed.set(question, word);
+    return word || drrn.answer(names, suggestion);
   }
 
   const ENGINE_ERROR = /^(?:Fatal )?Error(?: \[[^\]]*\])?: (.+)$/m; // as SugarCube shows it

@@ -49,8 +49,9 @@
     drrn.chance.reseed(key, lots, listing);
   };
 
-  function readView(anywhere = null) {
-    view = drrn.read(drrn.format.roots(), drrn.format.sideBar(), isAside, anywhere);
+  /** Read the page; `extra` is an action that no element of it shows, and may have a label. */
+  function readView(extra = null) {
+    view = drrn.read(drrn.format.roots(), drrn.format.sideBar(), isAside, extra);
     return view;
   }
 
@@ -64,17 +65,23 @@
 
   /** Words that a curious player types; null for a player who gives the answers of [inputs]. */
   drrn.curious = null;
-  drrn.haste = 0; // tenths of the pages that a curious player does not wait for
+  drrn.hurries = false; // whether that player looks at pages before their timers
+  const WAIT = { kind: "wait", label: "(wait)" };
+  let isWaiting = false; // whether that player waits for the timers of this page
 
   /** Fill the text boxes; return their number. */
   const fillAll = (boxes) =>
     drrn.tryWords(boxes) || boxes.filter((box) => drrn.fill(box)).length;
 
-  /** As a curious player, sometimes look at the page before its timers; true if it has actions. */
+  /**
+   * As a player in a hurry, look at the page before its timers; true if it has actions. To wait
+   * for the timers is then one of them.
+   */
   async function lookEarly() {
-    if (!drrn.curious || drrn.chance.key() % 10 >= drrn.haste) return false;
+    if (!drrn.curious || !drrn.hurries || isWaiting) return false;
     await runTimers(HASTY);
     if (fillAll(readView().boxes)) readView();
+    if (view.actions.length && drrn.clock.counting()) readView(WAIT);
     return view.actions.length > 0;
   }
 
@@ -110,6 +117,7 @@
       lots: drrn.chance.lots,
       restarted: Boolean(drrn.restarted),
       asks: view.boxes.length > 0,
+      typed: [...drrn.typed.values()].join(", "),
     });
   };
 
@@ -134,9 +142,9 @@
   /** Called after the story's scripts: read the first page. */
   drrn.open = () => settleAfter(() => { visit = null; });
 
-  /** Set haste and words; words that are not null are also typed into boxes of the first page. */
-  drrn.setCuriosity = async (haste, words) => {
-    Object.assign(drrn, { haste, curious: words });
+  /** Set hurry and words; words that are not null are also typed into boxes of the first page. */
+  drrn.setCuriosity = async (hurries, words) => {
+    Object.assign(drrn, { hurries, curious: words });
     return drrn.tryWords(view.boxes) ? drrn.open() : drrn.result;
   };
 
@@ -145,7 +153,9 @@
     const action = view.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
     errors = [];
+    drrn.typed.clear();
     isAside = index >= view.own;
+    isWaiting = action === WAIT;
     pressedIndex = index;
     drrn.chance.reseed(key, lots, listing);
     drrn.format.reseed();
@@ -163,7 +173,7 @@
     if (drrn.restarted || view.actions.length || drrn.clock.waiting()) return;
     if (!drrn.anywhere() || !(knownAnywhere ?? (await changesByClick()))) return;
     isAnywhere = true;
-    readView(drrn.anywhere());
+    readView({ element: drrn.anywhere(), kind: "click" });
   }
 
   /** Click anywhere, and return to the page as it was; true if the click changed what it shows. */
@@ -227,6 +237,7 @@
   drrn.restore = async (saved) => {
     const { state, chance, storage, clicks, ...rest } = JSON.parse(saved);
     errors = [];
+    drrn.typed.clear();
     isAside = rest.isAside;
     const isLast = (index) => index === clicks.length;
     knownAnywhere = isLast(0) ? rest.isAnywhere : true;

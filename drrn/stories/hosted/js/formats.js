@@ -198,6 +198,7 @@
     },
   };
 
+  const CHAPBOOKS_OWN = /^(config|engine|trail|browser)\b/; // not variables of the story
   let isWatching = false;
   // Chapbook's state when the current passage was entered, before its variables are set.
   let entryState = null;
@@ -206,9 +207,16 @@
   function watch(engine) {
     if (isWatching) return;
     isWatching = true;
-    engine.event.on("state-change", ({ name }) => {
+    const isOwn = ([name]) => CHAPBOOKS_OWN.test(name);
+    if (chapbook.fresh()) {
+      entryState = asText(Object.fromEntries(Object.entries(engine.state.saveToObject()).filter(isOwn)));
+    }
+    const keep = ({ name }) => {
       if (name === "trail") entryState = asText(engine.state.saveToObject());
-    });
+    };
+    // Chapbook 2 has events of the window; capturing them precedes the display of the passage.
+    if (engine.event) engine.event.on("state-change", keep);
+    else globalThis.addEventListener("state-change", (event) => keep(event.detail), true);
   }
 
   /** Snowman's state before each move; the move is repeated to return. */
@@ -237,7 +245,7 @@
     variables: () => attempt(() => {
       const saved = globalThis.engine.state.saveToObject();
       return Object.fromEntries(
-        Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)),
+        Object.entries(saved).filter(([name]) => !CHAPBOOKS_OWN.test(name)),
       );
     }, {}),
     history: () => attempt(() => globalThis.engine.state.get("trail"), []),
@@ -248,6 +256,7 @@
         drrn.format.passage()
       );
     },
+    fresh: () => globalThis.engine.state.get("trail").length === 1,
     save: () => entryState,
     present: () => attempt(() => asText(globalThis.engine.state.saveToObject()), null),
     restore: (saved, values) => {

@@ -227,8 +227,8 @@
 
   // The visible page below these elements: pieces, actions in order, and text boxes. The links of a
   // side bar come last; a page without other links ends the story, unless it was opened from there.
-  // `anywhere` is the element to press if the story continues after a click anywhere.
-  drrn.read = function read(roots, sideBar = [], isAside = false, anywhere = null) {
+  // `extra` is one more action: a click anywhere, or to wait.
+  drrn.read = function read(roots, sideBar = [], isAside = false, extra = null) {
     const writer = new Writer();
     for (const root of roots) {
       writer.line(writer.pieces.length ? 2 : 0);
@@ -239,9 +239,9 @@
       writer.line(1);
       writer.link({ element: box, kind: "enter" }, box.value || "Enter", "");
     }
-    if (anywhere) {
+    if (extra) {
       writer.line(1);
-      writer.link({ element: anywhere, kind: "click" }, CONTINUE, "");
+      writer.link(extra, extra.label ?? CONTINUE, "");
     }
     const { actions, boxes } = writer;
     const own = actions.length;
