@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -162,7 +162,7 @@ class Service(contextlib.AbstractContextManager["Service"]):
         """Send a question without waiting, and return its number."""
         self.questions += 1
         with contextlib.suppress(OSError):
-            self.connection.send((method, arguments))
+            self.connection.send_bytes(pickle.dumps((method, arguments)))
         return self.questions
 
     def answer(self, question: int, timeout: float | None = None) -> Any:
@@ -314,14 +314,14 @@ def most_memory() -> int:
 def _reply(function: Callable[..., Any], question: bytes) -> bytes:
     number = _Child.question
     try:
-        value = function(*ForkingPickler.loads(question))
-        return bytes(ForkingPickler.dumps(Reply(number, "answer", value)))
+        value = function(*pickle.loads(question))
+        return pickle.dumps(Reply(number, "answer", value))
     except InputError as error:
         reply = Reply(number, "refused", str(error))
     except BaseException as error:  # including SystemExit: a game may call sys.exit
         message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         reply = Reply(number, "failed", (message, traceback.format_exc()))
-    return bytes(ForkingPickler.dumps(reply))
+    return pickle.dumps(reply)
 
 
 def _interrupt(*_: object) -> None:
