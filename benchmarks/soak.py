@@ -25,24 +25,26 @@ import httpx
 STORY = ":: Start\nA hall. [[Go]] [[Stay]]\n\n:: Go\nYou left.\n\n:: Stay\nNight falls."
 
 PLAYERS = 8
+PAUSE = 2.0  # mean seconds between two visits of a player
 GROWTH = 1.5  # of memory, that counts as constant
 SLACK = 20  # open files and threads
 ERRORS = (httpx.HTTPError, OSError, KeyError, ValueError)
 
-Visit = Callable[[httpx.Client, random.Random], None]
+Visit = Callable[[httpx.Client, random.Random], httpx.Response | None]  # its first answer
 
 
-def play(client: httpx.Client, draw: random.Random) -> None:
-    page = client.post("/api/sessions", json={"game": "long-watch", "seed": draw.randrange(99)})
-    state = page.json()
+def play(client: httpx.Client, draw: random.Random) -> httpx.Response:
+    answer = client.post("/api/sessions", json={"game": "long-watch", "seed": draw.randrange(99)})
+    state = answer.json()
     for _ in range(draw.randint(1, 40)):
         if "session" not in state or state["ended"] or state["stopped"]:
-            return
+            break
         body = {"action": draw.randrange(len(state["actions"])), "steps": state["steps"]}
         state = client.post(f"/api/sessions/{state['session']}/step", json=body).json()
+    return answer
 
 
-def upload(client: httpx.Client, draw: random.Random) -> None:
+def upload(client: httpx.Client, draw: random.Random) -> httpx.Response:
     story = f"{STORY}\n\n:: Extra {draw.randrange(10**9)}\nx"
     answer = client.post("/api/games", files={"file": ("tale.twee", story)})
     if answer.status_code < 300:
@@ -50,6 +52,7 @@ def upload(client: httpx.Client, draw: random.Random) -> None:
         if draw.random() < 0.5:
             client.post(f"/api/tests/{game}", json={"seconds": 1})
         client.delete(f"/api/games/{game}")
+    return answer
 
 
 def interrupt_upload(client: httpx.Client, draw: random.Random) -> None:
@@ -68,12 +71,13 @@ def read_slowly(client: httpx.Client, draw: random.Random) -> None:
                 return
 
 
-def train(client: httpx.Client, draw: random.Random) -> None:
+def train(client: httpx.Client, draw: random.Random) -> httpx.Response:
     settings = {"rounds": 1, "episodes_per_round": 4, "evaluation_episodes": 2, "replicas": 1}
     answer = client.post("/api/runs", json={"game": "long-watch", "settings": settings})
     if answer.status_code < 300:
         time.sleep(5)
         client.delete(f"/api/runs/{answer.json()['id']}")
+    return answer
 
 
 VISITS: dict[Visit, float] = {play: 20, upload: 4, interrupt_upload: 4, read_slowly: 2, train: 0.2}
@@ -99,11 +103,14 @@ def kill_a_worker(pid: int, draw: random.Random) -> bool:
 def visit(port: int, seed: int, until: float, counts: Counter[str]) -> None:
     draw = random.Random(seed)
     while time.monotonic() < until:
+        time.sleep(draw.expovariate(1 / PAUSE))
         (action,) = draw.choices(list(VISITS), list(VISITS.values()))
         counts[action.__name__] += 1
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=120) as client:
-                action(client, draw)
+                answer = action(client, draw)
+            if answer is not None and answer.status_code >= 300:
+                counts[f"{action.__name__}: status {answer.status_code}"] += 1
         except ERRORS as error:
             counts[f"{action.__name__}: {type(error).__name__}"] += 1
 
@@ -148,6 +155,7 @@ def soak(minutes: float, seed: int) -> int:
     print(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
     for name, usages in (("after a tenth", first), ("at the end", last)):
         print(f"{name}: " + "{:.0f} MB, {} open files, {} threads".format(*(usages or (0, 0, 0))))
+    print("".join(f"{line[:200]}\n" for line in lines[-5:]), end="")
     print(f"{len(lines)} lines of log, {sum('Traceback' in line for line in lines)} tracebacks")
     assert first is not None
     is_constant = last[0] < GROWTH * first[0] and all(

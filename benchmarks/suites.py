@@ -1,15 +1,19 @@
-"""Measure steps a second of random play through each suite's adaptor, and with the bare suite.
+"""Measure steps per second of CPU time of random play through each suite's adaptor, and with the bare suite.
 
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
+python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import drrn
 from drrn.suites.catalogue import SUITES, SuiteChoice, read_choice
@@ -112,6 +116,59 @@ def scienceworld(choice: SuiteChoice) -> Any:
     return lambda seed: (env.reset()[1]["valid"], False), step
 
 
+class Comparison(NamedTuple):
+    """Lists of a Jericho game's valid actions: CPU seconds, and effects that differ."""
+
+    theirs: float  # seconds of Jericho's own call, for all states
+    search: float  # of our search with its memory
+    adaptor: float  # of our search where the state of the world is new, as the adaptor calls it
+    effects: int  # that Jericho finds
+    missed: int
+    extra: int
+    differing: int  # states in which effects are missed or extra
+
+
+def compare_actions(choice: SuiteChoice, states: int) -> Comparison:
+    """Compare our search with Jericho's in states of random play, with resets every 100 steps."""
+    from drrn.suites.environments import JerichoEnvironment
+
+    environment = JerichoEnvironment(choice.game, choice.options)
+    env = environment.env
+    choose = random.Random(7)
+    seconds = dict.fromkeys(("theirs", "search", "adaptor"), 0.0)
+    counts = dict.fromkeys(("effects", "missed", "extra", "differing"), 0)
+    worlds = set()
+    env.reset()
+    for number in range(states):
+        before = env.get_state()
+        start = time.process_time()
+        parts = {name: environment._ask(name) for name in ("look", "inventory")}
+        world = environment.world(parts)
+        lookup = time.process_time() - start
+        effects = environment.search.effects(**parts)
+        search = time.process_time() - start
+        seconds["search"] += search
+        seconds["adaptor"] += lookup if world in worlds else search
+        worlds.add(world)
+        start = time.process_time()
+        objects = env._score_object_names(env._identify_interactive_objects(use_object_tree=True))
+        candidates = env.act_gen.generate_actions(objects)
+        theirs = env._filter_candidate_actions(candidates, use_ctypes=True)  # as get_valid_actions
+        seconds["theirs"] += time.process_time() - start
+        env.set_state(before)
+        wanted = {b"".join(part.tobytes() for part in effect) for effect in theirs}
+        counts["effects"] += len(wanted)
+        counts["missed"] += len(wanted - set(effects))
+        counts["extra"] += len(set(effects) - wanted)
+        counts["differing"] += wanted != set(effects)
+        actions = sorted(min(group) for group in effects.values())
+        if actions and number % 100 != 99:
+            env.step(choose.choice(actions))
+        if not actions or number % 100 == 99 or env.game_over() or env.victory():
+            env.reset()
+    return Comparison(**seconds, **counts)
+
+
 OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
     "twx": twx,
     "textworld": textworld,
@@ -120,20 +177,52 @@ OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
 }
 
 
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all that it started, Java included (Linux)."""
+    parents = {}
+    seconds = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            number = int(path.parent.name)
+            parents[number] = int(fields[1])
+            seconds[number] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    total = 0.0
+    for number, spent in seconds.items():
+        ancestor: int | None = number
+        while ancestor not in (None, os.getpid()):
+            ancestor = parents.get(ancestor)  # type: ignore[arg-type]
+        total += spent if ancestor is not None else 0.0
+    return total
+
+
 def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
-    """Return steps a second of each, in turns of half a second, so that other load affects all of them."""
+    """Return steps per second of CPU time, in turns of half a second, so that load affects all."""
     steps = [0] * len(plays)
     spent = [0.0] * len(plays)
     for play in plays:
         next(play)
-    while min(spent) < seconds:
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds * len(plays):
         for i, play in enumerate(plays):
-            start = time.perf_counter()
-            while time.perf_counter() - start < 0.5:
+            before = cpu_seconds()
+            turn = time.perf_counter()
+            while time.perf_counter() - turn < 0.5:
                 next(play)
                 steps[i] += 1
-            spent[i] += time.perf_counter() - start
+            spent[i] += cpu_seconds() - before
     return [count / time_spent for count, time_spent in zip(steps, spent, strict=True)]
+
+
+def print_actions(names: Sequence[str], states: int) -> None:
+    """Print the speed of lists of Jericho's valid actions, in milliseconds of CPU time."""
+    print(
+        f"{'game':<20} {'Jericho':>9} {'search':>9} {'adaptor':>9}  effects, missed, extra, states"
+    )
+    for name in names:
+        one = compare_actions(read_choice(name), states)
+        times = (f"{1000 * spent / states:>9.1f}" for spent in one[:3])
+        print(f"{name[-20:]:<20} {' '.join(times)}  {one[3:]}", flush=True)
 
 
 def main() -> None:
@@ -142,8 +231,12 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
+    parser.add_argument("--actions", type=int, metavar="STATES", help="lists of Jericho's actions")
     options = parser.parse_args()
-    print(f"{'game':<50} {'adaptor':>9} {'bare':>9}  steps a second")
+    if options.actions:
+        print_actions(options.names, options.actions)
+        return
+    print(f"{'game':<50} {'adaptor':>9} {'bare':>9}  steps per second of CPU time")
     for name in options.names:
         plays = [adaptor(name), bare(read_choice(name))]
         ours, theirs = rates(plays, options.seconds)

@@ -250,6 +250,7 @@ def to_html(
         escape=_escape_html,
         cell=_cell,
         groups=_groups,
+        drawing=_drawing,
     )
     return fragment.strip()
 
@@ -348,6 +349,12 @@ def _escape_command(text: str) -> str:
 
 def _escape_html(text: str) -> Any:
     return safe_markup(html.escape(visible(text)))
+
+
+def _drawing(figure: Figure) -> Any:
+    """Return the SVG of a figure, with its caption as the words for screen readers."""
+    words = _escape_html(_plain(figure.caption))
+    return safe_markup(figure.svg.replace(' role="img"', f' role="img" aria-label="{words}"', 1))
 
 
 def _html(text: str) -> Any:

@@ -47,7 +47,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     """Write a whole file or nothing: if the disk fills, the old file stays."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # a killed process may have left it
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -168,7 +169,7 @@ def json_or_none(path: Path) -> Any:
     """Return the contents of a JSON file; None if it does not exist or is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
@@ -36,6 +36,8 @@ MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, of ru_maxrss
 
 LOCK = ".lock"
 LOCKED_BYTE = 2**30  # on Windows, no other process can read a locked byte
+# A link is not followed: the folder may be from others.
+LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
 LOCK_SECONDS = 60.0  # in which a process locks the temporary folder that it created
 
 
@@ -160,7 +162,7 @@ class Service(contextlib.AbstractContextManager["Service"]):
         """Send a question without waiting, and return its number."""
         self.questions += 1
         with contextlib.suppress(OSError):
-            self.connection.send((method, arguments))
+            self.connection.send_bytes(pickle.dumps((method, arguments)))
         return self.questions
 
     def answer(self, question: int, timeout: float | None = None) -> Any:
@@ -312,14 +314,14 @@ def most_memory() -> int:
 def _reply(function: Callable[..., Any], question: bytes) -> bytes:
     number = _Child.question
     try:
-        value = function(*ForkingPickler.loads(question))
-        return bytes(ForkingPickler.dumps(Reply(number, "answer", value)))
+        value = function(*pickle.loads(question))
+        return pickle.dumps(Reply(number, "answer", value))
     except InputError as error:
         reply = Reply(number, "refused", str(error))
     except BaseException as error:  # including SystemExit: a game may call sys.exit
         message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
         reply = Reply(number, "failed", (message, traceback.format_exc()))
-    return bytes(ForkingPickler.dumps(reply))
+    return pickle.dumps(reply)
 
 
 def _interrupt(*_: object) -> None:
@@ -358,10 +360,12 @@ def locked(path: Path, busy: str) -> Iterator[None]:
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock; the file of a killed process does not count."""
     try:
+        if not path.is_file():
+            return False
         with path.open() as file:
             _lock(file, shared=True)
     except OSError as error:
-        return isinstance(error, BlockingIOError)  # otherwise there is no such file
+        return isinstance(error, BlockingIOError)  # otherwise it was removed
     return False
 
 
@@ -384,8 +388,9 @@ def lock_file(path: Path, busy: str) -> IO[str]:
     tries = 3
     while True:
         try:
-            file = path.open("w")
+            file = os.fdopen(os.open(path, LOCK_FLAGS, 0o666), "r+")
             _lock(file)
+            file.truncate()
         except BlockingIOError as error:
             file.close()
             tries -= 1

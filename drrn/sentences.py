@@ -32,6 +32,7 @@ AT_ONCE = 256  # texts that a function of texts gets together
 MODEL_AT_ONCE = 32  # texts that a model in a folder gets together, of similar length
 MAX_TOKENS = 128  # of a text, if the model does not set it
 MODULES = {"Transformer", "Pooling", "Normalize"}  # of sentence-transformers, implemented here
+SAFE_MODULES = MODULES | {"Dense", "Dropout", "LayerNorm"}  # others import what their files name
 NGRAMS = ((2, 0), (3, 1), (5, 2))  # of the Universal Sentence Encoder: length, words on the left
 
 Floats = NDArray[np.float32]
@@ -164,11 +165,7 @@ def _open_folder(folder: Path) -> Function:
     is_plain = {each.rpartition(".")[2] for each in types} <= MODULES
     if is_bert and is_plain and {"model.safetensors", "tokenizer.json"} <= names:
         return Bert(folder, config)
-    for each in types:  # the package imports them
-        if not each.startswith("sentence_transformers."):
-            raise InputError(f"{folder}: modules.json names code outside the package: {each}")
-    if not any(folder.rglob("*.safetensors")):
-        raise InputError(f"{folder}: it has no .safetensors; other files of weights can run code")
+    _check_code(folder, types)
     try:
         package: Any = importlib.import_module("sentence_transformers")
     except ImportError as error:
@@ -176,6 +173,21 @@ def _open_folder(folder: Path) -> Function:
         raise InputError(f"{folder}: this model needs {install}") from error
     model = package.SentenceTransformer(str(folder), device="cpu")
     return lambda texts: model.encode(texts, show_progress_bar=False)
+
+
+def _check_code(folder: Path, types: set[str]) -> None:
+    """Refuse a model with which sentence-transformers would import code that its files name."""
+    for each in types:
+        package, _, name = each.rpartition(".")
+        if name not in SAFE_MODULES or package.partition(".")[0] != "sentence_transformers":
+            raise InputError(f"{folder}: modules.json names code outside the package: {each}")
+    for path in folder.glob("**/config.json"):
+        code = (json_or_none(path) or {}).get("activation_function")
+        if code and not str(code).startswith("torch.nn.modules.activation."):
+            raise InputError(f"{path}: names code outside PyTorch: {code}")
+    weights = {path.parent for path in folder.rglob("*.bin")} or {folder}
+    if not all(any(each.glob("*.safetensors")) for each in weights):
+        raise InputError(f"{folder}: it has no .safetensors; other files of weights can run code")
 
 
 def unit(vectors: Floats) -> Floats:

@@ -1,6 +1,7 @@
 """Train a linear policy with two rewards: the game's own, and the exact advantage of a decision.
 
     python examples/two_rewards.py                    takes about a minute
+    python examples/two_rewards.py --picture two.svg  also draws the scores
     python examples/two_rewards.py --game night-market --episodes 3000
 
 Both learn by REINFORCE with the same features and the same rate. With the game's own rewards, a
@@ -17,6 +18,7 @@ import numpy as np
 import drrn
 from drrn.arena.match import Match
 from drrn.compiled.oracle import solve_game
+from drrn.notebook import Line, Picture, curve
 
 SIZE = 2**14  # features
 FIRST_SEED = 1000
@@ -105,6 +107,7 @@ def main(arguments=None):
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rate", type=float, default=1.0)
     parser.add_argument("--points", type=int, default=5, help="columns of the table")
+    parser.add_argument("--picture", metavar="FILE.svg", help="draw the scores")
     options = parser.parse_args(arguments)
     if not 1 <= options.points <= options.episodes:
         parser.error("--points must be between 1 and --episodes")
@@ -113,11 +116,18 @@ def main(arguments=None):
     numbers = [(p + 1) * options.episodes // options.points for p in range(options.points)]
     print("episodes   " + "".join(f"{number:8}" for number in numbers))
     final = {}
+    lines = []
     for rewards in ("game", "advantage"):
         seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
-        means = np.mean([train(game, rewards, options, seed) for seed in seeds], axis=0)
+        scores = [train(game, rewards, options, seed) for seed in seeds]
+        means = np.mean(scores, axis=0)
         print(f"{rewards:<11}" + "".join(f"{mean:8.0f}" for mean in means), flush=True)
         final[rewards] = float(means[-1])
+        lines.append(Line(rewards, numbers, means.tolist(), np.std(scores, axis=0).tolist()))
+    if options.picture:
+        title = f"{game.title}: normalised score by kind of reward"
+        picture = curve(title, lines, {"random": 0.0, "best": 100.0})
+        Picture(picture, title).save(options.picture)
     return final
 
 

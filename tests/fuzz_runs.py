@@ -13,6 +13,7 @@ import struct
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -22,10 +23,20 @@ from unittest import mock
 import numpy as np
 
 from drrn import cli
-from drrn.files import read_toml
+from drrn.errors import InputError
+from drrn.game.contract import Observation
 from drrn.runs import storage, tensors
+from drrn.serve.advice_worker import AdviceWorker
+from drrn.serve.runs import PageRun
 from tests.fuzz_corpus import JSON_SNIPPETS
-from tests.mutations import check_command, flip_bytes, mutate, random_cuts, random_flips
+from tests.mutations import (
+    check_command,
+    collect_errors,
+    flip_bytes,
+    mutate,
+    random_cuts,
+    random_flips,
+)
 from tests.runs import SMALL, SMALL_STRONG, rehash
 from tests.stories import FORK, REWARDS
 
@@ -34,6 +45,8 @@ MOST_MEMORY = 1024  # MB
 TABLE = [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"]
 DEPLOYED = [*SMALL_STRONG, "--evaluation-episodes", "6", "--rounds", "1"]
 GOOD = (SMALL, DEPLOYED, TABLE, [*SMALL, "--keep", "--no-compile"])
+PARSER = functools.cache(cli.parser)  # building one takes longer than most commands
+NEW = "new"  # folder that a command writes
 FILES = ("evaluations.csv", "model.safetensors", "checkpoint.safetensors")  # after --resume
 MOMENT = re.compile(r"\d{4}-\d\d-\d\d.\d\d:\d\d:\d\d| +[\d,.]+ transitions/s")
 REPORT = re.compile(r'"fault": "RUN|damaged')  # of a damaged file, in the output
@@ -82,6 +95,7 @@ def fuzz_run(folder: Path, generator: Random) -> None:
 def commands_of(run: Path) -> dict[str, list[str]]:
     """Return every command that opens a run; the last one changes it."""
     tale = str(good_runs()[0].parent / "tale.toml")
+    new = str(run.parent / NEW)
     return {
         "ask": ["ask", str(run), "--state", "The sea", "--action", "Go out.", "--action", "x"],
         "evaluate": ["evaluate", str(run), "--episodes", "1"],
@@ -90,8 +104,11 @@ def commands_of(run: Path) -> dict[str, list[str]]:
         "compare": ["compare", str(run), str(run)],
         "play": ["play", tale, "--agent", str(run), "--policy", "greedy", "--episodes", "1"],
         "watch": ["watch", str(run), "--seconds", "0", "--seed", "1", "--episodes", "1"],
+        "serve": ["serve", str(run)],
+        "arena": ["arena", tale, "--player", f"agent:{run}", "--episodes", "1", "--out", new],
+        "train --config": ["train", tale, "--config", str(run), "--rounds", "1", "--out", new],
         "push": ["push", str(run), "ann/tale", "--checkpoint"],
-        "pull": ["pull", "ann/tale", "--out", str(run.parent / "pulled")],
+        "pull": ["pull", "ann/tale", "--out", new],
         "resume": ["train", "--resume", str(run), "--rounds", "2"],
     }
 
@@ -99,17 +116,37 @@ def commands_of(run: Path) -> dict[str, list[str]]:
 def answer_of(run: Path, command: list[str]) -> Answer:
     """Run a command; the answer has the files that it wrote, and no moments and paths."""
     hub = Hub(run)
+    storage.warn_unverified.cache_clear()
     if command[0] == "pull":
         command = [word for word in command if word != "--unverified"]
     with quick_commands(), mock.patch("drrn.runs.hub._hub_api", lambda: hub):
-        code, output, errors = check_command(command)
-    if command[0] == "train":
-        output += f"{[storage.hash_of(n, (run / n).read_bytes()) for n in FILES if code == 0]}"
-    shutil.rmtree(run.parent / "pulled", ignore_errors=True)
+        is_page = command[0] == "serve"
+        code, output, errors = open_on_page(run, command) if is_page else check_command(command)
+    if command[0] == "train" and code == 0:
+        out = run if "--resume" in command else run.parent / NEW
+        output += f"{[storage.hash_of(name, (out / name).read_bytes()) for name in FILES]}"
+    shutil.rmtree(run.parent / NEW, ignore_errors=True)
     for path, name in ((str(run), "RUN"), (str(run.parent), "FOLDER")):
         output = output.replace(path, name)
     output = re.sub(" {2,}", "  ", output)  # the width of a column depends on the path
     return code, MOMENT.sub("WHEN", output) + hub.uploaded, errors
+
+
+def open_on_page(run: Path, command: list[str]) -> Answer:
+    """Open a run as the server and its processes do."""
+    accepted = "yes" if "--unverified" in command else ""
+    page = Observation("The sea", ("Go out.", "x"))
+    environment = mock.patch.dict(os.environ, {storage.UNVERIFIED: accepted})
+    with environment, collect_errors() as errors:
+        try:
+            if not (run / storage.CONFIG).exists():
+                raise InputError("There is no such run.")  # as RunFolder
+            details = PageRun(run).details()
+            errors.write(f"{run}/: {details['error']}" if details["error"] else "")
+            advice = AdviceWorker().advise(str(run), "greedy", [], page, True)
+        except InputError as error:
+            return 2, "", f"{error}"
+    return 0, json.dumps([details, advice], default=asdict), errors.getvalue()
 
 
 class Hub:
@@ -137,8 +174,10 @@ def quick_commands() -> Any:
     """Leave out what takes most of the time: pictures, waiting for the disk, reading the options."""
     with (
         mock.patch("drrn.runs.curve.draw_run", lambda *_: None),
+        mock.patch("drrn.arena.report.write_report", lambda *_: ""),
+        mock.patch("drrn.serve.advice_worker.RETRY_SECONDS", 0),
         mock.patch.object(os, "fsync", lambda _: None),
-        mock.patch.object(cli, "read_toml", functools.cache(read_toml)),
+        mock.patch.object(cli, "parser", PARSER),
     ):
         yield
 

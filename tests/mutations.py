@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
 from drrn.cli import main
@@ -44,21 +44,28 @@ def random_flips(generator: Random) -> list[tuple[float, int]]:
     return [(generator.random(), generator.randrange(256)) for _ in range(count)]
 
 
+@contextlib.contextmanager
+def collect_errors() -> Iterator[io.StringIO]:
+    """Collect what is printed to stderr, and the warnings, which pytest would take."""
+    errors = io.StringIO()
+    warnings = logging.StreamHandler(errors)
+    log = logging.getLogger("drrn")
+    log.addHandler(warnings)
+    try:
+        with contextlib.redirect_stderr(errors):
+            yield errors
+    finally:
+        log.removeHandler(warnings)
+
+
 def check_command(arguments: list[str]) -> tuple[int, str, str]:
     """Run a command, which must exit with 0, 1 or 2, and if 2, with one line of error.
 
     Returns the exit code, the output and the errors.
     """
     output = io.StringIO()
-    errors = io.StringIO()
-    warnings = logging.StreamHandler(errors)  # pytest would take them
-    log = logging.getLogger("drrn")
-    log.addHandler(warnings)
-    try:
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-            code = main(arguments)
-    finally:
-        log.removeHandler(warnings)
+    with collect_errors() as errors, contextlib.redirect_stdout(output):
+        code = main(arguments)
     assert code in (0, 1, 2), f"{arguments[0]}: exit code {code}"
     lines = [line for line in errors.getvalue().splitlines() if line.startswith("drrn: ")]
     assert code != 2 or len(lines) == 1, f"{arguments[0]}: {errors.getvalue()}"

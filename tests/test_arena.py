@@ -176,6 +176,8 @@ def test_a_paying_loop_has_values_within_the_step_limit(story):
         ("", None),
         ("Swim.", None),
         ("1.5", None),
+        ("9" * 5000, None),
+        (f"{'9' * 5000}. Wait.", None),
         ("x" * 10_000, None),
     ],
 )

@@ -1,6 +1,8 @@
 """Language models as players: a real endpoint on localhost with scripted answers."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -47,8 +49,8 @@ class Handler(BaseHTTPRequestHandler):
         server.requests.append((self.path, body, self.headers.get("Authorization")))
         step = server.script.pop(0) if len(server.script) > 1 else server.script[0]
         status, content, headers = step
-        if status == "slow":
-            time.sleep(1.5)
+        if status in ("slow", "brief"):
+            time.sleep(1.5 if status == "slow" else 0.1)
             status = 200
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response(status)
@@ -125,6 +127,32 @@ def test_replies_that_stay_unreadable_are_empty_answers(ask):
         assert ask(server).text == ""
     with serving(reply(None)) as server:
         assert ask(server).text == ""
+    with serving((200, b"[" * 100_000, {})) as server:
+        assert ask(server, retries=0).text == ""
+
+
+def test_a_key_that_a_server_repeats_is_removed(ask):
+    with serving(reply(f"1 {KEY}")) as server:
+        assert KEY not in ask(server).text
+    error_text = f"{'x' * 190} {KEY}".encode()  # the excerpt of it ends within the key
+    with (
+        serving((401, error_text, {})) as server,
+        pytest.raises(drrn.InputError, match="401") as error,
+    ):
+        ask(server)
+    assert KEY[:5] not in str(error.value)
+
+
+def test_a_key_may_end_with_a_line_break_but_not_contain_one(ask, monkeypatch):
+    with serving(reply("1")) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
+        assert ask(server).text == "1"
+        assert server.requests[0][2] == f"Bearer {KEY}"
+        for key in (f"{KEY}\nX", "schlüssel"):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+            with pytest.raises(drrn.InputError, match="OPENAI_API_KEY") as error:
+                ask(server)
+            assert key not in str(error.value)
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 302])
@@ -227,3 +255,22 @@ def test_an_interrupted_tournament_keeps_its_matches_and_answers(ask, tmp_path, 
         assert main([*command, "--endpoint", server.url]) == 0
     (rows,) = read_all(tmp_path)
     assert sorted(result.seed for result in rows.results) == [0, 1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_killed_tournament_asks_nothing_twice(ask, tmp_path):
+    command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "6"]
+    command += ["--out", str(tmp_path / "out"), "--concurrency", "2"]
+    with serving(("brief", reply("1")[1], {})) as server:
+        command += ["--endpoint", server.url]
+        process = subprocess.Popen([sys.executable, "-m", "drrn", *command])
+        while len(server.requests) < 12:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        assert main(command) == 0
+        prompts = [body["messages"][0]["content"] for _, body, _ in server.requests]
+    (rows,) = read_all(tmp_path / "out")
+    assert [result.seed for result in rows.results] == list(range(6))
+    assert len(prompts) - len(set(prompts)) <= 2 + 2  # in flight when killed, or asked at once

@@ -17,7 +17,7 @@ FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]
 
 @pytest.mark.slow
 def test_reproduce_trains_agents_plays_and_reports(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(PLAN["arena"], "package", "no_such_package")
+    monkeypatch.setitem(PLAN["arena"], "packages", ["no_such_package"])
     out = tmp_path / "results"
     command = ["reproduce", "--only", "arena", "--quick", "--games", "diagnostic:memory/1"]
     command += ["--jobs", "1", "--out", str(out), "--set", *FEW]

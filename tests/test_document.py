@@ -282,3 +282,11 @@ def test_figures_with_an_svg_are_inline():
 def test_cells_have_bars_and_remarks_in_html():
     text = to_html(Document("", [Table("", ["n"], [[Cell("1", remark="often", bar=0.25)]])]))
     assert '<rect width="25.0" height="6"/>' in text and '<span class="remark">often</span>' in text
+
+
+def test_a_figure_has_words_for_screen_readers_and_no_heading_is_empty():
+    figure = Figure('Scores of "all" players.', svg='<svg role="img" width="9"></svg>')
+    table = Table("", ["", "score"], [["random", "1"]])
+    text = to_html(Document("", [figure, table]))
+    assert '<svg role="img" aria-label="Scores of &quot;all&quot; players." width="9">' in text
+    assert text.count('<th scope="col"') == 1

@@ -11,13 +11,15 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.suites.catalogue import SUITES
+from benchmarks.suites import compare_actions
+from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.game import SuiteGame
 from tests.suite_files import child_processes, open_suite
 from tests.trainings import SMALL
 
 ROOT = Path(__file__).parents[1]
 ROM = "DRRN_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
+FOLDER = "DRRN_JERICHO_FOLDER"  # with several of them
 
 
 def needs(name):
@@ -158,3 +160,17 @@ def test_jericho_needs_no_download(open_game):
     for _ in range(3):
         page = game.step(0)
     assert page.actions
+
+
+@needs("jericho")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["zork1.z5", "detective.z5", "enchanter.z3"])
+def test_the_search_for_actions_finds_the_effects_that_jericho_finds(name):
+    """In 200 states of random play; a few depend on what is neither near nor on the page."""
+    folder = os.environ.get(FOLDER)
+    if folder is None or not (Path(folder) / name).is_file():
+        pytest.skip(f"no {name} for Jericho: set {FOLDER} to a folder with it")
+    choice = read_choice(f"jericho:{Path(folder) / name}?seed=1")
+    result = compare_actions(choice, states=200)
+    assert result.effects > 400
+    assert result.missed + result.extra <= result.effects / 40

@@ -287,6 +287,21 @@ def test_jericho_computes_a_menu_once_per_world_state(stand_ins, tmp_path):
     assert exact.env.menu_requests == 2
 
 
+def test_commands_without_effect_are_not_tried_again(stand_ins, tmp_path):
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    first = environment.reset(1).actions
+    assert first == ("leave", "sing", "take lamp")
+    assert environment.env.played == ["leave", "sing", "hum", "take lamp", "take all"]
+    environment.env.played.clear()
+    environment.menus.clear()
+    assert environment.step("sing").actions == first
+    assert set(environment.env.played) == {"leave", "sing", "take all", "take lamp"}
+    environment.env.played.clear()
+    assert environment.step("take lamp").actions == ("leave", "sing")
+    assert "hum" in environment.env.played  # since the lamp is held now
+
+
 def test_computing_a_menu_does_not_change_the_state_of_jericho(stand_ins, tmp_path):
     options = read_choice(f"jericho:{game_file(tmp_path)}").options
     environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
@@ -312,7 +327,7 @@ def test_jericho_never_receives_the_seed_0_because_it_ignores_it(stand_ins, tmp_
 
 def test_jericho_recognises_objects_by_the_dictionary_of_the_game(stand_ins, tmp_path):
     options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), {**options, "menus": "state"})
     environment.reset(1)
     assert environment.env.objects == {("brass", "ADJ"), ("lantern", "NOUN")}
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -23,6 +24,7 @@ from drrn.sentences import open_sentences
 from drrn.serve.advice_worker import agent_of
 from drrn.serve.game_worker import settings_from
 from drrn.settings import Settings, all_settings
+from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
 
 CANARY = """
@@ -117,8 +119,13 @@ def commands_of(run, tale):
         ["watch", run, "--seconds", "0"],
         ["train", "--resume", run, "--rounds", "4"],
         ["train", tale, "--config", run, "--rounds", "1"],
+        ["arena", tale, "--player", f"agent:{run}", "--episodes", "1", "--out", run.parent / "x"],
     ]
     reading = [["runs", run.parent], ["runs", run.parent, "--json"], ["compare", run, run]]
+    reading += [
+        ["push", run, "ann/tale", "--checkpoint"],
+        ["pull", "ann/tale", "--out", run.parent / "pulled"],
+    ]
     return opening, reading
 
 
@@ -141,7 +148,8 @@ def test_no_command_imports_what_a_run_names(place, name, foreign, stranger, tra
         assert error.count("\n") <= 1, error
         assert not (stranger / "ran").exists(), command
     for command in reading:
-        code, error = run_command(command, capsys)
+        with mock.patch("drrn.runs.hub._hub_api", lambda: Hub(run)):
+            code, error = run_command(command, capsys)
         assert code == 0, (command, error)
     assert refusals >= 1
     if place != "learner":

@@ -71,9 +71,8 @@ class Prompt:
         except (KeyError, ValueError):
             filled = ""
         if "\0page" not in filled or "\0actions" not in filled:
-            names = ", ".join(f"${name}" for name in FIELDS)
-            cause = f"a prompt needs $page and $actions; the fields are {names}, and $$ is a dollar"
-            raise InputError(f"{path}: {cause}")
+            cause = "a prompt needs $page and $actions, may have $title and $history"
+            raise InputError(f"{path}: {cause}, and writes $$ for a dollar")
 
     def fill(self, match: Match) -> str:
         """Return the prompt of a match's current page."""
@@ -84,29 +83,24 @@ class Prompt:
         return text.strip() + "\n"
 
 
-class Answers:
+class Answers(dict[str, Answer]):
     """A cache of answers in a file: one JSON object a line, by the hash of model and prompt."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._answers: dict[str, Answer] = {}
         for line in read_text(path).splitlines() if path.exists() else ():
             with contextlib.suppress(ValueError, TypeError, KeyError):  # a line that was cut short
                 row = json.loads(line)
                 prompt, answer = row["tokens"]
-                self._answers[row["key"]] = Answer(row["text"], (prompt, answer))
-
-    def get(self, key: str) -> Answer | None:
-        """Return the answer of a key; None if it is not known."""
-        return self._answers.get(key)
+                self[row["key"]] = Answer(row["text"], (prompt, answer))
 
     def add(self, key: str, answer: Answer) -> None:
         """Save an answer."""
         line = json.dumps({"key": key, **asdict(answer)})
         with self._lock:
             append_line(self.path, line)
-            self._answers[key] = answer
+            self[key] = answer
 
 
 class Endpoint:
@@ -197,10 +191,9 @@ def _read_reply(data: str) -> Answer:
     try:
         reply = json.loads(data)
         content = reply["choices"][0]["message"]["content"]
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"not a reply of the chat API: {error}") from error
-    usage = reply.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
+    usage = reply["usage"] if isinstance(reply.get("usage"), dict) else {}
     tokens = [usage.get(f"{part}_tokens") for part in ("prompt", "completion")]
     prompt, answer = (count if isinstance(count, int) else 0 for count in tokens)
     return Answer(content if isinstance(content, str) else "", (prompt, answer))
@@ -231,10 +224,9 @@ class LocalModel:
         return tokenizer, model.to("cuda" if cuda else "cpu")
 
     def answer(self, prompt: str, seed: int) -> Answer:
-        temperature = self.options.temperature
         how: dict[str, Any] = {"do_sample": False, "max_new_tokens": self.options.max_tokens}
-        if temperature:
-            how |= {"do_sample": True, "temperature": temperature}
+        if self.options.temperature:
+            how |= {"do_sample": True, "temperature": self.options.temperature}
         with self._lock:
             tokenizer, model = self._parts
             messages = [{"role": "user", "content": prompt}]

@@ -18,6 +18,7 @@ from drrn.writing import words
 
 THOUGHTS = re.compile(r"<think>.*?(</think>|$)", re.S | re.I)
 NUMBER = re.compile(r"(?<![\w.,-])\d+(?![\w]|[.,]\d)")
+MAX_DIGITS = 9  # longer numbers are cut: they name no action either
 LEADING = re.compile(r"[^\w-]*(\d+)(?=[.):\n*]|$)(?![.,]\d)")  # such as "2. Row."
 
 
@@ -133,9 +134,8 @@ def read_answer(answer: str, actions: Sequence[str]) -> int | None:
     if len(exact) == 1:
         return exact[0]
     leading = LEADING.match(text)
-    numbers = {int(number) for number in NUMBER.findall(text)}
-    if leading:
-        numbers = {int(leading[1])}
+    digits = [leading[1]] if leading else NUMBER.findall(text)
+    numbers = {int(number[:MAX_DIGITS]) for number in digits}
     if len(numbers) == 1:
         number = numbers.pop()
         return number - 1 if 1 <= number <= len(actions) else None

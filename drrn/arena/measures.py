@@ -90,8 +90,7 @@ def softmax_alpha(decisions: Sequence[Decision]) -> float:
 
     def expected_regret(alpha: float) -> float:
         weights = np.exp(-alpha * gaps)
-        means = np.nansum(weights * gaps, axis=0) / np.nansum(weights, axis=0)
-        return float(means.sum())
+        return float((np.nansum(weights * gaps, axis=0) / np.nansum(weights, axis=0)).sum())
 
     low = 0.0
     high = MAX_ALPHA / float(np.nanmax(gaps))

@@ -96,9 +96,8 @@ class AgentPlayer(Player):
         from drrn.runs.storage import WEIGHTS
 
         self.agent = Agent.load(folder)
-        recipe = Run(folder).config.get("recipe")
         weights = hashlib.sha256(read_bytes(folder / WEIGHTS)).hexdigest()
-        super().__init__(name, weights=weights, recipe=recipe)
+        super().__init__(name, weights=weights, recipe=Run(folder).config.get("recipe"))
 
     def chooser(self, seed: int) -> Chooser:
         policy = self.agent.policy(seed=seed, replica=seed % len(self.agent.model.seeds))
@@ -174,10 +173,9 @@ class PersonGame:
 
     def __post_init__(self) -> None:
         check_texts("player, game or source", (self.player, self.game, self.source))
-        if not all(type(number) is int for number in (self.seed, *self.choices)):
-            raise ValueError("the seed and the choices must be whole numbers")
-        if min(self.choices, default=0) < 0:
-            raise ValueError("a choice is below 0")
+        numbers = (self.seed, *self.choices)
+        if not all(type(each) is int for each in numbers) or min(self.choices, default=0) < 0:
+            raise ValueError("the seed and the choices must be whole numbers, no choice below 0")
 
 
 def games_file() -> Path:

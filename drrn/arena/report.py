@@ -121,7 +121,7 @@ class Report:
         players = self.rows[label]
         header = self._header(label)
         caption = (
-            f"Expected return of best play {header['best']:.2f}, of random play "
+            f"{label}: expected return of best play {header['best']:.2f}, of random play "
             f"{header['random']:.2f}. Score is the reward of the ending."
         )
         columns = {
@@ -152,7 +152,7 @@ class Report:
             cost = costs[key]
             table.append([*texts, f"{fmean(cost):.2f}", str(len(cost)), f"{sum(cost):.1f}"])
         names = ["player", "page", "choice", "a best choice", "cost", "times", "in all"]
-        return Table("The costliest mistakes.", names, table, align="llllrrr")
+        return Table(f"{label}: the costliest mistakes.", names, table, align="llllrrr")
 
     def _regret_curve(self, label: str) -> Figure:
         """Return the mean of the regret so far, by the number of decisions."""

@@ -86,7 +86,7 @@ def _trust(words: Sequence[str], names: Sequence[str]) -> None:
     for name in names:
         if not registry.is_object(name):
             raise InputError(f'--trust "{name}": give it as module:name')
-    registry.trust(*words)
+    registry.trust(*(word for word in words if not os.path.lexists(word)))  # a file is no name
 
 
 def _read(root: Parser, words: Sequence[str]) -> argparse.Namespace:

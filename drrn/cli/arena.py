@@ -40,9 +40,8 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _players(options: argparse.Namespace) -> list[Player]:
-    names = {field.name for field in fields(Options)}
-    chosen = {name: value for name, value in vars(options).items() if name in names}
-    common = Options(folder=options.out, **chosen)
+    names = {field.name for field in fields(Options)} & vars(options).keys()
+    common = Options(folder=options.out, **{name: getattr(options, name) for name in names})
     players = [open_player(name, common) for name in options.player or REFERENCES]
     name, count = Counter(player.name for player in players).most_common(1)[0]
     if count > 1:

@@ -20,7 +20,7 @@ from drrn.runs import curve
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import ReferenceScores, Round, Row
-from drrn.runs.storage import CONFIG, CURVE, read_json
+from drrn.runs.storage import CONFIG, CURVE, check_files, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
 from drrn.stories.authored import Explorable
@@ -102,7 +102,9 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
     """Return the settings in a config.json, and whether they are based on the paper's."""
     if path is None:
         return {}, paper
-    path = path / CONFIG if path.is_dir() else path
+    if path.is_dir():
+        check_files(path, CONFIG)
+        path = path / CONFIG
     config = read_json(path)
     settings = config.get("settings", config) if isinstance(config, dict) else None
     if not isinstance(settings, dict):

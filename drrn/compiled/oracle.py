@@ -31,13 +31,7 @@ REWARDS = ("game", "advantage")  # the game's own, or A*(s, a), which is minus t
 
 
 class SolvedGame:
-    """A game with Q* of the current page; `solve_game` makes one.
-
-    Example:
-        >>> game = solve_game(drrn.make("long-watch"))
-        >>> page = game.reset(seed=1)
-        >>> game.q_star()  # of each action of the page
-    """
+    """A game with Q* of the current page; `solve_game` makes one."""
 
     best: float  # expected return of best play
     random: float  # of random play
@@ -89,7 +83,6 @@ class SolvedCompiled(SolvedGame):
         super().__init__(game)
         self.max_steps = max_steps
         self._values = values_within(game, max_steps)
-        self._first: list[int] = game.first.tolist()
         self._q = lru_cache(MAX_CACHED)(self._q_of)
         self.best = float(game.start @ self._values[-1])
 
@@ -99,7 +92,7 @@ class SolvedCompiled(SolvedGame):
         if steps_left <= 0 or not self.game.slots:
             return ()
         q = self._q(state, steps_left)
-        first = self._first[state]
+        first = int(self.game.first[state])
         return [q[slot - first] for slot in self.game.slots]
 
     @property

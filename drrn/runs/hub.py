@@ -50,6 +50,9 @@ def _stage(run: Run, staged: Path, *, checkpoint: bool) -> None:
     names = [name for name in HASHED if run.has(name)]
     if checkpoint and run.has(CHECKPOINT):
         names.append(CHECKPOINT)
+    for path in (run.folder / name for name in SHARED):
+        if path.is_symlink():
+            raise InputError(f"{path}: a link to another file; replace it by a copy to share it")
     run.check(CONFIG, *names)
     _remove_folders(config)
     files = {CONFIG: storage.json_bytes(config)}

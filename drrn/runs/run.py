@@ -385,7 +385,7 @@ class Run:
 
         checkpoint = self.folder / CHECKPOINT
         if not checkpoint.exists():
-            self.check(CONFIG)
+            self.check(CONFIG, CHECKPOINT)  # refuses a run that had one
             storage.settle_hashes(self.folder)
             if not self.has(ROWS):
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})

@@ -5,6 +5,7 @@ the old and the new hashes, since the process may be killed between two files ("
 that did not exist); and after the last file, with the new hashes alone.
 """
 
+import functools
 import hashlib
 import json
 import logging
@@ -38,6 +39,7 @@ FREE = ("rounds", "vectors")  # settings that users may edit in config.json
 DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in JSON
 UNVERIFIED = "DRRN_UNVERIFIED"  # environment variable: runs without hashes.json are accepted
 ABSENT = ""  # the hash of a file that does not exist
+MAX_JSON = 2**24  # bytes of config.json and hashes.json; a parsed file can be 20 times as large
 LARGE = 2**20  # bytes; hashing a megabyte takes some milliseconds
 UNLISTED = (SCORES, CARD)  # may be absent from hashes.json
 REMOVABLE = (SCORES, CARD, LEARNING)  # users may delete them
@@ -45,17 +47,19 @@ log = logging.getLogger("drrn")
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file of any size."""
-    return files.read_bytes(path, math.inf)
+    """Return the contents of a file; a pipe or a device would not end."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: not a file; {remedy(path)}")
+    return files.read_bytes(path, MAX_JSON if path.name in (CONFIG, HASHES) else math.inf)
 
 
 def read_json(path: Path, missing: str = "") -> Any:
     """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
+    if missing and not path.exists():
+        raise InputError(missing)
     try:
-        return parse_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(missing or f"{path}: no such file") from error
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(read_bytes(path).decode())
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
 
 
@@ -153,14 +157,18 @@ def remedy(path: Path) -> str:
     return "restore it from a copy, or start a new run"
 
 
+@functools.cache  # one warning for each run
+def warn_unverified(hashes: Path) -> None:
+    """Warn that the files of a run are not verified."""
+    log.warning("%s: missing; the files of the run are not verified", hashes)
+
+
 def read_hashes(folder: Path) -> dict[str, list[str]]:
     """Return the hashes that each file may have."""
     path = folder / HASHES
     if not path.exists():
-        if (accepted := os.environ.get(UNVERIFIED, "")) and str(path) not in accepted.split("\n"):
-            log.warning("%s: missing; the files of the run are not verified", path)
-            os.environ[UNVERIFIED] = f"{accepted}\n{path}"
-        if accepted:
+        if os.environ.get(UNVERIFIED):
+            warn_unverified(path)
             return {}
         cause = "missing, so damage to the files of the run cannot be detected"
         raise InputError(f"{path}: {cause}; restore it, or accept them with --unverified")

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from drrn.arena.players import PersonGame, save_game
+from drrn.arena.players import PersonGame, games_file, save_game
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
 from drrn.serve.game_worker import Move, Page
@@ -252,14 +252,16 @@ def _record_score(session: Session, player: str) -> None:
         total=round(page.total, 6),
         ending=page.ending or "",
     )
+    path = scores.scores_file()
     try:
-        scores.append(scores.scores_file(), score)
+        scores.append(path, score)
         session.recorded = True
         if not session.undone:
+            path = games_file()
             names = (player, session.entry.name, session.entry.spec.source)
             save_game(PersonGame(*names, session.seed, session.choices))
     except Exception as error:  # the game is over anyway
-        http.log.error("%s: the score was not saved: %s", scores.scores_file(), error)
+        http.log.error("%s: the game was not saved: %s", path, error)
 
 
 # --- play-tests: one for each game

@@ -1,6 +1,4 @@
-"""The process of a training run that the page started.
-
-    python -m drrn.serve.run_worker RUN [ROUNDS]
+"""The process of a training run that the page started; it calls `train`.
 
 It does not need the server. It reads the page's request and writes an ordinary run, which
 `drrn train --resume` can resume as well. The page stops it by SIGTERM: finished rounds are saved.
@@ -28,7 +26,7 @@ from drrn.settings import Settings
 PROGRESS_SECONDS = 0.3  # between reports of one phase
 
 
-def train(folder: str, rounds: str | None = None) -> None:
+def train(folder: str, rounds: str) -> None:
     """Train a run to its last round; save the reason if it fails."""
     run = PageRun(Path(folder))
     if sys.platform == "win32":  # where a lock is not inherited
@@ -91,7 +89,3 @@ def _new_trainer(request: dict[str, Any], progress: Callable[[int], None]) -> Tr
     settings = Settings.from_flat(request["settings"])
     recipe = request["recipe"]
     return Trainer(spec.open(), settings, spec=spec, recipe=recipe, progress=progress)
-
-
-if __name__ == "__main__":
-    train(*sys.argv[1:3])

@@ -32,7 +32,9 @@ from drrn.serve.game_worker import LIMITS
 from drrn.serve.library import GameEntry, Library
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
-MODULE = "drrn.serve.run_worker"
+# With -m, Python would import modules of the current folder, such as a stranger's torch.py.
+START = "import sys; sys.path[:] = sys.argv[3:]; "
+START += "from drrn.serve.run_worker import train; train(*sys.argv[1:3])"
 MAX_RUNNING = 4
 NO_TORCH = "Training needs PyTorch, which is not installed: pip install 'drrn[torch]'"
 
@@ -94,7 +96,8 @@ class PageRun(Run):
 
     def when(self) -> str:
         """Return when the run was last written; before that, when the page asked for it."""
-        return super().when() if self.has(CONFIG) else Run(self.side).when()
+        is_new = self.is_of_page and not self.has(CONFIG)
+        return Run(self.side).when() if is_new else super().when()
 
     def _summary(self) -> dict[str, Any]:
         if self.has(CONFIG):
@@ -226,7 +229,7 @@ class RunFolder:
         with self._lock:
             self._check_running()
             run.side.mkdir(parents=True, exist_ok=True)
-            return self._launch(run, *([str(rounds)] if rounds else []))
+            return self._launch(run, str(rounds or ""))
 
     def stop(self, run: PageRun) -> PageRun:
         """End the process of a run; its finished rounds are saved already."""
@@ -247,7 +250,7 @@ class RunFolder:
         shutil.rmtree(run.folder, ignore_errors=True)
         shutil.rmtree(run.side, ignore_errors=True)
 
-    def _launch(self, run: PageRun, *arguments: str) -> PageRun:
+    def _launch(self, run: PageRun, rounds: str = "") -> PageRun:
         """Start the process of a run; it inherits the lock, which ends when the process ends."""
         run.error_file.unlink(missing_ok=True)
         run.progress_file.unlink(missing_ok=True)
@@ -256,7 +259,7 @@ class RunFolder:
             run.log_file.open("ab") as output,
         ):
             process = subprocess.Popen(
-                [sys.executable, "-m", MODULE, str(run.folder), *arguments],
+                [sys.executable, "-c", START, str(run.folder), rounds, *sys.path],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -7,11 +7,13 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean, require
 from drrn.suites.catalogue import SUITES
+from drrn.suites.valid_actions import ActionSearch
 
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
@@ -73,13 +75,18 @@ class Environment(ABC):
         A part that repeats another (a look after a move) is omitted. An episode that is `done`
         without being won or lost was truncated by the suite.
         """
-        texts = (BLANK_LINES.sub("\n", str(parts.get(name) or "")).strip() for name in self.parts)
+        texts = (_without_blank_lines(str(parts.get(name) or "")) for name in self.parts)
         text = "\n".join(dict.fromkeys(filter(None, texts)))
         ending = "lost" if lost else None
         if won:
             ending = "won"
         stopped = done and ending is None
         return SuitePage(text, _sorted(actions), float(max(score, self.floor)), ending, stopped)
+
+
+@lru_cache(2**12)
+def _without_blank_lines(text: str) -> str:
+    return BLANK_LINES.sub("\n", text).strip()
 
 
 def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
@@ -303,8 +310,9 @@ class JerichoEnvironment(Environment):
     """A Z-machine story file, with the actions that change the world.
 
     Jericho finds these by trying thousands of commands, which takes up to seconds, so a menu is
-    cached for each state of the world. To guess which words are objects, it wants a spaCy model,
-    which must be downloaded; the game's own dictionary marks nouns and adjectives as well.
+    cached for each state of the world, and fewer are tried (`valid_actions`). To guess which words
+    are objects, it wants a spaCy model, which must be downloaded; the game's own dictionary marks
+    nouns and adjectives as well.
     """
 
     def __init__(self, game: str, options: Info) -> None:
@@ -320,8 +328,7 @@ class JerichoEnvironment(Environment):
                 "textworld:PATH)"
             )
         self.seed = options["seed"]
-        self.by_world = options["menus"] == "world"
-        self.menus: dict[str, tuple[str, ...]] = {}
+        self.menus: dict[bytes, tuple[str, ...]] = {}
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():
@@ -332,6 +339,8 @@ class JerichoEnvironment(Environment):
                 self.tags.pop(entry.word, None)
         if options["tagger"] == "dictionary":
             self.module.util.extract_objs = self._objects  # this process has one environment
+        by_world = options["menus"] == "world"
+        self.search = ActionSearch(self.env, self.module.util) if by_world else None
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         self.env.seed(self.seed or 1 + seed % (2**31 - 2))  # 0 would mean no seed
@@ -364,18 +373,27 @@ class JerichoEnvironment(Environment):
 
     def _menu(self, parts: Mapping[str, str]) -> tuple[str, ...]:
         """Return the actions that change the world, as first found in this state."""
-        if self.by_world:  # without turns and the random generator
-            world = self.env.get_world_state_hash()
-            key = f"{world}\0{parts['look']}\0{parts['inventory']}"
+        key = self.world(parts)
+        if key not in self.menus:
+            before = self.env.get_state()
+            if self.search:
+                actions = self.search.actions(parts["look"], parts["inventory"])
+            else:
+                actions = self.env.get_valid_actions(use_parallel=False)
+            self.menus[key] = _sorted(actions)
+            self.env.set_state(before)
+        return self.menus[key]
+
+    def world(self, parts: Mapping[str, str]) -> bytes:
+        """Return a hash of the state, or of what is in it besides time and chance."""
+        if self.search:
+            objects = bytes(self.env.get_world_objects(clean=True))
+            texts = repr((parts["look"], parts["inventory"])).encode()
+            state = objects + bytes(self.env._get_special_ram()) + texts
         else:
             memory, stack, *rest = self.env.get_state()
             state = bytes(memory) + bytes(stack) + repr(rest[:6]).encode()
-            key = hashlib.sha256(state).hexdigest()
-        if key not in self.menus:
-            before = self.env.get_state()
-            self.menus[key] = _sorted(self.env.get_valid_actions(use_parallel=False))
-            self.env.set_state(before)
-        return self.menus[key]
+        return hashlib.sha256(state).digest()
 
     def _objects(self, text: str) -> set[tuple[str, str]]:
         """Return the nouns and adjectives of a text; Jericho tries each of them."""

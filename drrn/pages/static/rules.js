@@ -32,7 +32,7 @@ export class RulesForm {
     const variables = report.variables.map(({ variable, values }) =>
       h("li", {}, `${variable}: ${values} `, this.variableButton(variable)),
     );
-    const head = ["ending", "worth", "", "ends here"].map((words) =>
+    const head = ["ending", "worth", "expectation", "ends here"].map((words) =>
       h("th", { scope: "col" }, words),
     );
     this.element = h(
