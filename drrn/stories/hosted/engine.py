@@ -171,12 +171,19 @@ class Engine:
         self.work = time.process_time()
         return self.work - before
 
-    def _evaluate(self, scripts: tuple[str, ...], seconds: float) -> tuple[str, Any]:
+    async def _run(self, scripts: tuple[str, ...], seconds: float) -> Any:
         value = None
+        for script in scripts:
+            value = await asyncio.wait_for(self.racer.eval_cancelable(script), seconds)
+        return value
+
+    def _evaluate(self, scripts: tuple[str, ...], seconds: float) -> tuple[str, Any]:
         try:
-            for script in scripts:
-                value = self.racer.eval(script, timeout_sec=seconds)
-        except self.library.JSTimeoutException:
+            # Together, since each change between threads takes half a millisecond.
+            value = asyncio.run_coroutine_threadsafe(
+                self._run(scripts, seconds), self.loop
+            ).result()
+        except asyncio.TimeoutError:
             return "timeout", None
         except self.library.JSOOMException:
             return "memory", None
