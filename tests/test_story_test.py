@@ -255,7 +255,7 @@ def test_searching_games_find_endings_that_random_games_do_not(story):
 
 
 def test_distances_are_measured_once_for_many_clicks_of_all_games(story, monkeypatch):
-    calls = Counter()
+    calls: Counter[str] = Counter()
 
     def count(name):
         method = getattr(play.Games, name)
