@@ -17,7 +17,7 @@ COMMON = 20  # templates with the same effect: it is not their own
 SCORES = {"NOUN": 1.0, "PROPN": 0.5, "ADJ": 0.0}  # of the names of an object, as in Jericho
 ALL = "all"
 HELD = "held"
-LIMIT = 200_000  # keys in memory, of about 600 bytes each
+LIMIT = 100_000  # keys in memory, of 500 to 1,100 bytes each
 CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Command = tuple[Key | None, str, tuple[str, ...]]  # the template, and the names that fill it
@@ -122,7 +122,9 @@ class ActionSearch:
                 return {}
             return {**self.play(commands[:middle], before), **self.play(commands[middle:], before)}
         actions = valid.value.decode(CODEC, errors="replace").split(";")[:count]
-        return {action: row.tobytes() for action, row in zip(actions, rows, strict=False)}
+        effects = [row.tobytes() for row in rows[: len(actions)]]
+        shared = {effect: effect for effect in effects}  # one object for equal effects
+        return {action: shared[effect] for action, effect in zip(actions, effects, strict=True)}
 
     def _scene(self) -> Scene:
         world = self.env.get_world_objects()
