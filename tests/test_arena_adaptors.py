@@ -127,7 +127,7 @@ def test_verifiers_plays_a_whole_episode_with_a_scripted_agent(monkeypatch):
 
             yield SimpleNamespace(turn=turn, trace=trace)
 
-    solved = []
+    solved: list[object] = []
     monkeypatch.setattr(adaptors, "solve_game", solved.append)
     asyncio.run(env.run(task, SimpleNamespace(player=Player())))
     assert not solved  # the taskset has solved the game
