@@ -143,7 +143,7 @@ def compare_actions(choice: SuiteChoice, states: int) -> Comparison:
         before = env.get_state()
         start = time.process_time()
         parts = {name: environment._ask(name) for name in ("look", "inventory")}
-        world = environment.world(parts)
+        world = environment.world_hash(parts)
         lookup = time.process_time() - start
         effects = environment.search.effects(**parts)
         search = time.process_time() - start

@@ -399,7 +399,7 @@ def lock_file(path: Path, busy: str) -> IO[str]:
             time.sleep(0.02)  # `is_locked` of another process holds it for an instant
             continue
         except OSError as error:
-            raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
+            raise InputError(f"{path}: cannot be locked: {error.strerror or error}") from error
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file
         file.close()  # the previous holder removed the file: a lock on it excludes nobody

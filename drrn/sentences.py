@@ -158,7 +158,7 @@ def _open_folder(folder: Path) -> Function:
         return UniversalEncoder(folder)
     if "tokenizer.json" in names and any(name.endswith(".onnx") for name in names):
         return OnnxModel(folder)
-    config = json_or_none(folder / "config.json") or {}
+    config = _table(folder / "config.json")
     is_bert = config.get("model_type") == "bert" and config.get("hidden_act") == "gelu"
     modules = json_or_none(folder / "modules.json") or []
     types = {str(module["type"]) for module in modules}
@@ -182,12 +182,20 @@ def _check_code(folder: Path, types: set[str]) -> None:
         if name not in SAFE_MODULES or package.partition(".")[0] != "sentence_transformers":
             raise InputError(f"{folder}: modules.json names code outside the package: {each}")
     for path in folder.glob("**/config.json"):
-        code = (json_or_none(path) or {}).get("activation_function")
+        code = _table(path).get("activation_function")
         if code and not str(code).startswith("torch.nn.modules.activation."):
             raise InputError(f"{path}: names code outside PyTorch: {code}")
-    weights = {path.parent for path in folder.rglob("*.bin")} or {folder}
-    if not all(any(each.glob("*.safetensors")) for each in weights):
+    pickles = {path.parent for path in folder.rglob("*.bin")}
+    preferred = ("model.safetensors", "model.safetensors.index.json")  # to a pickle next to them
+    is_safe = all(any((each / name).is_file() for name in preferred) for each in pickles)
+    if not is_safe or not any(folder.rglob("model*.safetensors")):
         raise InputError(f"{folder}: it has no .safetensors; other files of weights can run code")
+
+
+def _table(path: Path) -> dict[str, Any]:
+    """Return the object in a JSON file; an empty one if there is none."""
+    table = json_or_none(path)
+    return table if isinstance(table, dict) else {}
 
 
 def unit(vectors: Floats) -> Floats:

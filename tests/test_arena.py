@@ -456,6 +456,13 @@ def test_the_command_writes_rows_a_table_and_a_page(tmp_path, capsys):
     assert (out / "arena.html").read_text() == page
 
 
+def test_a_report_on_random_and_best_play_has_no_empty_table(tmp_path):
+    command = ["arena", "long-watch", "--episodes", "2", "--paraphrased", "--out", str(tmp_path)]
+    assert main([*command, "--player", "random", "best"]) == 0
+    page = (tmp_path / "arena.html").read_text()
+    assert "retold" in page and "<tbody>\n</tbody>" not in page
+
+
 def test_a_game_that_cannot_be_solved_is_one_sentence(tmp_path, capsys):
     command = ["arena", "tests.sample_games:Coin", "--out", str(tmp_path)]
     assert main(command) == 2

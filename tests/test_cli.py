@@ -426,6 +426,13 @@ def test_the_help_lists_every_command_once_in_its_group(capsys):
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_fits_into_80_columns(name, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = help_text(capsys, name, "--help").splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+
+
 def test_the_help_of_train_has_a_dozen_options_and_help_all_has_every_setting(capsys):
     short = help_text(capsys, "train", "--help")
     common = COMMANDS["train"]["common"]

@@ -9,6 +9,7 @@ import sys
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 from drrn import registry
@@ -117,6 +118,12 @@ def test_huge_and_deep_json_is_refused(run, capsys):
         assert "config.json" in capsys.readouterr().err
 
 
+def test_a_huge_vocabulary_is_refused(run, capsys):
+    (run / "vocabulary.json").write_text(" " * (storage.MAX_DATA + 1))
+    assert main(["ask", str(run), "--state", "x", "--action", "y", "--unverified"]) == 2
+    assert "vocabulary.json" in capsys.readouterr().err
+
+
 def test_settings_of_a_changed_run_are_not_used(run, trained, tmp_path, capsys):
     config = (run / "config.json").read_text()
     (run / "config.json").write_text(config.replace('"discount": 0.9', '"discount": 0.8'))
@@ -178,6 +185,11 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
     "an activation": {**MODEL, "2_Dense/config.json": {"activation_function": "os.abort"}},
     "a pickle": {**MODEL, "2_Dense/pytorch_model.bin": 0},
+    "a pickle beside another file": {
+        **MODEL,
+        "2_Dense/pytorch_model.bin": 0,
+        "2_Dense/x.safetensors": 0,
+    },
 }
 
 
@@ -191,3 +203,15 @@ def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monk
     with pytest.raises(InputError, match=r"names code outside|no \.safetensors"):
         open_sentences(str(tmp_path))
     assert not fake.mock_calls
+
+
+def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
+    fake = mock.Mock()
+    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    open_sentences(str(tmp_path))
+    fake.SentenceTransformer.assert_called_with(str(tmp_path), device="cpu")

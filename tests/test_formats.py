@@ -219,7 +219,9 @@ def test_a_damaged_file_is_reported_and_the_others_are_listed(tmp_path, capsys):
         ("Harlowe 3.x", "", "3.10.0"),
     ],
 )
-def test_a_story_gets_its_own_version_or_the_next_newer_one(tmp_path, name, version, expected):
+def test_a_story_gets_its_own_version_or_the_newest_release_of_the_next_minor_one(
+    tmp_path, name, version, expected
+):
     for installed in ("1.2.4", "3.1.0", "3.9.0", "3.10.0", "3.10.0-beta"):
         add_formats(write_format(tmp_path, version=installed))
     assert format_for(story_in(name, version)).version == expected

@@ -279,3 +279,14 @@ def test_a_prepared_page_loads_no_files_and_jquery_draws_no_random_number():
         '<script src="https://x.y/z.js"></script><link rel="stylesheet" href="a.css">h=E+=null==p?1:Math.random()||.1'
     )
     assert text == "h=E+=null==p?1:0.1"
+
+
+def test_code_of_a_story_that_looks_like_a_die_of_chapbook_is_not_rewritten():
+    own = "setup.level=function(max){return 1+Math.round(difficulty()*(max-1))}"
+    assert prepare(f'<script role="script">{own}</script>').count(own) == 1
+    old = 'e("random.d".concat(t),(function(){return 1+Math.round(Ua()*(t-1))}))'
+    new = "_(`random.d${n}`,()=>{const e=1+Math.round(ye()*(n-1));return Ge(),e})"
+    text = prepare(f"<script>{old};{new};{own}</script>")
+    assert "1+Math.round(__drrn.chance.inPassage(2*(t-1))*(t-1))" in text
+    assert "1+Math.round(__drrn.chance.inPassage(2*(n-1))*(n-1))" in text
+    assert own in text

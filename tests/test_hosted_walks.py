@@ -1,14 +1,16 @@
 """Games that stay in one engine: the same pages as cached games, typed words, timers, menus."""
 
 import itertools
+import json
 from pathlib import Path
 
 import pytest
 
+from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import likely_answers
 from drrn.stories.playtest import play
-from drrn.stories.playtest.clicks import ClickPath, read_path, replay
+from drrn.stories.playtest.clicks import ClickPath, path_of, read_path, replay
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.report import steps_of
 from drrn.stories.search import clock
@@ -96,7 +98,7 @@ def test_words_typed_at_a_prompt_are_recorded_with_the_page(tmp_path):
         game.reset(seed)
         game.step(0)
         position = game.position_at(game.state)
-        typed.add((position.passage, position.typed))
+        typed.add((position.passage, position.words))
     game.close()
     assert ("Cave", "sesame") in typed
     assert {words for name, words in typed if name == "Start"} <= {"", "sesame sesame"}
@@ -128,6 +130,44 @@ def test_timers_are_awaited_and_interrupted(tmp_path, home):
     assert set(paths) == {"Far", "River"}
     assert "Run" in steps_of(paths["Far"])
     assert "(wait)" not in steps_of(paths["River"])  # who takes the usual path waits anyway
+
+
+@pytest.mark.slow
+def test_a_player_who_hurried_can_wait_on_a_later_page(tmp_path, home):
+    def timer(target):
+        return f"{{{{(window.t = setTimeout(() => story.show('{target}'), 5000), '')}}}}"
+
+    stop = "{{(clearTimeout(window.t), '')}}"
+    pages = {
+        "Start": f"{stop}[[Cross->Bridge]]",
+        "Bridge": timer("River") + "It sways. [[Run->Bank]]",
+        "Bank": stop + timer("Boat") + "A jetty. [[Turn round->Start]]",
+        "River": "Wet.",
+        "Boat": "A boat comes.",
+    }
+    game, findings = report_of(pages, tmp_path)
+    path = next(ending.path for ending in findings.endings if ending.name == "Boat")
+    assert steps_of(path)[-2:] == ["Run", "(wait)"]
+    assert replay(game, path)[-1][0].text == "A boat comes."
+    game.close()
+
+
+@needs_formats
+@pytest.mark.slow
+def test_the_first_page_does_not_depend_on_the_wait_of_the_last_game(tmp_path, home):
+    later = "this.value === 'sesame' && setTimeout(() => SugarCube.Engine.play('Cave'), 5000)"
+    rock = f'A rock. <input type="text" id="w" oninput="{later}"> [[Leave->End]]'
+    pages = {"Start": rock, "Cave": "Gold.", "End": "Outside."}
+    game = open_twee(pages, "sugarcube", "2.37.3", tmp_path)
+    session = game.stage.open_session()
+    session.words = ("sesame",)
+    first = session.open(3, rewind=True)
+    assert first.content[1] == ("Leave", "(wait)")
+    assert session.press(1).passage == "Cave"
+    assert session.open(3, rewind=True).content == first.content
+    assert session.rewinds == 1
+    session.close()
+    game.close()
 
 
 @pytest.mark.slow
@@ -222,6 +262,22 @@ def test_a_path_by_numbers_says_how_it_was_played():
     path = ClickPath(("On", "Off"), (0, 1), 7, curious=2)
     assert path.numbers == "1,2@7c"
     assert [read_path(Path(f"1,2@7{how}")).curious for how in ("", "t", "c")] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("typed", ["ab", ["a"], ["a"] * 4, ["a", 1], {"a": 1, "b": 2}, 7])
+def test_a_path_with_other_typed_words_than_its_pages_is_refused(typed, tmp_path):
+    file = tmp_path / "path.json"
+    table = {"actions": ["On", "Off"], "comes_to": "", "typed": typed}
+    file.write_text(json.dumps(table), encoding="utf-8")
+    with pytest.raises(InputError, match="not a path written by drrn test"):
+        read_path(file)
+
+
+@pytest.mark.parametrize("typed", [[], ["a", None], ["a", "", None]])
+def test_a_path_has_typed_words_for_every_page_or_none(typed):
+    path = path_of({"actions": ["On", "Off"], "comes_to": "", "typed": typed})
+    assert path.typed == tuple(words or "" for words in typed)
+    assert steps_of(path) == (["type “a”", "On", "Off"] if typed else ["On", "Off"])
 
 
 def test_common_words_are_typed_more_often():

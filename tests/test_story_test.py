@@ -1,9 +1,11 @@
 """`drrn test`: findings of small stories, exact and sampled, and their reports."""
 
 import json
+import math
 import os
 import re
 import shlex
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,14 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.cli.test import SMALL, quick_player
+from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, random_play
 from drrn.document import to_text
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.ink import open_ink
-from drrn.stories.playtest import play
+from drrn.stories.playtest import play, playtest
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
 from drrn.stories.playtest.coverage import Source, broken_links, variable_values
 from drrn.stories.playtest.evidence import Evidence
@@ -249,6 +252,46 @@ def test_searching_games_find_endings_that_random_games_do_not(story):
     report = report_of(Uncompiled(story(tale)), 4)
     assert {ending.name for ending in report.endings} == {"13", "Out"}
     assert report.passages.count == report.passages.total
+
+
+def test_distances_are_measured_once_for_many_clicks_of_all_games(story, monkeypatch):
+    calls: Counter[str] = Counter()
+
+    def count(name):
+        method = getattr(play.Games, name)
+
+        def counted(self, *arguments):
+            calls[name] += 1
+            return method(self, *arguments)
+
+        monkeypatch.setattr(play.Games, name, counted)
+
+    count("_measure_distances")
+    count("_seldom_taken")
+    games = play.Games(story(TALE, RULES), Evidence())
+    for _ in range(30):
+        games.search(math.inf)
+    assert calls["_seldom_taken"] > play.REFRESH
+    assert calls["_measure_distances"] == math.ceil(calls["_seldom_taken"] / play.REFRESH)
+
+
+@pytest.mark.parametrize(
+    ("states", "part", "is_solved"),
+    [(60, 2, True), (60, 5, False), (61, 0.9, True), (61, 2, False)],
+)
+def test_compiling_after_a_complete_search_has_a_time_limit(
+    story, monkeypatch, states, part, is_solved
+):
+    def compile_slowly(game, memory, progress):
+        monkeypatch.setattr(playtest, "clock", lambda: test.start + part * test.seconds)
+        progress(1)
+        return compile_game(game, cache=False)
+
+    monkeypatch.setattr(playtest, "compile_game", compile_slowly)
+    test = StoryTest(story(TALE, RULES), 20.0)
+    test.evidence.complete = True
+    test.evidence.states = states
+    assert test._compile() is is_solved
 
 
 CHECKS = """

@@ -13,6 +13,7 @@ from drrn.game.make import is_suite, spec_for
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
 from drrn.suites.game import SuiteGame
+from drrn.suites.valid_actions import COMMON, ActionSearch
 from tests.suite_files import game_file, open_suite
 from tests.trainings import SMALL, same_weights
 
@@ -300,6 +301,70 @@ def test_commands_without_effect_are_not_tried_again(stand_ins, tmp_path):
     environment.env.played.clear()
     assert environment.step("take lamp").actions == ("leave", "sing")
     assert "hum" in environment.env.played  # since the lamp is held now
+
+
+def test_a_command_that_halts_the_interpreter_is_the_only_one_left_out(stand_ins, tmp_path):
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment.env.halting = "hum"
+    assert environment.reset(1).actions == ("leave", "sing", "take lamp")
+    environment.env.played.clear()
+    environment.menus.clear()
+    environment.step("sing")
+    assert "hum" not in environment.env.played
+    assert environment.step("take lamp").actions == ("leave", "sing")  # not those of the opening
+    assert "hum" in environment.env.played
+    assert environment.env.state[1:3] == [2, True]  # moves, whether the player has the lamp
+
+
+def test_a_menu_is_the_same_when_a_state_is_visited_again(stand_ins, tmp_path):
+    """Many commands have the effect of waiting; on later visits one of them is played."""
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    env = environment.env
+    env.seed(1)
+    env.reset()
+    waits = [f"wait{'!' * number}" for number in range(COMMON + 5)]
+    env.act_gen.templates += waits
+    env.effects |= dict.fromkeys(waits, 4)
+    search = ActionSearch(env, environment.module.util)
+    first = search.effects("A lamp.", "")
+    env.played.clear()
+    again = search.effects("A lamp.", "")
+    assert len(set(waits) & set(env.played)) == 1
+    assert {effect: set(group) for effect, group in again.items()} == {
+        effect: set(group) for effect, group in first.items()
+    }
+    assert waits[-1] in search.actions("A lamp.", "")  # the most used
+
+
+def test_commands_may_have_any_letters_and_an_empty_list_has_no_effects(stand_ins, tmp_path):
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment.reset(1)
+    environment.env.effects["say café"] = 5
+    before = environment.env.get_state()
+    search = environment.search
+    assert search is not None
+    assert list(search.play(["say café", "hum"], before)) == ["say café"]
+    environment.env.played.clear()
+    assert search.play([], before) == {}
+    assert environment.env.played == []
+
+
+def test_the_memory_of_the_search_is_limited(stand_ins, tmp_path, monkeypatch):
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    first = environment.reset(1).actions
+    search = environment.search
+    assert search is not None
+    size = len(search.memory)
+    monkeypatch.setattr("drrn.suites.valid_actions.LIMIT", 1)
+    search.memory[("other",)] = {}
+    environment.menus.clear()
+    assert environment.reset(1).actions == first
+    assert ("other",) not in search.memory
+    assert len(search.memory) <= size + 1  # the templates that are active by now
 
 
 def test_computing_a_menu_does_not_change_the_state_of_jericho(stand_ins, tmp_path):

@@ -69,8 +69,9 @@ class Report:
     def document(self) -> Document:
         """Return the whole report."""
         sections = [Section("Scores", [self.table(), self.scores_figure()])]
-        if self.originals != self.games:
-            sections.append(Section("In other words", [self._other_words()]))
+        other_words = self._other_words()
+        if other_words.rows:
+            sections.append(Section("In other words", [other_words]))
         sections += [Section(label, self._game(label)) for label in self.games]
         every = (rows for players in self.rows.values() for rows in players.values())
         prompts = {rows.header["settings"].get("prompt", "") for rows in every} - {""}

@@ -40,6 +40,7 @@ DAMAGE = (KeyError, TypeError, ValueError, AttributeError, RecursionError)  # in
 UNVERIFIED = "DRRN_UNVERIFIED"  # environment variable: runs without hashes.json are accepted
 ABSENT = ""  # the hash of a file that does not exist
 MAX_JSON = 2**24  # bytes of config.json and hashes.json; a parsed file can be 20 times as large
+MAX_DATA = 2**26  # bytes of another JSON file
 LARGE = 2**20  # bytes; hashing a megabyte takes some milliseconds
 UNLISTED = (SCORES, CARD)  # may be absent from hashes.json
 REMOVABLE = (SCORES, CARD, LEARNING)  # users may delete them
@@ -50,7 +51,8 @@ def read_bytes(path: Path) -> bytes:
     """Return the contents of a file; a pipe or a device would not end."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: not a file; {remedy(path)}")
-    return files.read_bytes(path, MAX_JSON if path.name in (CONFIG, HASHES) else math.inf)
+    largest = MAX_DATA if path.suffix == ".json" else math.inf
+    return files.read_bytes(path, MAX_JSON if path.name in (CONFIG, HASHES) else largest)
 
 
 def read_json(path: Path, missing: str = "") -> Any:

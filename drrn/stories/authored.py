@@ -43,7 +43,7 @@ class Position:
     faults: tuple[tuple[str, str], ...] = ()  # kind and text: errors and broken links on the page
     history: tuple[str, ...] = ()  # passages entered so far, if the engine records them
     asks: bool = False  # whether the page has text boxes
-    typed: str = ""  # words that were typed there
+    words: str = ""  # words that were typed there
 
     @property
     def variables(self) -> dict[str, Value]:

@@ -163,10 +163,11 @@ def library_formats() -> list[LibraryFormat]:
 
 
 def format_for(story: Story) -> StoryFormat:
-    """Return the format of a story: its version, or the next one; the newest if it names none.
+    """Return the format of a story: its version, or else a newer one; the newest if it names none.
 
-    An older one lacks macros and a much newer one lacks functions that were removed, so that they
-    would report errors that the story does not have.
+    That is the newest release of that minor version, or of the next newer one. An older
+    one lacks macros and a much newer one lacks functions that were removed, so that they would
+    report errors that the story does not have.
     """
     key, version = wanted_format(story)
     formats = [one for one in library_formats() if one.key == key]

@@ -373,7 +373,7 @@ class JerichoEnvironment(Environment):
 
     def _menu(self, parts: Mapping[str, str]) -> tuple[str, ...]:
         """Return the actions that change the world, as first found in this state."""
-        key = self.world(parts)
+        key = self.world_hash(parts)
         if key not in self.menus:
             before = self.env.get_state()
             if self.search:
@@ -384,7 +384,7 @@ class JerichoEnvironment(Environment):
             self.env.set_state(before)
         return self.menus[key]
 
-    def world(self, parts: Mapping[str, str]) -> bytes:
+    def world_hash(self, parts: Mapping[str, str]) -> bytes:
         """Return a hash of the state, or of what is in it besides time and chance."""
         if self.search:
             objects = bytes(self.env.get_world_objects(clean=True))

@@ -2,7 +2,8 @@
 
 Jericho fills each template of the game with every object and every pair of objects, and plays all
 of these commands on a restored machine. Here a command that had no effect is not played again
-while its objects and the room are the same, and `all` is tried only if one object has an effect.
+while its objects are in the same state (place, attributes, contents), and, with one object, in the
+same room; and `all` is tried only in templates that have an effect with one object.
 """
 
 import ctypes
@@ -16,6 +17,8 @@ COMMON = 20  # templates with the same effect: it is not their own
 SCORES = {"NOUN": 1.0, "PROPN": 0.5, "ADJ": 0.0}  # of the names of an object, as in Jericho
 ALL = "all"
 HELD = "held"
+LIMIT = 100_000  # keys in memory, of 500 to 1,100 bytes each
+CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Command = tuple[Key | None, str, tuple[str, ...]]  # the template, and the names that fill it
 
@@ -52,15 +55,21 @@ class ActionSearch:
         return [max(sorted(group), key=self.util.verb_usage_count) for group in effects.values()]
 
     def effects(self, look: str, inventory: str) -> dict[bytes, list[str]]:
-        """Return the actions of each effect; only some of them if many have the same."""
+        """Return the actions of each effect."""
+        if len(self.memory) + len(self.replies) > LIMIT:
+            self.memory.clear()
+            self.replies.clear()
+            self.tags.clear()
         before = self.env.get_state()
         scene = self._scene()
         objects = self._objects(look, inventory, scene, before)
-        turn = _Turn(self)
+        turn = _Turn(self, before)
         self._add_commands(turn, scene, objects)
         turn.play()
+        own = turn.own_commands()
+        self.active |= {template for _, template, _ in own}
         with_all: dict[Key, tuple[str, ...]] = {}
-        for _, template, names in turn.own_commands():
+        for _, template, names in own:
             for i in range(len(names)):
                 filled = (*names[:i], ALL, *names[i + 1 :])
                 states = tuple(objects.get(name, scene.total) for name in filled)
@@ -78,32 +87,44 @@ class ActionSearch:
         A template that ever had an effect of its own is tried without objects in every state, and
         with an object when anything near has changed.
         """
-        place = (scene.room, scene.special)
+        surroundings = (scene.room, scene.special)
         none, one, two = self.templates
         turn.add(None, [template for template in none if template in self.active])
-        turn.add((*place, scene.total), [name for name in none if name not in self.active])
+        turn.add((*surroundings, scene.total), [name for name in none if name not in self.active])
         quiet = [template for template in one if template not in self.active]
         active = [template for template in one if template in self.active]
         for first, state in objects.items():
-            turn.add((*place, state), quiet, first)
-            turn.add((*place, state, scene.total, len(active)), active, first)
+            turn.add((*surroundings, state), quiet, first)
+            turn.add((*surroundings, state, scene.total, len(active)), active, first)
             for second, other in objects.items():
                 if first != second:
                     turn.add((scene.special, state, other), two, first, second)
 
-    def play(self, commands: Sequence[str]) -> Mapping[str, bytes] | None:
-        """Play each command on the restored machine, and return the effects; None if it halted."""
+    def play(self, commands: Sequence[str], before: Any) -> Mapping[str, bytes]:
+        """Play each command in the state `before`, and return the effects.
+
+        A command that halts the interpreter has none. The library stops at it, so the commands are
+        played again in halves.
+        """
+        if not commands:
+            return {}
         library = self.env.frotz_lib
-        text = ";".join(commands).encode("utf-8")
+        text = ";".join(commands).encode(CODEC, errors="replace")
         valid = ctypes.create_string_buffer(len(text) + 2)
         rows = np.zeros((len(commands), WIDTH), np.uint16)
         pointer = np.ctypeslib.as_ctypes(rows.reshape(-1))
         count = library.filter_candidate_actions(ctypes.create_string_buffer(text), valid, pointer)
         if library.halted():
             self.env.reset()
-            return None
-        actions = valid.value.decode("cp1252").split(";")[:count]
-        return {action: row.tobytes() for action, row in zip(actions, rows, strict=False)}
+            self.env.set_state(before)
+            middle = len(commands) // 2
+            if middle == 0:
+                return {}
+            return {**self.play(commands[:middle], before), **self.play(commands[middle:], before)}
+        actions = valid.value.decode(CODEC, errors="replace").split(";")[:count]
+        effects = [row.tobytes() for row in rows[: len(actions)]]
+        shared = {effect: effect for effect in effects}  # one object for equal effects
+        return {action: shared[effect] for action, effect in zip(actions, effects, strict=True)}
 
     def _scene(self) -> Scene:
         world = self.env.get_world_objects()
@@ -177,8 +198,9 @@ class ActionSearch:
 class _Turn:
     """The commands of one state: those to play, and those that had an effect before."""
 
-    def __init__(self, search: ActionSearch) -> None:
+    def __init__(self, search: ActionSearch, before: Any) -> None:
         self.search = search
+        self.before = before  # the state of the machine
         self.unknown: list[Command] = []
         self.known: dict[bytes, list[Command]] = {}  # by the effect that they had
         self.effects: dict[bytes, list[Command]] = {}
@@ -193,22 +215,25 @@ class _Turn:
                 self.known.setdefault(effect, []).append((key, template, names))
 
     def play(self) -> None:
-        """Play all commands that may have an effect; only one if the effect is common."""
+        """Play all commands that may have an effect.
+
+        Of those that had the same common effect, the first is played for all, if it still has it.
+        """
         common = {effect: group for effect, group in self.known.items() if _is_common(group)}
         for effect, group in self.known.items():
             self.unknown += group[:1] if effect in common else group
         self._play(self.unknown)
-        for effect, group in common.items():
-            if effect not in self.effects:
-                self._play(group)
+        for effect, (first, *others) in common.items():
+            if first in self.effects.get(effect, ()):
+                self.effects[effect] += others
+            else:
+                self._play(others)
         self.unknown = []
         self.known = {}
 
     def _play(self, commands: Sequence[Command]) -> None:
         texts = [_fill(template, names) for _, template, names in commands]
-        effects = self.search.play(list(dict.fromkeys(texts)))
-        if effects is None:  # it halted at a command: the others were not played
-            return
+        effects = self.search.play(list(dict.fromkeys(texts)), self.before)
         memory = self.search.memory
         for command, text in zip(commands, texts, strict=True):
             key, template, _ = command
@@ -220,9 +245,8 @@ class _Turn:
 
     def own_commands(self) -> list[Command]:
         """Return the commands with an effect of their own, unlike the passing of time."""
-        own = [one for group in self.effects.values() if not _is_common(group) for one in group]
-        self.search.active |= {template for _, template, _ in own}
-        return own
+        groups = self.effects.values()
+        return [command for group in groups if not _is_common(group) for command in group]
 
 
 def _is_common(group: Sequence[Command]) -> bool:

@@ -52,8 +52,11 @@ class FrotzEnv:
         self.played = []  # commands that were tried
         self.player_obj_num = 2
         self.act_gen = types.SimpleNamespace(templates=["leave", "sing", "hum", "take OBJ"])
+        self.effects = {"leave": 1, "sing": 2, "take lamp": 3, "take all": 3}
+        self.halting = ""  # the command that halts the interpreter until a reset
+        self.halted = 0
         self.frotz_lib = types.SimpleNamespace(
-            halted=lambda: 0, filter_candidate_actions=self.filter_candidate_actions
+            halted=lambda: self.halted, filter_candidate_actions=self.filter_candidate_actions
         )
         self.seeds = []
 
@@ -62,6 +65,7 @@ class FrotzEnv:
         self.current_seed = seed or 12  # 0 means no seed, as in Jericho
 
     def reset(self):
+        self.halted = 0
         self.state = [
             self.current_seed,
             0,
@@ -128,7 +132,10 @@ class FrotzEnv:
         actions: list[str] = []
         for command in commands.value.decode().split(";"):
             self.played.append(command)
-            effect = {"leave": 1, "sing": 2, "take lamp": 3, "take all": 3}.get(command, 0)
+            if command == self.halting:
+                self.halted = 1
+                return 0
+            effect = self.effects.get(command, 0)
             if effect and not (effect == 3 and self.state[2]):
                 effects[128 * len(actions)] = effect
                 actions.append(command)

@@ -162,7 +162,7 @@ class HostedGame(Explorable):
         cells = _cells(page.variables)
         face = self.face_at(state)
         shown = self._displayed.on_page(page.passage, face)
-        rest = (page.errors, page.faults, page.history, page.asks, page.typed)
+        rest = (page.errors, page.faults, page.history, page.asks, page.words)
         return Position(page.passage, shown, cells, *rest)
 
     def tracks(self, variable: str, passages: Collection[str]) -> bool:

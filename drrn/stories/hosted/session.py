@@ -47,7 +47,7 @@ class HostedPage:
     draws: tuple[tuple[int, int], ...] = ()  # (outcomes, outcome) of the draws that have one
     restarted: bool = False  # whether the story asked to be restarted
     asks: bool = False  # whether it has text boxes
-    typed: str = ""  # words that a curious player typed since the last click
+    words: str = ""  # words that a curious player typed since the last click
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -96,7 +96,7 @@ def read_page(answer: Any) -> HostedPage:
             draws=tuple((operator.index(n), operator.index(draw)) for n, draw in table["lots"]),
             restarted=bool(table["restarted"]),
             asks=bool(table["asks"]),
-            typed=_text(table["typed"]),
+            words=_text(table["words"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         cause = "the story's scripts replace functions that are needed to read its page"
@@ -152,7 +152,7 @@ class Session:
         self.rewinds = 0  # since the page was loaded
         # Words that a curious player types in; None: the answers, once all timers have run.
         self.words: Sequence[str] | None = None
-        self.hurries = True  # whether this player looks at pages before their timers
+        self.is_hasty = True  # whether this player looks at pages before their timers
         self._page: HostedPage | None = None
 
     def open(
@@ -164,7 +164,7 @@ class Session:
         that shows the same first page.
         """
         chance = _arguments(key, draws, listing)
-        curious = f"__drrn.setCuriosity({json.dumps(self.hurries)}, {json.dumps(self.words)})"
+        curious = f"__drrn.setCuriosity({json.dumps(self.is_hasty)}, {json.dumps(self.words)})"
         if self.isolate is not None:  # without loading the page again, if the engine allows it
             with contextlib.suppress(IsolateError):
                 self._evaluate("__drrn.curious = null")

@@ -146,7 +146,7 @@ class Stage:
         """
         session = self._walker_at_start() if moment is self.start else self._session_at(moment)
         session.words = self.words if curious else None
-        session.hurries = curious > 1
+        session.is_hasty = curious > 1
         with self._closed_on_error(session):
             page = self._take(session, Arrival(moment, link, key, ()), walks=True)
             if moment is self.start:

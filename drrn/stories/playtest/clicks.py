@@ -86,9 +86,21 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     seed = None if table.get("seed") is None else int(table["seed"])
     if choices and len(choices) != len(actions):
         raise ValueError("either every action has an index, or none")
+    if chances and len(chances) != len(actions):
+        raise ValueError("either every action has a probability, or none")
     curious = min(2, max(0, int(table.get("curious", 0))))
-    typed = tuple(map(str, table.get("typed", ())))
-    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, typed)
+    words = _words_of(table.get("typed", []), len(actions))
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, words)
+
+
+def _words_of(entries: Any, count: int) -> tuple[str, ...]:
+    """Return the words typed on each page of a path with `count` actions; () if none."""
+    # A path that ends in an error has no last page.
+    if not isinstance(entries, list) or len(entries) not in (0, count, count + 1):
+        raise ValueError("either every page has an entry of typed words, or none")
+    if not all(entry is None or isinstance(entry, str) for entry in entries):
+        raise ValueError("typed words must be texts")
+    return tuple(entry or "" for entry in entries)
 
 
 def replay(game: Game, path: ClickPath) -> list[Click]:
@@ -161,8 +173,8 @@ def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
     page = game.reset(seed)
     for number in range(len(path)):
         index = _index(page, path, number)
-        typed = game.state.moment.page.typed if isinstance(game, HostedGame) else ""
-        note = f"\n\n(You type “{typed}”.)" if typed else ""
+        words = game.state.moment.page.words if isinstance(game, HostedGame) else ""
+        note = f"\n\n(You type “{words}”.)" if words else ""
         yield replace(page, text=page.text + note), index
         if index is None or is_stopped(game):
             return

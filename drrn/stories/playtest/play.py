@@ -32,7 +32,7 @@ MAX_CLICKS = 10_000  # of a searching game: a player has no step limit
 # Kinds of searching games: how curious it is (see `ClickPath`), and whether it first returns.
 KINDS = ((0, False), (0, True), (2, False))
 TOWARDS_NEWS = 8.0  # weight of an action that leads nearer to one that was never taken
-REFRESH = 40  # clicks after which the distances to these are computed again
+REFRESH = 40  # clicks off known paths, in all games, until the distances are computed again
 CACHE_BONUS = 1.5  # how much slower games may be that cache their steps: they become faster
 FORGETTING = 0.8  # of the speed of earlier games, for each game
 RANDOM_SHARE = 0.5  # of the time, for random games
@@ -44,8 +44,8 @@ LEARNING = 0.7  # part of the agent's time that is spent on training
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action
 EARLY = 0.3
-MIN_STATES = 60  # visited before time ends a search: CPU time, too, depends on the load;
-MAX_OVERTIME = 3  # in parts of its time: how much longer that may take
+MIN_STATES = 60  # a search visits these even if its time is over
+MAX_OVERTIME = 3  # … but takes at most this many times its time longer
 NEGLIGIBLE = 1e-7  # share of random games
 MAX_WORK = 2_000_000  # outcomes followed to compute the odds of endings
 ENOUGH = 20_000  # states after which the search stops once it finds nothing new
@@ -89,10 +89,10 @@ class Trace:
         clicks = zip(self.arrivals, self.indices, strict=False)
         actions = tuple(arrival.page.actions[index] for arrival, index in clicks)
         text = self.arrivals[-1].page.text if self.arrivals else ""
-        typed = tuple(arrival.position.typed for arrival in self.arrivals)
+        words = tuple(arrival.position.words for arrival in self.arrivals)
         choices = tuple(self.indices)
         return ClickPath(
-            actions, choices, self.seed, (), text, self.curious, typed if any(typed) else ()
+            actions, choices, self.seed, (), text, self.curious, words if any(words) else ()
         )
 
 
@@ -132,6 +132,7 @@ class Games:
     _returns: Counter[Hashable] = field(default_factory=Counter)  # to a page
     # Clicks from each page to the nearest one with an action that was never taken.
     _distances: dict[Hashable, int] = field(default_factory=dict)
+    _drawn_clicks: int = 0  # of all searching games: those that are not on a known path
     # Passages and links that each kind of searching game first reached.
     _news: dict[tuple[int, bool], Pace] = field(
         default_factory=lambda: {kind: Pace() for kind in KINDS}
@@ -263,8 +264,6 @@ class Games:
         def explore(page: Observation) -> int:
             number = len(trace.indices)
             is_on_path = number < len(choices) and choices[number] < len(page.actions)
-            if number % REFRESH == 0:
-                self._measure_distances()
             return choices[number] if is_on_path else self._seldom_taken(trace.arrivals[-1], draw)
 
         def is_patient(is_new: bool) -> bool:
@@ -293,6 +292,9 @@ class Games:
 
     def _seldom_taken(self, now: Arrival, draw: random.Random) -> int:
         """Draw an action; those towards untried ones are likely, and often taken ones are not."""
+        if self._drawn_clicks % REFRESH == 0:
+            self._measure_distances()
+        self._drawn_clicks += 1
         taken = self.evidence.taken
         passage = now.position.passage
         weights = [1 / (1 + taken[passage, action]) for action in now.page.actions]

@@ -5,7 +5,6 @@ in other processes (`Helpers`).
 """
 
 import contextlib
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -31,7 +30,7 @@ from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares
 from drrn.stories.playtest.faults import with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
 from drrn.stories.playtest.obstacles import obstacles
-from drrn.stories.playtest.play import RANDOM_SECONDS, Games, TrainPlayer
+from drrn.stories.playtest.play import MAX_OVERTIME, MIN_STATES, RANDOM_SECONDS, Games, TrainPlayer
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
 from drrn.stories.playtest.variable_uses import VariableUses
@@ -299,7 +298,10 @@ class StoryTest:
         """Compile and solve the game; return False if that is impossible in the time."""
         if isinstance(self.game, HostedGame):  # all of its states were visited before
             self.game.search_seconds = max(1.0, self._at(1) - clock())
-        until = math.inf if self.evidence.complete else self._at(COMPILING)
+        until = self._at(COMPILING)
+        if self.evidence.complete:
+            is_small = self.evidence.states <= MIN_STATES
+            until = self._at(1 + MAX_OVERTIME if is_small else 1)
 
         def progress(states: int) -> None:
             self.progress(f"following every way: {states:,} situations")

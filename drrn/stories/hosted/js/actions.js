@@ -139,7 +139,7 @@
     }
     const role = element.getAttribute("role");
     const clicks = handlesClicks(element) || role === "button" || role === "link";
-    const kind = clicks ? "click" : drrn.curious && drrn.hurries && pointerKind(element);
+    const kind = clicks ? "click" : drrn.curious && drrn.isHasty && pointerKind(element);
     if (!kind) return null;
     return element.matches(CONTAINERS) || element.querySelector(CONTROLS) ? null : kind;
   }
@@ -245,7 +245,7 @@
   }
 
   /** The words that a curious player typed since the last click, by box or question. */
-  drrn.typed = new Map();
+  drrn.typedWords = new Map();
 
   const hasNoAnswer = (names) => drrn.answer(names, "") === drrn.answer([], "");
 
@@ -274,7 +274,7 @@
       const word = drrn.wordFor(drrn.namesOf(box), isSplit ? 0 : index, isSplit ? sizes.length : 0);
       if (!word) return;
       write(box, isSplit ? word[index] : word);
-      drrn.typed.set(isSplit ? boxes[0] : box, word);
+      drrn.typedWords.set(isSplit ? boxes[0] : box, word);
       count += 1;
     });
     return count;

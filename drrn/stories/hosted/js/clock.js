@@ -154,6 +154,6 @@
     /** The number of waiting timers. */
     waiting: () => queue.length,
     /** Whether a timer waits that runs once. */
-    counting: () => queue.some((timer) => timer.interval === null),
+    hasTimeout: () => queue.some((timer) => timer.interval === null),
   };
 })(globalThis.__drrn);

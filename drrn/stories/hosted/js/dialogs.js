@@ -36,7 +36,7 @@
   function answerTo(question, suggestion) {
     const names = drrn.questionNames(question);
     const word = drrn.wordFor(names);
-    if (word) drrn.typed.set(question, word);
+    if (word) drrn.typedWords.set(question, word);
     return word || drrn.answer(names, suggestion);
   }
 

@@ -65,7 +65,7 @@
 
   /** Words that a curious player types; null for a player who gives the answers of [inputs]. */
   drrn.curious = null;
-  drrn.hurries = false; // whether that player looks at pages before their timers
+  drrn.isHasty = false; // whether that player looks at pages before their timers
   const WAIT = { kind: "wait", label: "(wait)" };
   let isWaiting = false; // whether that player waits for the timers of this page
 
@@ -78,10 +78,10 @@
    * for the timers is then one of them.
    */
   async function lookEarly() {
-    if (!drrn.curious || !drrn.hurries || isWaiting) return false;
+    if (!drrn.curious || !drrn.isHasty || isWaiting) return false;
     await runTimers(HASTY);
     if (fillAll(readView().boxes)) readView();
-    if (view.actions.length && drrn.clock.counting()) readView(WAIT);
+    if (view.actions.length && drrn.clock.hasTimeout()) readView(WAIT);
     return view.actions.length > 0;
   }
 
@@ -117,7 +117,7 @@
       lots: drrn.chance.lots,
       restarted: Boolean(drrn.restarted),
       asks: view.boxes.length > 0,
-      typed: [...drrn.typed.values()].join(", "),
+      words: [...drrn.typedWords.values()].join(", "),
     });
   };
 
@@ -142,9 +142,10 @@
   /** Called after the story's scripts: read the first page. */
   drrn.open = () => settleAfter(() => { visit = null; });
 
-  /** Set hurry and words; words that are not null are also typed into boxes of the first page. */
-  drrn.setCuriosity = async (hurries, words) => {
-    Object.assign(drrn, { hurries, curious: words });
+  /** Set haste and words; words that are not null are also typed into boxes of the first page. */
+  drrn.setCuriosity = async (isHasty, words) => {
+    Object.assign(drrn, { isHasty, curious: words });
+    isWaiting = false; // the last game may have ended with a wait
     return drrn.tryWords(view.boxes) ? drrn.open() : drrn.result;
   };
 
@@ -153,7 +154,7 @@
     const action = view.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
     errors = [];
-    drrn.typed.clear();
+    drrn.typedWords.clear();
     isAside = index >= view.own;
     isWaiting = action === WAIT;
     pressedIndex = index;
@@ -237,7 +238,7 @@
   drrn.restore = async (saved) => {
     const { state, chance, storage, clicks, ...rest } = JSON.parse(saved);
     errors = [];
-    drrn.typed.clear();
+    drrn.typedWords.clear();
     isAside = rest.isAside;
     const isLast = (index) => index === clicks.length;
     knownAnywhere = isLast(0) ? rest.isAnywhere : true;

@@ -211,12 +211,12 @@
     if (chapbook.fresh()) {
       entryState = asText(Object.fromEntries(Object.entries(engine.state.saveToObject()).filter(isOwn)));
     }
-    const keep = ({ name }) => {
+    const saveEntryState = ({ name }) => {
       if (name === "trail") entryState = asText(engine.state.saveToObject());
     };
     // Chapbook 2 has events of the window; capturing them precedes the display of the passage.
-    if (engine.event) engine.event.on("state-change", keep);
-    else globalThis.addEventListener("state-change", (event) => keep(event.detail), true);
+    if (engine.event) engine.event.on("state-change", saveEntryState);
+    else globalThis.addEventListener("state-change", (event) => saveEntryState(event.detail), true);
   }
 
   /** Snowman's state before each move; the move is repeated to return. */
