@@ -145,6 +145,11 @@ def read_text(path: Path) -> str:
     return decode(read_bytes(path), str(path), UTF8)
 
 
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 file with their line feeds; no other character ends a line."""
+    return list(io.StringIO(read_text(path)))
+
+
 def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
     """Return the bytes of a file that is not too large."""
     try:

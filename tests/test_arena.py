@@ -5,6 +5,7 @@ import math
 import random
 import runpy
 import statistics
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from drrn.arena.measures import measures, softmax_alpha
 from drrn.arena.players import (
     BestPlayer,
     PersonGame,
+    Player,
     RandomPlayer,
     open_player,
     read_games,
@@ -287,6 +289,60 @@ def test_rows_of_other_settings_are_not_continued(solved, tmp_path):
     play(spec, game, RandomPlayer("x"), range(1), tmp_path)
     with pytest.raises(drrn.InputError, match="settings"):
         play(spec, game, RandomPlayer("x", temperature=1), range(1), tmp_path)
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\u0085"])
+def test_rows_may_contain_any_line_separator(mark, tmp_path, monkeypatch):
+    texts = (f"page{mark}1", f"go{mark}on", "stay")
+    decision = Decision(*texts, (0.0, 1.0), 1.0)
+    result = Result(0, Episode(1.0, 1.0, 1, f"end{mark}"), 0.0, (decision,))
+    header = {"game": f"g{mark}", "player": "x", "words": ""}
+    Rows.open(tmp_path, header).add(result)
+    assert Rows.open(tmp_path, header).results == [result]
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    game = PersonGame(f"Ann{mark}", "g", "g", 7, [0])
+    (tmp_path / "games.jsonl").write_text(json.dumps(asdict(game), ensure_ascii=False) + "\n")
+    assert read_games() == [game]
+
+
+class WaitingPlayer(Player):
+    """Plays the match of seed 0 after a row of seed 1 was written; the match of seed 2 fails."""
+
+    concurrency = 2
+
+    def __init__(self, folder):
+        super().__init__("waiting")
+        self.folder = folder
+
+    def choose(self, match):
+        if match.seed == 2:
+            raise drrn.InputError("seed 2")
+        end = time.monotonic() + 60
+        while match.seed == 0 and not read_all(self.folder):
+            assert time.monotonic() < end, "the row of seed 1 was not written"
+            time.sleep(0.01)
+        return 0
+
+
+def test_a_row_is_written_when_its_match_is_over(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    player = WaitingPlayer(tmp_path)
+    results = play(spec, game, player, range(2), tmp_path)
+    assert [result.seed for result in results] == [0, 1]
+    (rows,) = read_all(tmp_path)
+    assert [result.seed for result in rows.results] == [0, 1]
+    lines = rows.path.read_text().split("\n")[1:-1]
+    assert [json.loads(line)["seed"] for line in lines] == [1, 0]
+
+
+def test_a_player_plays_on_after_its_tournament_ended(solved, tmp_path):
+    (spec,) = specs_of("long-watch", None)
+    game = solved("long-watch")
+    player = WaitingPlayer(tmp_path)
+    with pytest.raises(drrn.InputError, match="seed 2"):
+        play(spec, game, player, [1, 2, 3], tmp_path)
+    assert player.play(game, 1).seed == 1
 
 
 def test_damaged_rows_are_one_sentence(tmp_path):

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from drrn.arena import adaptors
 from drrn.arena.adaptors import TextMatch
 
 GAME = "long-watch"
@@ -30,6 +31,21 @@ def test_the_advantages_of_an_episode_are_minus_its_regret():
     total, facts = expected("advantage")
     assert total == pytest.approx(-facts["total_regret"])
     assert facts["readable"] == facts["decisions"] > 1
+
+
+def test_another_match_has_its_own_episode_and_is_not_solved_again(monkeypatch):
+    first = TextMatch(GAME)
+    monkeypatch.setattr(adaptors, "solve_game", None)
+    second = first.another()
+    first.start(SEED)
+    second.start(SEED)
+    page = second.text
+    first.answer("1")
+    assert second.text == page and not second.decisions
+    total = 0.0
+    while not second.over:
+        total += second.answer("1")
+    assert total == second.facts()["score"] != 0
 
 
 @pytest.mark.parametrize("rewards", ["game", "advantage"])
@@ -86,7 +102,7 @@ def test_openenv_serves_a_whole_episode_to_its_client(monkeypatch):
     assert result.observation.facts["total_regret"] == pytest.approx(facts["total_regret"])
 
 
-def test_verifiers_plays_a_whole_episode_with_a_scripted_agent():
+def test_verifiers_plays_a_whole_episode_with_a_scripted_agent(monkeypatch):
     pytest.importorskip("verifiers.v1", reason="verifiers is not installed")
     from drrn.arena.adaptors import verifiers
 
@@ -111,7 +127,11 @@ def test_verifiers_plays_a_whole_episode_with_a_scripted_agent():
 
             yield SimpleNamespace(turn=turn, trace=trace)
 
+    solved: list[object] = []
+    monkeypatch.setattr(adaptors, "solve_game", solved.append)
     asyncio.run(env.run(task, SimpleNamespace(player=Player())))
+    assert not solved  # the taskset has solved the game
+    monkeypatch.undo()
     total, facts = expected()
     assert rewards["return"] == pytest.approx(total)
     assert trace.info["arena"] == facts

@@ -15,7 +15,7 @@ import drrn
 from drrn.arena import llm
 from drrn.arena.llm import Answers, Endpoint, Options, Prompt
 from drrn.arena.match import Match
-from drrn.arena.players import ModelPlayer
+from drrn.arena.players import ModelPlayer, open_player
 from drrn.arena.tournament import read_all
 from drrn.cli import main
 from drrn.compiled.oracle import solve_game
@@ -131,6 +131,14 @@ def test_replies_that_stay_unreadable_are_empty_answers(ask):
         assert ask(server, retries=0).text == ""
 
 
+def test_a_url_that_cannot_be_sent_is_no_unreadable_reply(ask):
+    with serving(reply("1")) as server:
+        options = Options(Path(), endpoint=f"{server.url}/\u00e4", retries=1)
+        with pytest.raises(drrn.InputError, match=r"attempts: 2.*check --endpoint"):
+            Endpoint("tiny", options).answer("Which?", 0)
+        assert not server.requests
+
+
 def test_a_key_that_a_server_repeats_is_removed(ask):
     with serving(reply(f"1 {KEY}")) as server:
         assert KEY not in ask(server).text
@@ -170,9 +178,26 @@ def test_an_endpoint_out_of_reach_is_one_sentence(ask):
         pass
     with pytest.raises(drrn.InputError, match="attempts"):
         ask(server, retries=1)
-    for url in ("ftp://x", "localhost", "http://user:pass@host/v1"):
-        with pytest.raises(drrn.InputError):
-            Endpoint("tiny", Options(Path(), endpoint=url))
+
+
+BAD_URLS = ("http://a..b/v1", "http://[::1", "http://host:port/v1", "http://host:99999", "http://")
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "localhost", "http://user:pass@host/v1", *BAD_URLS])
+def test_a_bad_url_is_one_sentence(url, ask, tmp_path, capsys):
+    command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "1"]
+    assert main([*command, "--out", str(tmp_path), "--endpoint", url]) == 2
+    error = capsys.readouterr().err
+    assert "endpoint" in error and "Traceback" not in error and "pass@" not in error
+
+
+def test_the_name_of_a_model_is_kept_whole(tmp_path):
+    options = Options(tmp_path, endpoint="http://localhost/v1")
+    for model in ("gpt-4.1", "org/gpt-4.5"):
+        assert open_player(f"llm:{model}", options).name == f"llm:{model}"
+    path = tmp_path / "tiny-v1.5.gguf"
+    path.write_bytes(b"GGUF")
+    assert open_player(f"llm:{path}", options).name == "llm:tiny-v1.5"
 
 
 def test_the_prompt_has_the_page_its_history_and_numbered_actions():
@@ -242,19 +267,28 @@ def test_a_tournament_counts_unreadable_answers_and_never_writes_the_key(ask, tm
     assert KEY not in "".join(capsys.readouterr())
 
 
+ANSWERED = 12  # more than the decisions of one match, fewer than those of four
+
+
 def test_an_interrupted_tournament_keeps_its_matches_and_answers(ask, tmp_path, capsys):
-    script = [reply("1")] * 12 + [reply("no", 401)]
+    script = [reply("1")] * ANSWERED + [reply("no", 401)]
     command = ["arena", "long-watch", "--player", "llm:tiny", "--episodes", "4"]
     command += ["--out", str(tmp_path), "--temperature", "1", "--concurrency", "1"]
     with serving(*script) as server:
         assert main([*command, "--endpoint", server.url]) == 2
     assert "401" in capsys.readouterr().err
-    done = sum(len(each.results) for each in read_all(tmp_path))
-    assert done < 4
+    (rows,) = read_all(tmp_path)
+    assert 0 < len(rows.results) < 4
+    path = tmp_path / "answers/tiny.jsonl"
+    cached = len(Answers(path))
+    assert cached == ANSWERED
     with serving(reply("1")) as server:
         assert main([*command, "--endpoint", server.url]) == 0
+        asked = len(server.requests)
     (rows,) = read_all(tmp_path)
-    assert sorted(result.seed for result in rows.results) == [0, 1, 2, 3]
+    assert [result.seed for result in rows.results] == [0, 1, 2, 3]
+    assert asked + cached == sum(len(result.decisions) for result in rows.results)
+    assert len(Answers(path)) == asked + cached
 
 
 @pytest.mark.slow

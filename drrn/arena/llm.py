@@ -23,14 +23,12 @@ from typing import Any
 
 from drrn.arena.match import Match
 from drrn.errors import InputError, require
-from drrn.files import append_line, read_bytes, read_text
+from drrn.files import append_line, read_bytes, read_lines, read_text
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
-KEY_VARIABLE = "OPENAI_API_KEY"
 RETRIED = frozenset({408, 409, 425, 429})  # and every status from 500 on
 OUT_OF_REACH = 1000  # in place of a status
-UNREADABLE = 1001  # a reply that is not of the chat API
 LONGEST_WAIT = 60.0  # seconds
 FIRST_WAIT = 0.5
 MAX_REPLY = 2**24  # bytes
@@ -51,7 +49,7 @@ class Options:
     folder: Path  # of the cache of answers
     history: int = 2  # earlier pages in a prompt
     endpoint: str | None = None
-    key_variable: str = KEY_VARIABLE
+    key_variable: str = "OPENAI_API_KEY"
     prompt: Path | None = None  # a template
     concurrency: int = 4  # matches at once
     temperature: float = 0.0
@@ -89,7 +87,7 @@ class Answers(dict[str, Answer]):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        for line in read_text(path).splitlines() if path.exists() else ():
+        for line in read_lines(path) if path.exists() else ():
             with contextlib.suppress(ValueError, TypeError, KeyError):  # a line that was cut short
                 row = json.loads(line)
                 prompt, answer = row["tokens"]
@@ -97,9 +95,8 @@ class Answers(dict[str, Answer]):
 
     def add(self, key: str, answer: Answer) -> None:
         """Save an answer."""
-        line = json.dumps({"key": key, **asdict(answer)})
         with self._lock:
-            append_line(self.path, line)
+            append_line(self.path, json.dumps({"key": key, **asdict(answer)}))
             self[key] = answer
 
 
@@ -108,8 +105,13 @@ class Endpoint:
 
     def __init__(self, model: str, options: Options) -> None:
         url = options.endpoint or ""
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urllib.parse.urlsplit(url)
+            host = (parts.hostname or "").encode("idna")
+            is_valid = parts.scheme in ("http", "https") and host and parts.port != 0
+        except ValueError:
+            is_valid = False
+        if not is_valid:
             raise InputError(f'endpoint "{url}": must be a URL such as http://localhost:8000/v1')
         self.key = os.environ.get(options.key_variable, "").strip()
         if parts.username or parts.password or not (self.key.isascii() and self.key.isprintable()):
@@ -122,9 +124,7 @@ class Endpoint:
         self._open = urllib.request.build_opener(_EveryReply).open
 
     def answer(self, prompt: str, seed: int) -> Answer:
-        """Ask the server, again after an error that may pass.
-
-        A reply that stays unreadable is an empty answer.
+        """Ask the server, again after an error that may pass; an unreadable reply is empty.
 
         Raises:
             InputError: The server refuses, or stays out of reach.
@@ -143,19 +143,18 @@ class Endpoint:
             wait = FIRST_WAIT * 2**attempt * random.uniform(0.5, 1.5)
             try:
                 status, cause, pause = self._post(data)
-                if status < 300:
-                    return _read_reply(cause)
                 wait = pause or wait
-            except ValueError:
-                status = UNREADABLE
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, UnicodeError, http.client.HTTPException) as error:
                 status = OUT_OF_REACH
                 cause = str(getattr(error, "reason", "") or error or type(error).__name__)
-            if status < 500 and status not in RETRIED:
+            if status < 300:
+                with contextlib.suppress(ValueError):
+                    return _read_reply(cause)
+            elif status < 500 and status not in RETRIED:
                 break
             if attempt < options.retries:
                 time.sleep(min(wait, LONGEST_WAIT))
-        if status == UNREADABLE:
+        if status < 300:
             return Answer("")
         cause = f"{' '.join(cause.split())[:200]} (attempts: {attempt + 1})"
         cure = f"check --endpoint, the model's name and the variable {options.key_variable}"

@@ -119,14 +119,12 @@ class Match:
 
 
 def read_answer(answer: str, actions: Sequence[str]) -> int | None:
-    """Return the index of the action that a text names, by number (from 1) or in words.
+    """Return the index of the one action that a text names, by number (from 1) or words; or None.
 
     >>> read_answer("I choose 2, since the sea is calm.", ["Wait.", "Row."])
     1
     >>> read_answer("Row!", ["Wait.", "Row."])
     1
-
-    None if it names no action, or several.
     """
     text = THOUGHTS.sub(" ", answer).strip()
     spoken = words(text)

@@ -78,8 +78,7 @@ def softmax_alpha(decisions: Sequence[Decision]) -> float:
     """Return the α ≥ 0 whose softmax over Q* most likely makes these decisions.
 
     The likelihood of choices a is ∏ exp(α Q*(a)) / Σ exp(α Q*). Its logarithm is concave in α, so
-    the derivative has one root: 0 for a player no better than random, infinity for one without
-    regret.
+    the derivative has one root: 0 for a player no better than random, infinity without regret.
     """
     open_choices = [each for each in decisions if any(each.gaps)]
     regret = sum(each.regret for each in open_choices)

@@ -18,7 +18,7 @@ from drrn.arena.match import Match, Result
 from drrn.compiled.oracle import SolvedCompiled, SolvedGame
 from drrn.compiled.solve import CLOSE
 from drrn.errors import InputError, did_you_mean, require
-from drrn.files import append_line, home, read_bytes, read_text, slug
+from drrn.files import append_line, home, read_bytes, read_lines, slug
 from drrn.game.contract import Game, Observation
 from drrn.game.make import GameSpec
 from drrn.writing import check_texts
@@ -141,10 +141,7 @@ class ModelPlayer(Player):
 
 
 class FunctionPlayer(Player):
-    """A user's function (text, actions, history) → index or words.
-
-    `history` has (text, action) for each earlier page of the episode.
-    """
+    """A user's function (text, actions, history of (text, action)) → index or words."""
 
     history = 10**6
 
@@ -191,7 +188,7 @@ def save_game(game: PersonGame) -> None:
 def read_games() -> list[PersonGame]:
     """Return all games that people finished, the oldest first."""
     path = games_file()
-    lines = read_text(path).splitlines() if path.exists() else []
+    lines = read_lines(path) if path.exists() else []
     games = []
     for number, line in enumerate(lines, 1):
         try:
@@ -236,10 +233,7 @@ class PersonPlayer(Player):
 
 
 class FollowedGame(SolvedCompiled):
-    """A solved game in the states of the original, which is played at the same time.
-
-    Of several outcomes that show the same page, the first counts.
-    """
+    """A solved game in the states of the original, which is played at the same time."""
 
     def __init__(self, game: SolvedCompiled, original: Game) -> None:
         self.__dict__.update(game.another().__dict__)
@@ -254,7 +248,7 @@ class FollowedGame(SolvedCompiled):
         return self._arrive(self.original.step(index), int(self.game.row[self.game.slots[index]]))
 
     def _arrive(self, page: Observation, row: int) -> Observation:
-        """Go to the outcome of a row that shows a page."""
+        """Go to the first outcome of a row that shows a page."""
         graph = self.game
         for state in graph.successor[graph.row_outcomes(row)].tolist():
             arrival = graph.go_to(state)
@@ -277,7 +271,8 @@ def open_player(name: str, options: Options) -> Player:
     if kind == "person" and rest:
         return PersonPlayer(label, rest)
     if kind == "llm" and rest:
-        return ModelPlayer(label if equals else f"llm:{Path(rest).stem}", rest, options)
+        model = Path(rest).stem if rest.endswith(".gguf") else rest
+        return ModelPlayer(label if equals else f"llm:{model}", rest, options)
     if registry.is_object(target):
         return FunctionPlayer(label, target)
     near = did_you_mean(target, ("random", "best", "agent", "person", "llm"))

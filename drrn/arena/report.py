@@ -21,7 +21,8 @@ COLOURS = ("#8a8f98", "#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#c7a500", "#d
 MAX_MISTAKES = 12
 MAX_PAGES = 16
 MAX_LINE = 60  # decisions of a regret curve
-FIRST = ("random", "best")  # reference players: the first and the last of a table
+RANDOM = "random"  # the first player of a table
+BEST = "best"  # the last
 ABOUT = """The regret of a decision is max Q* - Q* of the choice, computed exactly from the solved \
 game. Normalised: 100 × (return - random play) / (best play - random play), with a 95 % bootstrap \
 interval over matches; without luck: the same with best play minus the regrets in place of the \
@@ -125,10 +126,8 @@ class Report:
             f"{label}: expected return of best play {header['best']:.2f}, of random play "
             f"{header['random']:.2f}. Score is the reward of the ending."
         )
-        columns = {
-            name: [cell(self.measures[label, player]) for player in players]
-            for name, cell in CELLS.items()
-        }
+        results = [self.measures[label, player] for player in players]
+        columns = {name: [cell(each) for each in results] for name, cell in CELLS.items()}
         if columns["without luck"] == columns["normalised"]:
             del columns["without luck"]
         if set(columns["tokens"]) == {MISSING}:
@@ -145,7 +144,7 @@ class Report:
         costs: dict[tuple[str, ...], list[float]] = defaultdict(list)
         for player, rows in self.rows[label].items():
             for each in _decisions(rows):
-                if each.regret and player != FIRST[0]:
+                if each.regret and player != RANDOM:
                     costs[player, each.page, each.choice, each.best].append(each.regret)
         table: list[Row] = []
         for key in sorted(costs, key=lambda key: -sum(costs[key]))[:MAX_MISTAKES]:
@@ -175,7 +174,7 @@ class Report:
         for player, rows in players.items():
             for each in _decisions(rows):
                 costs[each.page][player] += each.regret / len(rows.results)
-        others = [player for player in players if player != FIRST[0]]
+        others = [player for player in players if player != RANDOM]
         worst = sorted(costs, key=lambda page: -sum(costs[page][player] for player in others))
         pages = [(page[:44], list(costs[page].values())) for page in worst[:MAX_PAGES]]
         svg = self._draw("pages", players, pages=pages, largest=max(max(p[1]) for p in pages))
@@ -184,11 +183,11 @@ class Report:
     def _other_words(self) -> Table:
         """Return the scores in other words next to those of the original."""
         table: list[Row] = []
-        for (label, player), retold in self.measures.items():
+        for (label, player), paraphrase in self.measures.items():
             names = (self._header(label)["game"], self._header(label)["words"], player)
             original = self.measures.get((names[0], player))
-            if names[1] and original and player not in FIRST:
-                scores = (original.adjusted, retold.adjusted)
+            if names[1] and original and player not in (RANDOM, BEST):
+                scores = (original.adjusted, paraphrase.adjusted)
                 change = f"{scores[1].mean - scores[0].mean:+.0f}"
                 table.append([*map(literal, names), *map(_interval, scores), change])
         caption = (
@@ -201,8 +200,8 @@ class Report:
     # --- helpers
 
     def _scores(self, label: str) -> list[Interval | None]:
-        measured = [self.measures.get((label, player)) for player in self.players]
-        return [each.adjusted if each else None for each in measured]
+        results = [self.measures.get((label, player)) for player in self.players]
+        return [each.adjusted if each else None for each in results]
 
     def _header(self, label: str) -> dict[str, Any]:
         return next(iter(self.rows[label].values())).header
@@ -225,7 +224,7 @@ class Report:
 
 def _order(player: str) -> tuple[int, str]:
     """Sort players: random first, best last, others by name."""
-    return {FIRST[0]: -1, FIRST[1]: 1}.get(player, 0), player
+    return {RANDOM: -1, BEST: 1}.get(player, 0), player
 
 
 def _decisions(rows: Rows) -> Iterable[Decision]:

@@ -3,25 +3,26 @@
     GAME/PLAYER.jsonl   a header with the settings, then one line for each match
     answers/            answers of language models, by the hash of the prompt
 
-A line is written when its match is over, and an answer when it arrives, so that nothing is lost
-when a tournament is interrupted. A decision is [page, choice, best choice, readable, regret, gaps]:
-texts are numbers of the strings in `texts` of this line and all lines before; gaps are [value,
-count, value, count …].
+A line is written when its match is over, and an answer when it arrives: an interrupted tournament
+loses at most the answers in flight. A decision is [page, choice, best choice, readable, regret,
+gaps]: texts are numbers of the strings in `texts` of this line and all lines before; gaps are
+[value, count, value, count …].
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from drrn.arena.match import Decision, Result
 from drrn.arena.players import Player, name_of
 from drrn.compiled.oracle import SolvedGame
 from drrn.errors import InputError
-from drrn.files import append_line, read_text, slug, write
+from drrn.files import append_line, read_lines, slug, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.episodes import Episode
 from drrn.game.make import GameSpec, spec_for
@@ -32,10 +33,7 @@ DIGITS = 9
 
 
 def specs_of(source: str, sets: Sequence[str] | None = None) -> list[GameSpec]:
-    """Return a game, and its versions in other words.
-
-    `sets` are names of paraphrases; none of them (an empty list) means all that the game has.
-    """
+    """Return a game, and its versions in other words: the named sets, or all for an empty list."""
     spec = spec_for(source)
     game = spec.open() if sets is not None else None
     names = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
@@ -66,8 +64,8 @@ class Rows:
 
     @classmethod
     def read(cls, path: Path) -> "Rows":
-        """Read a file; a last line that was cut short is dropped."""
-        lines = read_text(path).splitlines(keepends=True)
+        """Read a file, in the order of the seeds; a last line that was cut short is dropped."""
+        lines = read_lines(path)
         if lines and not lines[-1].endswith("\n"):
             write(path, "".join(lines[:-1]))
             lines.pop()
@@ -75,6 +73,7 @@ class Rows:
             rows = cls(path, json.loads(lines[0]))
             for line in lines[1:]:
                 rows.results.append(rows._result(json.loads(line)))
+            rows.results.sort(key=lambda result: result.seed)
         except (ValueError, LookupError, TypeError) as error:
             raise InputError(f"{path}: damaged: {error}; delete it to play again") from error
         return rows
@@ -147,10 +146,7 @@ def play(
     folder: Path,
     hide: Callable[[str], str] = str,
 ) -> list[Result]:
-    """Play the matches that have no row yet, with a progress bar; return them.
-
-    `game` is the solved game of `spec`. `hide` returns what is written in place of a text.
-    """
+    """Play the matches that have no row yet; `hide` returns what is written in place of a text."""
     header = {
         "game": name_of(spec),
         "words": spec.paraphrased or "",
@@ -168,14 +164,20 @@ def play(
     matches = _matches(game, player, missing)
     for result in tracked(matches, len(missing), f"{rows.label}, {player.name}"):
         rows.add(result)
-    return rows.results[len(done) :]
+    return sorted(rows.results[len(done) :], key=lambda result: result.seed)
 
 
 def _matches(game: SolvedGame, player: Player, seeds: Sequence[int]) -> Iterator[Result]:
-    """Yield the matches in the order of their seeds; several are played at once if possible."""
-    player.stop.clear()
-    with ThreadPoolExecutor(player.concurrency) as pool:
-        try:
-            yield from pool.map(lambda seed: player.play(game.another(), seed), seeds)
-        finally:
-            player.stop.set()
+    """Yield each match when it is over; several are played at once if possible."""
+    finished: SimpleQueue[Future[Result]] = SimpleQueue()
+    pool = ThreadPoolExecutor(player.concurrency)
+    try:
+        for seed in seeds:
+            match = pool.submit(lambda each: player.play(game.another(), each), seed)
+            match.add_done_callback(finished.put)
+        for _ in seeds:
+            yield finished.get().result()
+    finally:
+        player.stop.set()
+        pool.shutdown(cancel_futures=True)
+        player.stop.clear()

@@ -3,7 +3,6 @@
 import argparse
 from collections import Counter
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 
 from drrn.arena.llm import Options
@@ -23,9 +22,9 @@ def run(options: argparse.Namespace) -> None:
         if not options.games:
             raise InputError("name at least one game (see: drrn arena --help)")
         players = _players(options)
-        specs = [specs_of(game, options.paraphrased) for game in options.games]
+        specs = [spec for game in options.games for spec in specs_of(game, options.paraphrased)]
         seeds = range(options.first_seed, options.first_seed + options.episodes)
-        for spec in chain.from_iterable(specs):
+        for spec in specs:
             game = solve_game(spec.open())
             for player in players:
                 play(spec, game, player, seeds, folder)

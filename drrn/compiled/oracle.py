@@ -7,8 +7,7 @@ max Q* - Q*(s, a). Over an episode,
 
     return = expected return of best play - sum of regrets + luck
 
-where luck is what chance added: the rewards and values that followed, minus their expectations. Its
-mean is 0 for every player.
+where luck is what chance added: rewards and values minus their expectations. Its mean is 0.
 """
 
 import copy
@@ -70,7 +69,7 @@ class SolvedGame:
     def another(self) -> "SolvedGame":
         """Return a copy with its own episode; what is computed is shared."""
         twin = copy.copy(self)
-        twin.game = another(self.game)
+        twin.game = another(self.game) or copy.deepcopy(self.game)
         return twin
 
 
@@ -126,8 +125,7 @@ class SolvedByItself(SolvedGame):
         self.random = game.random_score
 
     def q_star(self) -> Sequence[float]:
-        q: Sequence[float] = () if self.page.ended else self.game.q_star()
-        return q
+        return () if self.page.ended else list(self.game.q_star())
 
 
 def check_rewards(rewards: str) -> str:

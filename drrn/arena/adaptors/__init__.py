@@ -1,5 +1,6 @@
 """Solved games in other frameworks. Each module imports one of them; `TextMatch` is common."""
 
+import copy
 from typing import Any
 
 from drrn.arena.llm import Prompt
@@ -18,6 +19,12 @@ class TextMatch(Match):
         super().__init__(solve_game(make(game, **options)), history)
         self.rewards = check_rewards(rewards)
         self.prompt = Prompt()
+
+    def another(self) -> "TextMatch":
+        """Return a new match in the same game, which is not solved again."""
+        match = copy.copy(self)
+        match.game = self.game.another()
+        return match
 
     @property
     def text(self) -> str:

@@ -6,12 +6,14 @@
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from drrn.arena.adaptors import TextMatch
 from drrn.errors import require
 
 vf: Any = require("verifiers.v1", "verifiers")
+solved_match = lru_cache(TextMatch)  # all episodes of a process share the solved game
 
 
 class SolvedConfig(vf.TasksetConfig):  # type: ignore[misc]
@@ -43,7 +45,7 @@ class SolvedEnv(vf.Env[SolvedEnvConfig]):  # type: ignore[misc]
 
     async def run(self, task: Any, agents: Any) -> None:
         info = task.data.info
-        match = TextMatch(info["game"], info["rewards"])
+        match = solved_match(info["game"], info["rewards"]).another()
         match.start(info["seed"])
         total = 0.0
         async with agents.player.interaction(task) as interaction:
@@ -62,7 +64,7 @@ class SolvedTaskset(vf.Taskset[SolvedTask, SolvedConfig]):  # type: ignore[misc]
 
     def load(self) -> Iterator[SolvedTask]:
         config = self.config
-        match = TextMatch(config.game, config.rewards)
+        match = solved_match(config.game, config.rewards).another()
         for seed in range(config.episodes):
             match.start(seed)
             info = {"game": config.game, "rewards": config.rewards, "seed": seed}
