@@ -45,7 +45,7 @@ class ActionSearch:
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
         self.memory: dict[Key | None, dict[str, bytes]] = {}  # templates that had an effect
-        self.active: set[str] = set()  # templates that had an effect of their own in some state
+        self.active: set[str] = set()  # templates that had a distinct effect in some state
         self.tags: dict[str, set[tuple[str, str]]] = {}  # nouns and adjectives of a text
         self.replies: dict[Key, str] = {}  # to "examine"
 
@@ -84,7 +84,7 @@ class ActionSearch:
     def _add_commands(self, turn: "_Turn", scene: Scene, objects: Mapping[str, Key]) -> None:
         """Add the commands without objects, with each object, and with each pair of objects.
 
-        A template that ever had an effect of its own is tried without objects in every state, and
+        A template that ever had a distinct effect is tried without objects in every state, and
         with an object when anything near has changed.
         """
         surroundings = (scene.room, scene.special)
@@ -244,7 +244,7 @@ class _Turn:
                 self.effects.setdefault(effect, []).append(command)
 
     def own_commands(self) -> list[Command]:
-        """Return the commands with an effect of their own, unlike the passing of time."""
+        """Return the commands with a distinct effect, unlike the passing of time."""
         groups = self.effects.values()
         return [command for group in groups if not _is_common(group) for command in group]
 
