@@ -118,6 +118,32 @@ def test_huge_and_deep_json_is_refused(run, capsys):
         assert "config.json" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("settings", [None, "", []])
+def test_settings_that_are_no_object_are_refused(run, capsys, settings):
+    config = json.loads((run / "config.json").read_text())
+    (run / "config.json").write_text(json.dumps({**config, "settings": settings}))
+    (run / "hashes.json").unlink()
+    assert main(["ask", str(run), "--state", "x", "--action", "y", "--unverified"]) == 2
+    assert "not the settings of a run" in capsys.readouterr().err
+
+
+def test_a_record_with_lists_in_place_of_numbers_is_refused(run, capsys):
+    record = json.loads((run / "learning.json").read_text())
+    record["rounds"][-1]["y"][0][0] = [1, 2]
+    (run / "learning.json").write_text(json.dumps(record))
+    (run / "hashes.json").unlink()
+    assert main(["train", "--resume", str(run), "--rounds", "9", "--unverified"]) == 2
+    assert "learning.json" in capsys.readouterr().err
+
+
+def test_a_run_with_a_folder_as_settings_is_listed(run, capsys):
+    (run / "evaluations.csv").unlink()
+    (run / "config.json").unlink()
+    (run / "config.json").mkdir()
+    main(["runs", str(run)])
+    assert "config.json" in "".join(capsys.readouterr())
+
+
 def test_a_huge_vocabulary_is_refused(run, capsys):
     (run / "vocabulary.json").write_text(" " * (storage.MAX_DATA + 1))
     assert main(["ask", str(run), "--state", "x", "--action", "y", "--unverified"]) == 2

@@ -25,7 +25,7 @@ GAME_SOURCE = "game"  # may be `module:name`, as well
 NAME = (str, type(None))
 RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
 RUN_TYPES |= {"vectors": (dict, type(None)), "sentences": (dict,), "versions": (dict,)}
-RUN_TYPES |= {"deployment": (dict,), "selected_words": (list,)}
+RUN_TYPES |= {"deployment": (dict,), "selected_words": (list,), "settings": (dict,)}
 GAME_TYPES = {
     **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
     **dict.fromkeys(("title", "sha256"), (str,)),

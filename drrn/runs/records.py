@@ -74,8 +74,9 @@ class LearningRecord:
         self.texts = {text: i for i, text in enumerate(texts[: max(used, default=-1) + 1])}
         check_texts("texts", [*texts, *(t for page, menu in self.pages for t in (page, *menu))])
         check_range("texts", np.array(used, np.int64), 0, len(texts) - 1)
-        sizes = [len(actions) for _, actions in self.pages]
-        if any(list(map(len, each["y"])) != sizes for each in self.rounds[-1:] if each.get("y")):
+        shapes = [(len(actions),) for _, actions in self.pages]
+        y = (self.rounds[-1].get("y") if self.rounds else None) or []
+        if y and [np.array(row, np.float64).shape for row in y] != shapes:
             raise ValueError('"y" does not have a number for each action of each page')
 
     def add(self, trainer: Trainer, number: int) -> None:

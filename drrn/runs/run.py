@@ -462,7 +462,8 @@ def _run_folders(folder: Path) -> Iterator[Path]:
     depth = len(folder.parts)
     for name, subfolders, files in os.walk(folder):
         path = Path(name)
-        if CONFIG in files or {HASHES, ROWS} <= set(files):  # a run without it is damaged
+        is_damaged = HASHES in files and not {ROWS, WORDS}.isdisjoint(files)
+        if CONFIG in files or is_damaged:
             subfolders.clear()
             if {HASHES, ROWS, WORDS} & set(files):  # other programs write a config.json, too
                 yield path
