@@ -143,6 +143,7 @@ def _run_module(words: list[str]) -> None:
     """Run `python -m MODULE ARGUMENT …` in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", words)
+        patch.delitem(sys.modules, words[0], raising=False)  # runpy warns if it was imported
         runpy.run_module(words[0], run_name="__main__")
 
 

@@ -130,7 +130,7 @@ def answer_of(run: Path, command: list[str]) -> Answer:
     shutil.rmtree(run.parent / NEW, ignore_errors=True)
     for path, name in ((str(run), "RUN"), (str(run.parent), "FOLDER")):
         output = output.replace(path, name)
-    output = re.sub(" {2,}", "  ", output)  # the width of a column depends on the path
+    output = re.sub(r"\s+", " ", output)  # columns and lines depend on the length of the path
     return code, MOMENT.sub("WHEN", output) + hub.uploaded, errors
 
 
