@@ -84,7 +84,8 @@ def append_line(path: Path, line: str) -> None:
         with path.open("ab+") as file:
             file.seek(max(0, file.tell() - 1))
             is_cut = file.read() not in (b"", b"\n")
-            file.write(f"{chr(10) * is_cut}{line}\n".encode())
+            start = "\n" if is_cut else ""
+            file.write(f"{start}{line}\n".encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
 

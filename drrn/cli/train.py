@@ -105,7 +105,7 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
     if path.is_dir():
         check_files(path, CONFIG)
         path = path / CONFIG
-    config = read_json(path, f"{path}: no such file")
+    config = read_json(path)
     settings = config.get("settings", config) if isinstance(config, dict) else None
     if not isinstance(settings, dict):
         raise InputError(f'{path}: must be the config.json of a run, or {{"setting": value}}')

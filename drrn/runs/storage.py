@@ -51,14 +51,14 @@ def read_bytes(path: Path) -> bytes:
     """Return the contents of a file; a pipe or a device would not end."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: not a file; {remedy(path)}")
-    largest = MAX_DATA if path.suffix == ".json" else math.inf
-    return files.read_bytes(path, MAX_JSON if path.name in (CONFIG, HASHES) else largest)
+    largest = MAX_JSON if path.name in (CONFIG, HASHES) else MAX_DATA
+    return files.read_bytes(path, largest if path.suffix == ".json" else math.inf)
 
 
 def read_json(path: Path, missing: str = "") -> Any:
     """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
-    if missing and not path.exists():
-        raise InputError(missing)
+    if not path.exists():
+        raise InputError(missing or f"{path}: no such file")
     try:
         return parse_json(read_bytes(path).decode())
     except (ValueError, RecursionError) as error:
