@@ -17,6 +17,7 @@ from drrn.suites.valid_actions import ActionSearch
 
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
+UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
 FOLDS = ("train", "dev", "test")
@@ -104,6 +105,11 @@ def _without_blank_lines(text: str) -> str:
     return BLANK_LINES.sub("\n", text).strip()
 
 
+@lru_cache(2**12)
+def _separate_units(text: str) -> str:
+    return UNITS.sub(" ", text)
+
+
 def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
     return tuple(sorted({str(action).strip() for action in actions} - {""}))
 
@@ -142,6 +148,7 @@ class TwxEnvironment(Environment):
         env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
         self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
         self.looks: dict[str, str] = {}  # rooms when they were first seen
+        self.commands: dict[str, str] = {}  # the suite's words for each action of the last page
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
         env.getTaskDescription = self._task_description
@@ -155,7 +162,7 @@ class TwxEnvironment(Environment):
         return self._page(info, done=False)
 
     def step(self, action: str) -> SuitePage:
-        _, _, done, info = self.env.step(action)
+        _, _, done, info = self.env.step(self.commands.get(action, action))
         return self._page(info, done=bool(done))
 
     def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
@@ -178,7 +185,7 @@ class TwxEnvironment(Environment):
                 places[re.split(r" (?:in|on) ", action[4:])[0]] = action
             elif not action.startswith(PASSING):
                 changes.add(action)
-            _, _, done, info = self.env.step(action)
+            _, _, done, info = self.env.step(self.commands.get(action, action))
             page = self._page(info, done=bool(done))
         rooms[info["look"].partition(".")[0]] = info["look"]
         if not any(action.startswith(DOORS) for action in actions):
@@ -204,11 +211,13 @@ class TwxEnvironment(Environment):
             raise InputError(f"twx:{game}: {str(error).strip()}{near}") from error
 
     def _page(self, info: Info, done: bool) -> SuitePage:
-        parts = {**info, "task": info.get("taskDescription")}
+        texts = {**info, "task": info.get("taskDescription")}
+        parts = {name: _separate_units(texts.get(name) or "") for name in self.parts}
         score = info["score"]
         won = info["tasksuccess"] or score >= 1
         lost = info["taskfailure"]
-        return self.page(parts, info["validActions"], score, won, lost, done)
+        self.commands = {_separate_units(action): action for action in info["validActions"]}
+        return self.page(parts, self.commands, score, won, lost, done)
 
 
 class TextWorldEnvironment(Environment):
