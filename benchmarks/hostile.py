@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.tiny_engine import tiny_story
@@ -143,13 +144,13 @@ def outcome(command: list[str], environment: dict[str, str]) -> tuple[str, float
     return "one sentence" if code == 2 else "works", seconds, memory
 
 
-def attack(minutes: float, seed: int, formats: Path) -> int:
+def attack(minutes: float, seed: int, formats: Path, jobs: int) -> int:
     """Try hostile pages in a random order for some minutes; return the number of failures."""
     until = time.monotonic() + 60 * minutes
     counts: Counter[str] = Counter()
     longest = largest = 0.0
     failures = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         environment = {**os.environ, "DRRN_HOME": f"{folder}/home"}
         installed = []
         for kind in INLINE:
@@ -159,14 +160,21 @@ def attack(minutes: float, seed: int, formats: Path) -> int:
         table = pages(installed)
         cases = list(itertools.product(table, COMMANDS))
         random.Random(seed).shuffle(cases)
-        for name, command in cases:
+
+        def attempt(name: str, command: str) -> tuple[str, float, float] | None:
             if time.monotonic() > until:
-                break
+                return None
             file, text = table[name]
-            path = Path(folder, file)
+            path = Path(tempfile.mkdtemp(dir=folder), file)
             path.write_text(text, encoding="utf-8")
             first, *options = COMMANDS[command]
-            what, seconds, memory = outcome([first, str(path), *options], environment)
+            return outcome([first, str(path), *options], environment)
+
+        results = pool.map(attempt, *zip(*cases, strict=True))
+        for (name, command), result in zip(cases, results, strict=True):
+            if result is None:
+                continue
+            what, seconds, memory = result
             longest = max(longest, seconds)
             largest = max(largest, memory)
             if what not in ("works", "one sentence"):
@@ -189,6 +197,7 @@ def parse_arguments() -> argparse.Namespace:
     options.add_argument("minutes", type=float, nargs="?", default=60, help="(default: 60)")
     options.add_argument("seed", type=int, nargs="?", default=0, help="(default: 0)")
     options.add_argument("formats", type=Path, nargs="?", default=Path("formats"))
+    options.add_argument("--jobs", type=int, default=1, help="pages at once (default: 1)")
     return options.parse_args()
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 import drrn
 from benchmarks.suites import compare_actions
 from drrn.suites.catalogue import SUITES, read_choice
+from drrn.suites.environments import TextWorldEnvironment
 from drrn.suites.game import SuiteGame
 from tests.suite_files import child_processes, open_suite
 from tests.trainings import SMALL
@@ -150,6 +152,42 @@ def test_a_trained_agent_plays_in_the_loop_of_textworld(open_game, coin_file, tm
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     output = subprocess.check_output(command, text=True, env=environment)
     assert output.count("episode") == 2 and "score" in output
+
+
+@needs("textworld")
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of Jericho, on files of TextWorld
+@pytest.mark.parametrize("challenge", ["tw-coin_collector --level 2", "tw-cooking --cook --open"])
+def test_pages_of_textworld_are_those_of_its_own_calls(tmp_path, challenge):
+    """Descriptions and actions are cached; the feedback, too, is the same in random play."""
+    textworld = pytest.importorskip("textworld")
+
+    path = tmp_path / "game.z8"
+    command = [str(Path(sys.executable).parent / "tw-make"), *challenge.split()]
+    subprocess.run([*command, "--seed", "3", "--output", str(path)], check=True)
+    choice = read_choice(f"textworld:{path}?text=description,inventory,feedback,objective")
+    environment = TextWorldEnvironment(choice.game, choice.options)
+    infos = [*environment.parts, "admissible_commands", "score", "won", "lost"]
+    suite = textworld.start(str(path), textworld.EnvInfos(**dict.fromkeys(infos, True)))
+    choose = random.Random(0)
+    endings = 0
+    for _ in range(8):
+        page = environment.reset(0)
+        state = suite.reset()
+        for _ in range(60):
+            feedback = state["feedback"].rpartition("\n>")[0]
+            parts = {**state, "feedback": feedback or state["feedback"]}
+            score = state["score"] or 0
+            ending = (bool(state["won"]), bool(state["lost"]))
+            done = any(ending)
+            actions = state["admissible_commands"]
+            assert page == environment.page(parts, actions, score, *ending, done)
+            if done:
+                endings += 1
+                break
+            action = choose.choice(page.actions)
+            page = environment.step(action)
+            state = suite.step(action)[0]
+    assert endings > 0
 
 
 @needs("jericho")

@@ -65,7 +65,7 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
     test_game = protocol.test_game(name)
     assert test_game is not None and "fold=test&draw=in-order" in test_game
     _, name = read_protocol(f"protocol:jericho-aaai2020/{tmp_path}/zork1.z5")
-    assert name == f"jericho:{tmp_path}/zork1.z5?max_steps=100"
+    assert name == f"jericho:{tmp_path}/zork1.z5?copies=2&max_steps=100"
     with pytest.raises(drrn.InputError, match="needs the file"):
         read_protocol("protocol:jericho-aaai2020/zork1")
     with pytest.raises(drrn.InputError, match='Did you mean "protocol:twx-eacl2023/twc"'):

@@ -400,5 +400,36 @@ def test_jericho_recognises_objects_by_the_dictionary_of_the_game(stand_ins, tmp
 def test_textworld_computes_only_the_parts_on_the_page(stand_ins, tmp_path):
     options = read_choice(f"textworld:{game_file(tmp_path)}").options
     environment = TextWorldEnvironment(str(tmp_path / "tale.z8"), options)
-    assert "description" in environment.env.parts
+    assert "inventory" in environment.env.parts
     assert "feedback" not in environment.env.parts and "objective" not in environment.env.parts
+
+
+def test_textworld_looks_and_derives_actions_only_if_something_has_changed(stand_ins, tmp_path):
+    options = read_choice(f"textworld:{game_file(tmp_path)}").options
+    environment = TextWorldEnvironment(str(tmp_path / "tale.z8"), options)
+    machine = environment.env._jericho
+    pages = [environment.reset(0)]
+    pages += [environment.step(action) for action in ("go down", "take apple", "go up")]
+    looks = machine.looks
+    derived = environment.env.world.derived
+    environment.step("go down")
+    assert environment.env.world.derived == derived
+    assert machine.looks == looks + 1  # by the game itself
+    assert [page.text.partition("\nYou are carrying")[0] for page in pages] == [
+        "-= Attic =-\nYou are in the attic.",
+        "-= Cellar =-\nYou are in the cellar. An apple lies here.",
+        "-= Cellar =-\nYou are in the cellar.",
+        "-= Attic =-\nYou are in the attic.",
+    ]
+
+
+@pytest.mark.parametrize("action", ["eat apple", "drop apple"])
+def test_the_last_page_of_textworld_has_the_description(stand_ins, tmp_path, action):
+    """The game prints it when it is won; otherwise the previous one is used."""
+    options = read_choice(f"textworld:{game_file(tmp_path)}").options
+    environment = TextWorldEnvironment(str(tmp_path / "tale.z8"), options)
+    environment.reset(0)
+    for command in ("go down", "take apple"):
+        environment.step(command)
+    page = environment.step(action)
+    assert page.ending and page.text.startswith("-= Cellar =-\nYou are in the cellar.\n")

@@ -17,12 +17,19 @@ from drrn.suites.valid_actions import ActionSearch
 
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
+UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
 FOLDS = ("train", "dev", "test")
 DOORS = ("open door", "close door")
 # Actions of TextWorldExpress whose effects are on the page, or in the room as it was last seen.
 PASSING = ("move ", "look", "inventory", "open ", "close ", "take ", "examine ", "task", "help")
+TRACK = "tw-extra-infos description"  # TextWorld prints the room after each command from now on
+DESCRIPTION = re.compile(r"\[looking\]\n(.*?)\[looking - succeeded\]", re.S)
+EVENT = re.compile(r"\[[^]]+\]\n?")  # such as [looking - succeeded]
+OBJECTS = 0x0A  # where the header of a Z-machine's memory has the address of the objects
+FIRST_OBJECT = 63 * 2 + 12  # where that table has the end of its entries: the first properties
+CACHED = 2**15  # pages or lists in a cache, of up to a few kilobytes each
 Info = Mapping[str, Any]
 
 
@@ -84,9 +91,23 @@ class Environment(ABC):
         return SuitePage(text, _sorted(actions), float(max(score, self.floor)), ending, stopped)
 
 
+class _Cache(dict[Any, Any]):
+    """A dictionary that is emptied when it is full."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if len(self) >= CACHED:
+            self.clear()
+        super().__setitem__(key, value)
+
+
 @lru_cache(2**12)
 def _without_blank_lines(text: str) -> str:
     return BLANK_LINES.sub("\n", text).strip()
+
+
+@lru_cache(2**12)
+def _separate_units(text: str) -> str:
+    return UNITS.sub(" ", text)
 
 
 def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
@@ -127,6 +148,7 @@ class TwxEnvironment(Environment):
         env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
         self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
         self.looks: dict[str, str] = {}  # rooms when they were first seen
+        self.commands: dict[str, str] = {}  # the suite's words for each action of the last page
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
         env.getTaskDescription = self._task_description
@@ -140,7 +162,7 @@ class TwxEnvironment(Environment):
         return self._page(info, done=False)
 
     def step(self, action: str) -> SuitePage:
-        _, _, done, info = self.env.step(action)
+        _, _, done, info = self.env.step(self.commands.get(action, action))
         return self._page(info, done=bool(done))
 
     def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
@@ -163,7 +185,7 @@ class TwxEnvironment(Environment):
                 places[re.split(r" (?:in|on) ", action[4:])[0]] = action
             elif not action.startswith(PASSING):
                 changes.add(action)
-            _, _, done, info = self.env.step(action)
+            _, _, done, info = self.env.step(self.commands.get(action, action))
             page = self._page(info, done=bool(done))
         rooms[info["look"].partition(".")[0]] = info["look"]
         if not any(action.startswith(DOORS) for action in actions):
@@ -189,11 +211,13 @@ class TwxEnvironment(Environment):
             raise InputError(f"twx:{game}: {str(error).strip()}{near}") from error
 
     def _page(self, info: Info, done: bool) -> SuitePage:
-        parts = {**info, "task": info.get("taskDescription")}
+        texts = {**info, "task": info.get("taskDescription")}
+        parts = {name: _separate_units(texts.get(name) or "") for name in self.parts}
         score = info["score"]
         won = info["tasksuccess"] or score >= 1
         lost = info["taskfailure"]
-        return self.page(parts, info["validActions"], score, won, lost, done)
+        self.commands = {_separate_units(action): action for action in info["validActions"]}
+        return self.page(parts, self.commands, score, won, lost, done)
 
 
 class TextWorldEnvironment(Environment):
@@ -208,19 +232,85 @@ class TextWorldEnvironment(Environment):
                 "commands are unknown; make the game again with tw-make, or open a game that is "
                 f"not TextWorld's as jericho:{game}"
             )
-        names = [*self.parts, "admissible_commands", "score", "won", "lost"]
+        names = {*self.parts, "admissible_commands", "score", "won", "lost"} - {"description"}
         try:
             infos = self.module.EnvInfos(**dict.fromkeys(names, True))
             self.env = self.module.start(game, infos)
         except (ValueError, OSError, KeyError) as error:
             raise InputError(f"{game}: not a game of TextWorld: {error}") from error
+        self.description = ""  # of the room
+        self.descriptions: dict[Any, str] = _Cache()  # by the facts and the object tree
+        self.mask: Any = 0xFF  # bits of that tree which looking does not change
+        self.facts: frozenset[Any] = frozenset()
+        self.actions: dict[Any, list[Any]] = _Cache()  # by the facts, or those of a rule
+        self.machine: Any = None  # its state at the last page
+        namer = getattr(self.env, "_inform7", None)
+        if namer is not None:
+            namer._get_name_mapping = lru_cache(CACHED)(namer._get_name_mapping)
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
-        return self._page(self.env.reset(), done=False)
+        state = self.env.reset()
+        progression = state.get("_game_progression")
+        if progression is not None:
+            self._cache_actions(progression.state)
+        return self._page(state, done=False)
 
     def step(self, action: str) -> SuitePage:
         state, _, done = self.env.step(action)
+        if done and "description" in self.parts:  # no command can be played: play the last again
+            machine = self.env.unwrapped._jericho
+            machine.set_state(self.machine)
+            machine.step(TRACK)
+            self.description = _described(machine.step(action)[0]) or self.description
         return self._page(state, done=done)
+
+    def _cache_actions(self, world: Any) -> None:
+        """List the actions once for equal facts; TextWorld derives them at every step."""
+        self.facts = frozenset(world.facts)
+
+        def actions(rules: Iterable[Any], mapping: Any) -> list[Any]:
+            self.facts = frozenset(world.facts)
+            if self.facts not in self.actions:
+                self.actions[self.facts] = self._derive(world, rules, mapping)
+            return self.actions[self.facts]
+
+        world.all_applicable_actions = actions
+
+    def _derive(self, world: Any, rules: Iterable[Any], mapping: Any) -> list[Any]:
+        """Return the actions of all rules; those whose facts were met before are known."""
+        facts: dict[str, set[Any]] = {}
+        for fact in self.facts:
+            facts.setdefault(fact.name, set()).add(fact)
+        groups = {name: frozenset(group) for name, group in facts.items()}
+        variables = frozenset(world.variables)
+        actions = []
+        for rule in rules:
+            key = (rule.name, variables, *(groups.get(one.name) for one in rule.preconditions))
+            if key not in self.actions:
+                self.actions[key] = list(world.all_instantiations(rule, mapping))
+            actions += self.actions[key]
+        return actions
+
+    def _describe(self, output: str) -> str:
+        """Return the room, from the output if it has it; look if anything has changed.
+
+        TextWorld would look at each step, which takes half of the time.
+        """
+        machine = self.env.unwrapped._jericho
+        self.machine = machine.get_state()
+        memory = self.machine[0]
+        start = _address(memory, OBJECTS)
+        end = _address(memory, start + FIRST_OBJECT)
+        tree = memory[start:end]
+        key = (self.facts, (tree & self.mask).tobytes())
+        if key not in self.descriptions:
+            description = _described(output)
+            if not description:
+                description = _described(machine.step(TRACK)[0])
+                self.mask = self.mask & ~(machine.get_state()[0][start:end] ^ tree)
+                machine.set_state(self.machine)
+            self.descriptions[key] = description
+        return self.descriptions[key]
 
     def _page(self, state: Info, done: bool) -> SuitePage:
         commands = state.get("admissible_commands")
@@ -230,10 +320,22 @@ class TextWorldEnvironment(Environment):
         feedback = state.get("feedback") or ""
         if "\n>" in feedback:  # a prompt and a status line (room, score, moves) at the end
             feedback = feedback.rpartition("\n>")[0]
-        parts = {**state, "feedback": feedback}
+        if "description" in self.parts and not done:
+            self.description = self._describe(str(state.get("raw")))
+        parts = {**state, "feedback": feedback, "description": self.description}
         won = bool(state.get("won"))
         lost = bool(state.get("lost"))
         return self.page(parts, commands, state["score"] or 0, won, lost, done)
+
+
+def _address(memory: Any, at: int) -> int:
+    return int(memory[at]) << 8 | int(memory[at + 1])
+
+
+def _described(output: str) -> str:
+    """Return the description in an output of TextWorld, without traces of events."""
+    match = DESCRIPTION.search(output)
+    return EVENT.sub("", match[1]) if match else ""
 
 
 class ScienceWorldEnvironment(Environment):
@@ -328,7 +430,7 @@ class JerichoEnvironment(Environment):
                 "textworld:PATH)"
             )
         self.seed = options["seed"]
-        self.menus: dict[bytes, tuple[str, ...]] = {}
+        self.menus: dict[bytes, tuple[str, ...]] = _Cache()
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():

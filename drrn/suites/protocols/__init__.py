@@ -46,7 +46,8 @@ class Protocol:
     @property
     def training(self) -> dict[str, Any]:
         """The settings of the run, by flat name."""
-        return {**self.settings, "interactions": self.interactions}
+        given = {**self.settings, "interactions": self.interactions}
+        return {name: None if value == "none" else value for name, value in given.items()}
 
     def training_game(self, file: Path | None = None) -> str:
         """Return the name of the game to train on."""
@@ -68,7 +69,9 @@ def protocols() -> list[Protocol]:
     for path in sorted(FOLDER.glob("*.toml")):
         table = read_toml(path)
         games = table.pop("games")
-        every += [Protocol(path.stem, game, **{**table, **own}) for game, own in games.items()]
+        for game, own in games.items():
+            settings = {**table["settings"], **own.pop("settings", {})}
+            every.append(Protocol(path.stem, game, **{**table, **own, "settings": settings}))
     return every
 
 
