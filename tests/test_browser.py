@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
 REPLICAS = 2
 TINY = {"Games per round": 60, "Agents at once": REPLICAS, "Units per layer": 8}
@@ -213,6 +215,59 @@ def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(
     toml = next((server.folder / "home" / "serve" / "games").glob("*/sea.toml")).read_text()
     assert toml.count("[[ending]]") == 2 and "reward = 30" in toml and "reward = -10" in toml
     assert toml.endswith('[[expect]]\nending = "Home"\n') and "odds" in toml  # all else stays
+
+
+@pytest.fixture
+def own_story(browser, tmp_path):
+    """The test of a story whose file was given to `drrn serve`, in a window; and that file."""
+    story = tmp_path / "cellar.html"
+    story.write_bytes((ROOT / "examples" / "cellar.html").read_bytes())
+    page_server = PageServer(tmp_path, str(story))
+    page = browser.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"{page_server.link}#/game/cellar/test")
+    page.locator(".map-view svg").wait_for()
+    yield page, story
+    page.close()
+    page_server.close()
+
+
+def test_the_map_has_the_authors_layout_and_fills_the_screen(own_story):
+    page, _ = own_story
+    layered = page.locator(".map-view svg").get_attribute("viewBox")
+    page.get_by_label("Your layout in Twine").check()
+    assert page.locator(".map-view svg").get_attribute("viewBox") != layered
+    page.get_by_role("button", name="Full screen", exact=True).click()
+    page.get_by_role("button", name="Leave full screen").click()
+    page.get_by_role("button", name="Full screen", exact=True).wait_for()
+    page.get_by_role("button", name="Show the whole map").click()
+    page.locator("[data-page=Cellar]").click()
+    page.get_by_role("button", name="▶ Play from here").click()
+    page.locator(".story-text", has_text="Two green eyes").wait_for()
+    candle = page.get_by_label("$candle")  # true on the shortest path
+    candle.fill("false")
+    candle.press("Enter")
+    page.locator(".story-text", has_text="You can hear it, and see nothing.").wait_for()
+
+
+def test_a_story_is_tested_at_every_save_and_rules_need_numbers(own_story):
+    page, story = own_story
+    assert "1 error" in page.locator(".headline").inner_text()
+    page.get_by_role("button", name="Show the whole map").click()
+    page.locator("[data-page=Attic]").click()  # which no link leads to
+    page.locator(".page-details").get_by_role("button", name="+ expect").click()
+    page.get_by_label("worth: Found").fill("")
+    page.get_by_role("button", name="Save to the TOML and test again").click()
+    assert page.get_by_label("worth: Found").evaluate("input => input.matches(':invalid:focus')")
+    assert not story.with_suffix(".toml").exists()
+    page.get_by_label("worth: Found").fill("7")
+    page.get_by_role("button", name="Save to the TOML and test again").click()
+    page.locator(".headline", has_text="0 of 1 expectation").wait_for()
+    toml = story.with_suffix(".toml").read_text()
+    assert "reward = 7\n" in toml and toml.endswith('[[expect]]\nreachable = "Attic"\n')
+    text = story.read_text()
+    story.write_text(text.replace("[[Look for matches.|Matches]]", "[[Go up.|Attic]]"))
+    page.locator(".headline", has_text="1 of 1 expectation").wait_for()
 
 
 def test_a_parser_game_has_a_prompt_with_verbs_and_objects(open_page):

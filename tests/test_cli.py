@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -469,6 +470,10 @@ def test_a_mistyped_word_is_answered_with_the_nearest_one(capsys, words, nearest
         ("drrn play night", ["night-market"]),
         ("drrn games a", ["add"]),
         ("drrn completion z", ["zsh"]),
+        ("drrn train ''", ["long-watch", "night-market", "home-world", "comet-house"]),
+        ("drrn diagnose mem", ["memory"]),
+        ("drrn games add a", []),
+        ("drrn report --out r", []),
         ("drrn test examples/", []),  # files, by bash
     ],
 )
@@ -483,12 +488,56 @@ complete -p drrn
     assert first.split() == words and "-o default" in second and result.stderr == ""
 
 
-def test_zsh_and_fish_have_a_script_too(capsys):
+def shell_output(shell, script):
+    """Run a script in a shell, if that is installed."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    result = subprocess.run([shell, "-c", script], capture_output=True, text=True)
+    assert result.stderr == ""
+    return result.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("drrn tr", ["train"]),
+        ("drrn play night", ["night-market", "files"]),
+        ("drrn train --episodes-p", ["--episodes-per-round"]),
+        ("drrn train long-watch --encoder g", ["gru"]),
+        ("drrn games add a", ["files"]),
+    ],
+)
+def test_zsh_completes_a_line(capsys, line, words):
     main(["completion", "zsh"])
-    assert "bashcompinit\n# Completion" in capsys.readouterr().out
+    functions = """compdef() { }
+_files() { print files }
+typeset -A compstate
+compadd() {
+    local -a matches=(${(M)@:#${words[CURRENT]}*})
+    print -l -- $matches
+    compstate[nmatches]=$#matches
+}
+"""
+    call = f"words=({line}); CURRENT=$#words; _drrn"
+    script = f"{functions}{capsys.readouterr().out}{call}"
+    assert [each for each in shell_output("zsh", script) if each] == words
+
+
+@pytest.mark.parametrize(
+    ("line", "first"),
+    [
+        ("drrn tr", "train\ttrain an agent on a game"),
+        ("drrn play night", "night-market"),
+        ("drrn train --episodes-p", "--episodes-per-round\t"),
+        ("drrn diagnose mem", "memory"),
+        ("drrn play --policy gre", "greedy\tpolicy that plays: random, deployed"),
+    ],
+)
+def test_fish_completes_a_line_and_describes_it(capsys, line, first):
     main(["completion", "fish"])
-    lines = capsys.readouterr().out.splitlines()
-    assert "complete -c drrn -n '__fish_seen_subcommand_from train' -l rounds -r" in lines
+    script = f"{capsys.readouterr().out}\ncomplete -C '{line}'"
+    (only,) = shell_output("fish", script)
+    assert only.startswith(first)
 
 
 def test_the_report_of_a_test_is_written_to_a_file(capsys, tale, tmp_path):

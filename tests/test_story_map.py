@@ -16,6 +16,7 @@ from drrn.stories.map.layout import Layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.map.svg import legend_html, story_map_svg
 from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.twine.reading import read_twine_html
 from tests.sample_games import Doors
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -243,6 +244,13 @@ def test_the_map_has_the_authors_positions(story):
     graph = flawed_map(story)
     assert graph.positions[graph.labels.index("Cell")] == (200, 300)
     assert graph.labels.index("Sea") not in graph.positions
+
+
+def test_a_page_of_twine_1_has_the_authors_positions_too():
+    page = (
+        '<div id="storeArea"><div tiddler="Start" tags="" twine-position="150,10">Hm.</div></div>'
+    )
+    assert read_twine_html(page, "tale.html").passages["Start"].position == (150, 10)
 
 
 def test_the_sampled_map_agrees_with_the_exact_one():

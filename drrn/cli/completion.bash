@@ -1,17 +1,22 @@
-# Completion of drrn for bash; made by: drrn completion {shell}
-_drrn() {{
-    local word=${{COMP_WORDS[COMP_CWORD]}} command=${{COMP_WORDS[1]}}
-    local previous=${{COMP_WORDS[COMP_CWORD-1]}} words
-    if [ "$COMP_CWORD" = 1 ]; then
-        words={commands}
+# Completion of drrn for {shell}; made by: drrn completion {shell}
+{start}_drrn() {{
+    {line}
+    local names= files=
+    if [ "$index" = 1 ]; then
+        names={commands}
     else
         case "$command $previous" in
 {values}
-        *) case "$command" in
+        *) case "$word" in
+        -*) case "$command" in
 {options}
             esac ;;
+        *) case "$command" in
+{arguments}
+            esac ;;
+        esac ;;
         esac
     fi
-    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    {answer}
 }}
-complete -o default -F _drrn drrn
+{register}

@@ -5,67 +5,101 @@ The script is static, so that completing starts no Python. Other words are compl
 
 import argparse
 import shlex
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from drrn.cli import Parser, parser
+from drrn.diagnostics import DIAGNOSTICS
 from drrn.game.make import BUILT_IN, WORLDS
 
-GAMES = (*BUILT_IN, *WORLDS)
-ZSH = "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n"
+NAMES = {"GAME": (*BUILT_IN, *WORLDS), "DIAGNOSTIC": tuple(DIAGNOSTICS)}  # by metavar
+# What differs between the two shells of the script in completion.bash.
+BASH = {
+    "start": "",
+    "line": """local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} index=$COMP_CWORD
+    local previous=${COMP_WORDS[COMP_CWORD-1]}""",
+    "answer": """COMPREPLY=($(compgen -W "$names" -- "$word"))
+    if [ "$files" ] && compopt -o filenames 2> /dev/null; then
+        local IFS=$'\\n'
+        COMPREPLY+=($(compgen -f -- "$word"))
+    fi""",
+    "register": "complete -o default -F _drrn drrn",
+}
+ZSH = {
+    "start": "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }\n",
+    "line": """local word=$words[CURRENT] command=$words[2] index=$((CURRENT - 1))
+    local previous=$words[CURRENT-1]""",
+    "answer": """compadd -- ${=names}
+    if [ "$files" ] || [ "$compstate[nmatches]" = 0 ]; then _files; fi""",
+    "register": "compdef _drrn drrn",
+}
 
 
 def run(options: argparse.Namespace) -> None:
-    commands = parser().commands
+    root = parser(full=True)
     if options.shell == "fish":
-        print("\n".join(_fish_lines(commands)))
+        print("\n".join(_fish_lines(root)))
     else:
-        print((ZSH if options.shell == "zsh" else "") + _bash(commands, options.shell), end="")
+        print(_bash_script(root.commands, options.shell), end="")
 
 
-def _bash(commands: dict[str, Parser], shell: str) -> str:
+def _bash_script(commands: dict[str, Parser], shell: str) -> str:
     values = []
     options = []
+    arguments = []
     for name, command in commands.items():
         for each in command.all_actions():
-            if each.option_strings and (words := _values(each)):
+            if each.option_strings and each.nargs not in (0, "?"):
                 patterns = "|".join(f'"{name} {option}"' for option in each.option_strings)
-                values.append(f"        {patterns}) words={_quote(words)} ;;")
-        words = [*command.option_names(), *_first_words(command)]
-        options.append(f"            {name}) words={_quote(words)} ;;")
-    names = _quote([*commands, "--help", "--version"])
-    texts = {"values": "\n".join(values), "options": "\n".join(options), "commands": names}
+                values.append(f"        {patterns}) names={_quote(_words(each))} ;;")
+        options.append(f"            {name}) names={_quote(command.option_names())} ;;")
+        words, files = _first_words(command)
+        first = '[ "$index" != 2 ] || ' if words == ["add"] else ""  # a subcommand
+        add_files = "yes" if files else ""
+        arguments.append(f"            {name}) {first}names={_quote(words)} files={add_files} ;;")
+    lists = {"values": values, "options": options, "arguments": arguments}
+    texts = {name: "\n".join(lines) for name, lines in lists.items()}
+    texts["commands"] = _quote([*commands, "--help", "--version"])
+    texts |= ZSH if shell == "zsh" else BASH
     return Path(__file__).with_suffix(".bash").read_text("utf-8").format(shell=shell, **texts)
 
 
-def _fish_lines(commands: dict[str, Parser]) -> Iterator[str]:
+def _fish_lines(root: Parser) -> Iterator[str]:
     yield "# Completion of drrn for fish; made by: drrn completion fish"
-    for name, command in commands.items():
-        help_text = shlex.quote((command.description or "").split(". ")[0].replace("\n", " "))
-        yield f"complete -c drrn -n __fish_use_subcommand -f -a {name} -d {help_text}"
+    for name, command in root.commands.items():
+        yield f"complete -c drrn -n __fish_use_subcommand -f -a {name}{_fish_help(root.help[name])}"
         here = f"complete -c drrn -n '__fish_seen_subcommand_from {name}'"
-        if words := _first_words(command):
-            yield f"{here} -a {_quote(words)}"
+        words, files = _first_words(command)
+        if words:
+            other = "; and not __fish_seen_subcommand_from add'" * (words == ["add"]) or "'"
+            yield f"{here[:-1]}{other}{'' if files else ' -f'} -a {_quote(words)}"
+        formatter = command.formatter_class(prog="")
         for each in command.all_actions():
-            words = _values(each)
+            words = _words(each)
             values = f" -x -a {_quote(words)}" if words else " -r"
             for option in each.option_strings[-1:]:  # the long name
-                yield f"{here} -l {option[2:]}{values if each.nargs != 0 else ''}"
+                value = values if each.nargs != 0 else ""
+                text = _fish_help(formatter._expand_help(each))
+                yield f"{here} -l {option[2:]}{value}{text}"
 
 
-def _first_words(command: Parser) -> list[str]:
-    """Return the words that may follow a command: subcommands, choices or names of games."""
-    words: list[str] = []
-    for each in command.all_actions():
-        if not each.option_strings:
-            words += GAMES if each.metavar == "GAME" else _values(each)
-    return words
+def _fish_help(text: str) -> str:
+    return f" -d {shlex.quote(textwrap.shorten(text, 70, placeholder=' …'))}"
 
 
-def _values(action: argparse.Action) -> list[str]:
+def _first_words(command: Parser) -> tuple[list[str], bool]:
+    """Return the words that may follow a command, and whether files may follow it as well."""
+    places = [each for each in command._actions if not each.option_strings]
+    words = [word for each in places for word in _words(each)]
+    return words, not words or any(each.metavar == "GAME" for each in places)
+
+
+def _words(action: argparse.Action) -> list[str]:
     """Return the values of an argument; a setting that may be your own has them as its metavar."""
     metavar = str(action.metavar or "")
-    return list(action.choices or metavar.strip("{}").split(",") * metavar.startswith("{"))
+    listed = metavar.strip("{}").split(",") if metavar.startswith("{") else NAMES.get(metavar, ())
+    return list(action.choices or listed)
 
 
 def _quote(words: Iterable[str]) -> str:

@@ -45,7 +45,7 @@ export function drawCurves(element, runs, policy) {
         role: "img",
         "aria-label": `Learning curves. ${summary || "No round has finished yet."}`,
       },
-      axes(low, high, longest, x, y, WIDTH),
+      axes(values.length ? ticks(low, high, 6) : [], longest, x, y, WIDTH),
       marks.map((mark) => reference(mark, x(0), x(longest), y(mark.value))),
       lines.map((line) => lineOf(line, x, y)),
       lines.some((line) => line.points.length)
@@ -96,7 +96,7 @@ function reference(mark, from, to, at) {
     s("line", { x1: from, x2: to, y1: at, y2: at }),
     s(
       "text",
-      { x: to - 4, y: at + (mark.name === "best" ? -5 : 14), "text-anchor": "end" },
+      { x: to - 4, y: at + (mark.name === "best" ? -8 : 14), "text-anchor": "end" },
       `${mark.words} ${number(mark.value, 1)}`,
     ),
   );
@@ -129,9 +129,9 @@ function lineOf(line, x, y) {
   );
 }
 
-function axes(low, high, longest, x, y, width) {
+function axes(scores, longest, x, y, width) {
   const marks = [];
-  for (const value of ticks(low, high, 6)) {
+  for (const value of scores) {
     marks.push(
       s("line", {
         class: "grid",

@@ -45,7 +45,7 @@ export class StoryMapView {
     );
     for (const link of this.svg.querySelectorAll("a, .page")) link.setAttribute("tabindex", "-1");
     show(this.box, this.svg);
-    if (this.isPlaced) this.fit();
+    if (this.isPlaced) this.begin();
   }
 
   tools() {
@@ -75,17 +75,22 @@ export class StoryMapView {
         button("+", "Zoom in", () => this.zoom(1 / STEP)),
         button("−", "Zoom out", () => this.zoom(STEP)),
         button("Whole map", "Show the whole map", () => this.fit()),
-        document.fullscreenEnabled
-          ? button("Full screen", "Show the map on the full screen", () => this.fullScreen())
-          : null,
+        document.fullscreenEnabled ? this.fullScreenButton() : null,
       ),
     );
   }
 
-  /** Show the map with its panel on the full screen, or as before. */
-  fullScreen() {
-    if (document.fullscreenElement) document.exitFullscreen();
-    else (this.element.parentElement || this.element).requestFullscreen();
+  /** Shows the map with its panel on the full screen, or as before. */
+  fullScreenButton() {
+    const words = () => (document.fullscreenElement ? "Leave full screen" : "Full screen");
+    const change = () => {
+      if (document.fullscreenElement) return document.exitFullscreen();
+      const stage = this.element.parentElement; // with the panel
+      stage.onfullscreenchange = () => show(button, words());
+      return stage.requestFullscreen();
+    };
+    const button = h("button", { type: "button", onclick: change }, words());
+    return button;
   }
 
   /** Search pages by name, then by text. */
@@ -176,9 +181,9 @@ export class StoryMapView {
     this.fit();
     const scale = this.box.clientWidth / this.view.width;
     const start = this.svg.querySelector(".page.start") || this.svg.querySelector(".page");
-    if (scale >= 0.7 || !start) return; // otherwise texts are too small to read
+    if (scale >= 0.85 || !start) return; // otherwise texts are too small to read
     const box = this.inDrawing(start);
-    const width = this.box.clientWidth / 0.85;
+    const width = this.box.clientWidth;
     this.look(
       Math.max(box.x + width * 0.42, this.whole.x + width / 2),
       box.y + box.height / 2,

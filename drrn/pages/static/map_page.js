@@ -13,10 +13,11 @@ const PLAYERS = [
 const MOST_ENDINGS = 12;
 
 /**
- * Fill the panel; `go(number)` shows another page, `play(path)` is a button. The agent's odds
- * take longest and are added later.
+ * Fill the panel; `go(number)` shows another page, `buttons(path)` are what can be
+ * done with it (a page that was never reached has no path). The agent's odds take longest and are
+ * added later.
  */
-export async function showPage(panel, test, map, number, run, go, play, signal) {
+export async function showPage(panel, test, map, number, run, go, buttons, signal) {
   show(
     panel,
     h("div", { class: "panel" }, waiting("Loading the page … The first one may take a while.")),
@@ -25,14 +26,14 @@ export async function showPage(panel, test, map, number, run, go, play, signal) 
   try {
     const page = await get(address, signal);
     if (!page.findings) {
-      show(panel, details(page, map, number, null, go, play));
+      show(panel, details(page, map, number, null, go, buttons));
       return;
     }
     const table = h("div", {}, odds(page.findings, Boolean(run)));
-    show(panel, details(page, map, number, table, go, play));
+    show(panel, details(page, map, number, table, go, buttons));
     if (run) show(table, odds((await get(`${address}?run=${part(run)}`, signal)).findings));
   } catch (error) {
-    const again = () => showPage(panel, test, map, number, run, go, play, signal);
+    const again = () => showPage(panel, test, map, number, run, go, buttons, signal);
     if (!isAborted(error)) show(panel, h("div", { class: "panel" }, failure(error, again)));
   }
 }
@@ -47,7 +48,7 @@ export function noPage(noun) {
   );
 }
 
-function details(page, map, number, table, go, play) {
+function details(page, map, number, table, go, buttons) {
   const [first, ...others] = page.texts;
   const before = map.links.filter((link) => link.to === number).map((link) =>
     [link.from, link.actions],
@@ -60,7 +61,7 @@ function details(page, map, number, table, go, play) {
     { class: "panel page-details" },
     h("h3", { tabindex: "-1" }, map.pages[number].label),
     map.pages[number].flaw ? h("p", { class: "flaw" }, map.pages[number].flaw) : null,
-    page.path ? play(page.path) : null,
+    buttons(page.path),
     h(
       "div",
       { class: "page-text" },
@@ -70,7 +71,7 @@ function details(page, map, number, table, go, play) {
       ? h(
           "details",
           {},
-          h("summary", {}, `${others.length} more texts of this page`),
+          h("summary", {}, others.length === 1 ? "1 more text of this page" : `${others.length} more texts of this page`),
           others.map((text) => h("div", { class: "page-text other" }, paragraphs(text))),
         )
       : null,

@@ -59,7 +59,13 @@ export class RulesForm {
 
   row(ending, isEnding) {
     const input = (more) => h("input", { "aria-label": `${more["data-of"]}: ${ending.name}`, ...more });
-    const worth = input({ type: "number", step: "any", value: ending.reward, "data-of": "worth" });
+    const worth = input({
+      type: "number",
+      step: "any",
+      required: true,
+      value: ending.reward,
+      "data-of": "worth",
+    });
     const ends = input({ type: "checkbox", checked: Boolean(isEnding), "data-of": "ends here" });
     ends.disabled = Boolean(ending.rule);
     const name = h("th", { scope: "row" }, ending.name, h("span", { class: "remark" }, ending.last_words));
@@ -110,6 +116,7 @@ export class RulesForm {
   }
 
   async save() {
+    if (!this.rows.every(({ ends, worth }) => !ends.checked || worth.reportValidity())) return;
     this.saving.disabled = true;
     const endings = this.rows
       .filter((row) => row.ends.checked)

@@ -276,13 +276,13 @@ class TestView {
       this.look(other);
     };
     const { label } = this.data.pages[number];
-    const play = (path) => [
-      this.playButton(path, "▶ Play from here"),
+    const buttons = (path) => [
+      path ? this.playButton(path, "▶ Play from here") : null,
       " ",
       this.form?.button({ reachable: label }),
     ];
     const { signal } = this.reading;
-    showPage(this.panel, this.address, this.data, number, this.run, go, play, signal);
+    showPage(this.panel, this.address, this.data, number, this.run, go, buttons, signal);
     if (matchMedia("(max-width: 60rem)").matches) {
       this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
     }

@@ -167,8 +167,8 @@ def read_twine_html(text: str, source: str) -> Story:
         return _read_twine_2(text, match.start(), source)
     if match := TWINE_1.search(text):
         return _read_twine_1(text, match.start(), source)
-    message = f"{source}: no Twine story in this HTML: it has neither a storeArea nor tw-storydata"
-    raise InputError(message)
+    cure = "use the file that Publish to File saves in Twine"
+    raise InputError(f"{source}: no Twine story in this HTML; {cure}")
 
 
 def _read_twine_2(text: str, position: int, source: str) -> Story:
@@ -209,7 +209,10 @@ def _read_twine_1(text: str, position: int, source: str) -> Story:
             body = decipher(body)
         if name != "StoryIncludes":  # publishing has included them already
             on_one_line = "\n" not in source_text
-            passages.append(Passage(name.strip(), body, tuple(tags.split()), line, on_one_line))
+            point = _point(attributes.get("twine-position", ""))
+            passages.append(
+                Passage(name.strip(), body, tuple(tags.split()), line, on_one_line, position=point)
+            )
     return build_story(source, passages, start="Start")
 
 
