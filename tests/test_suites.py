@@ -11,7 +11,11 @@ from drrn.cli import main
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import is_suite, spec_for
 from drrn.suites.catalogue import SUITES, read_choice
-from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
+from drrn.suites.environments import (
+    JerichoEnvironment,
+    ScienceWorldEnvironment,
+    TextWorldEnvironment,
+)
 from drrn.suites.game import SuiteGame
 from drrn.suites.valid_actions import COMMON, ActionSearch
 from tests.suite_files import game_file, open_suite
@@ -433,3 +437,12 @@ def test_the_last_page_of_textworld_has_the_description(stand_ins, tmp_path, act
         environment.step(command)
     page = environment.step(action)
     assert page.ending and page.text.startswith("-= Cellar =-\nYou are in the cellar.\n")
+
+
+def test_an_episode_of_scienceworld_generates_its_world_once(stand_ins):
+    options = read_choice("scienceworld:boil").options
+    environment = ScienceWorldEnvironment("boil", options)
+    loads = environment.env.loads
+    texts = [environment.reset(seed).text for seed in (0, 1, 1, 2)]
+    assert environment.env.loads == loads + 4
+    assert texts[1] == texts[2] != texts[3]

@@ -357,9 +357,11 @@ class ScienceWorldEnvironment(Environment):
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         variation, _ = self.variations.select(seed, fold)
-        if variation != self.current:
+        if variation == self.current:
+            observation, info = self.env.reset()
+        else:  # a reset would load it again
             self._load(variation)
-        observation, info = self.env.reset()
+            observation, _, _, info = self.env.step("look around")
         return self._page(observation, info, done=False)
 
     def step(self, action: str) -> SuitePage:

@@ -21,6 +21,7 @@ class ScienceWorldEnv:
         self.variation = variation
         self.simplifications = simplifications
         self.loads += 1
+        self._start()
 
     def get_variations_train(self):
         return [0, 1, 2, 3, 4]
@@ -32,10 +33,14 @@ class ScienceWorldEnv:
         return [7, 8]
 
     def reset(self):
-        # the first look may already score
-        self.score = 8
-        self.moves = 0
-        return self._result("This room is called the workshop.")
+        self.loads += 1  # it generates the whole world, as `load` does
+        self._start()
+        observation, _, _, infos = self.step("look around")
+        return observation, infos
+
+    def _start(self):
+        self.score = 7  # the first look may already score
+        self.moves = -1
 
     def step(self, action):
         self.moves += 1
@@ -46,7 +51,8 @@ class ScienceWorldEnv:
             self.score = -100
         else:
             self.score = min(self.score + 1, 50)
-        observation, infos = self._result(f"You {action}.")
+        text = f"You {action}." if self.moves else "This room is called the workshop."
+        observation, infos = self._result(text)
         return observation, 0, abs(self.score) == 100 or self.moves > self.limit, infos
 
     def close(self):
