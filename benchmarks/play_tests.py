@@ -3,7 +3,7 @@
     python benchmarks/play_tests.py FOLDER LIST.tsv [--seconds 30] [--only NAME ...] [--keep FOLDER]
 
 FOLDER has a folder for each story of the list, with the published file or the Twee files. Each report is made by a
-separate process; --keep saves the reports as JSON.
+separate process; --keep saves the reports as JSON, and reads those that are there.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import statistics
 import subprocess
 import sys
 import time
@@ -49,6 +50,12 @@ class Row:
     seconds: float
     report: dict[str, Any]
     refusal: str = ""
+
+    @property
+    def reached(self) -> float:
+        """The share of the passages that can be reached; for a sampled story a lower bound."""
+        passages = self.report["passages"]
+        return 1.0 if self.report["exact"] else passages["count"] / max(1, passages["total"])
 
     @property
     def cells(self) -> list[str]:
@@ -104,7 +111,11 @@ def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, s
 
 
 def test_story(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
-    """Run `drrn test` on one story."""
+    """Run `drrn test` on one story, or read its report."""
+    kept = arguments.keep / f"{name}.json" if arguments.keep else None
+    if kept and kept.exists():
+        report = json.loads(kept.read_text(encoding="utf-8"))
+        return Row(name, format_name, report["seconds"], report)
     command = [
         sys.executable,
         "-m",
@@ -130,9 +141,9 @@ def test_story(name: str, format_name: str, path: Path, arguments: argparse.Name
         message = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         why = next((words for sign, words in REASONS.items() if sign in message), message[:80])
         return Row(name, format_name, seconds, {}, f"no report: {why}")
-    if arguments.keep:
-        arguments.keep.mkdir(parents=True, exist_ok=True)
-        (arguments.keep / f"{name}.json").write_text(process.stdout, encoding="utf-8")
+    if kept:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(process.stdout, encoding="utf-8")
     return Row(name, format_name, seconds, report)
 
 
@@ -146,9 +157,11 @@ def summary(rows: list[Row], seconds: float) -> None:
     exact = sum(bool(row.report["exact"]) for row in reports)
     ended = sum(bool(row.report["endings"]) for row in reports)
     within = sum(row.seconds <= 2 * seconds for row in rows)
+    shares = [row.reached for row in reports]
     print(
         f"\n{len(reports)} of {len(rows)} stories have a report, {exact} exact, {len(reports) - exact} sampled; {ended} have "
-        f"endings; {within} took at most {2 * seconds:g} seconds"
+        f"endings; {within} took at most {2 * seconds:g} seconds; on average {statistics.fmean(shares):.1%} of the passages "
+        "that can be reached were reached (exact: all; sampled: of all passages)"
     )
 
 

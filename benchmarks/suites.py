@@ -197,11 +197,16 @@ def cpu_seconds() -> float:
 
 
 def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
-    """Return steps per second of CPU time, in turns of half a second, so that load affects all."""
+    """Return steps per second of CPU time, in turns of half a second, so that load affects all.
+
+    Each first plays as long without being measured, while Java compiles its own code.
+    """
     steps = [0] * len(plays)
     spent = [0.0] * len(plays)
     for play in plays:
-        next(play)
+        start = time.perf_counter()
+        while time.perf_counter() - start < seconds:
+            next(play)
     start = time.perf_counter()
     while time.perf_counter() - start < seconds * len(plays):
         for i, play in enumerate(plays):

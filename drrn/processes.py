@@ -289,7 +289,7 @@ def _serve() -> None:
 
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
         connection.send_bytes(_reply(create, connection.recv_bytes()))
-        while target is not None and most_memory() < memory:
+        while target is not None and (memory == sys.maxsize or most_memory() < memory):
             question = connection.recv_bytes()
             _Child.question += 1
             connection.send_bytes(_reply(answer, question))

@@ -43,9 +43,9 @@ def strong_table(results: ResultSet, games: Sequence[str]) -> Table:
     header += ["`best`", "… lowest", "greedy", "best possible"]
     rows = [row for game in games for row in _strong_rows(results, game)]
     episodes = set()
-    for game, name in results.jobs:
-        final = results.final_rows(game, plan.VARIANTS[name], "best")
-        episodes |= {row["episodes"] for row in final}
+    for game in games:
+        for job in results.jobs_of(game, plan.BEYOND):
+            episodes |= {row["episodes"] for row in results.final_rows(game, job, "best")}
     note = PROSE["strong"].format(games=" or ".join(f"{count:,}" for count in sorted(episodes)))
     return Table("The strong agent: final reward", header, rows, [note])
 

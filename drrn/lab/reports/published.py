@@ -43,6 +43,8 @@ def _published_table(
         interval = interval_of_mean(scores)
         cells: Cells = [each.game, decimal(fmean(scores), 2)]
         cells.append(" to ".join(decimal(end, 2) for end in interval) if interval else MISSING)
+        chance = results.fact(each.slug, "random_return")
+        cells.append(decimal(chance / each.scale if chance is not None else None, 2))
         cells += [decimal(each.published.get(name), 2) for name in names]
         steps = results.final(each.slug, job, "steps", policy=each.policy)
         cells.append(decimal(steps.mean if steps and each.measure == "test" else None, 0))
@@ -50,7 +52,7 @@ def _published_table(
         interactions = fmean(row["interactions"] for row in last)
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
-    header = ["", "ours", "95 % interval", *names, "steps", "steps of DRRN"]
+    header = ["", "ours", "95 % interval", "random play", *names, "steps", "steps of DRRN"]
     header += ["interactions", "seeds", "minutes"]
     rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
     measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])

@@ -115,8 +115,8 @@ def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
     """Return the jobs of a section; those that need word vectors only if they have rows."""
     if name == "paraphrases" and not results.has_paraphrases(game):
         return ()
-    if name == "encoders" and not results.jobs_of(game, plan.ENCODERS):
-        return ()  # encoders are compared on some games only
+    if name in ("encoders", "suites") and not results.jobs_of(game, plan.ADDED[name]):
+        return ()  # these run on some games only
     variants = plan.variants_of([name], paraphrases=True, game=game)
     present = results.jobs_of(game, variants)
     return [variant for variant in variants if variant in present or not variant.vectors]

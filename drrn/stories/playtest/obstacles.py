@@ -78,7 +78,7 @@ def _obstacle(
     if patterns.DRAGGED.search(text):
         return {"kind": "drag"}
     if condition := source.condition(passage, target):
-        values = _values(source, evidence, condition)
+        values = _values(source, evidence, passage, condition)
         return {"kind": "condition", "condition": condition, "values": values}
     if share := _puzzling_share(evidence, passage):
         return {"kind": "puzzle", "share": percent(share)}
@@ -88,8 +88,8 @@ def _obstacle(
     return {"kind": "timer" if patterns.TIMED.search(text) else "draw" if is_drawn else "hidden"}
 
 
-def _values(source: Source, evidence: Evidence, condition: str) -> str:
-    """Describe the values that the variables of a condition had."""
+def _values(source: Source, evidence: Evidence, passage: str, condition: str) -> str:
+    """Describe the values that the variables of a condition in a passage had."""
     names = patterns.VARIABLE.findall(condition)
     words = names or [w for w in patterns.WORD.findall(condition) if f"${w}" in evidence.variables]
     result = " (a random draw)" if patterns.DRAWN.search(condition) else ""
@@ -97,6 +97,8 @@ def _values(source: Source, evidence: Evidence, condition: str) -> str:
         entries = list(evidence.variables.get(f"${name}", {}).values())
         only = "only " if len(entries) == 1 else ""
         was = f"was {only}{values_text(entries)}" if entries else "was never set"
+        if entries and (passage, f"${name}") in evidence.unset:
+            was += ", but not always set on that page"
         result += f"; {source.name_of(name)} {was}"
     return result
 
