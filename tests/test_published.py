@@ -76,6 +76,7 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
 def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monkeypatch):
     coin = "published-twx-eacl2023-coin"
     arguments = ["reproduce", "--only", coin, "--quick", "--first-seed", "1000", "--jobs", "1"]
+    arguments += ["--set", "workers=2"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
     capsys.readouterr()
     text = (tmp_path / "out" / "RESULTS.md").read_text()

@@ -73,7 +73,7 @@ def test_connections_above_the_limit_are_refused_with_one_line(server):
     time.sleep(1)
     lines = errors.read_text().splitlines()
     assert len(lines) <= 3 and not any("Traceback" in line for line in lines), lines[:20]
-    assert any("connections were refused" in line for line in lines)
+    assert any("refused 1 connection: " in line for line in lines)
     for client in clients:
         client.close()
     time.sleep(1)
@@ -110,8 +110,8 @@ def test_refusals_are_logged_once_a_minute(caplog, monkeypatch):
     now[0] += 61
     refusals.add("full")
     assert [record.getMessage() for record in caplog.records] == [
-        "1 connections were refused: Too many open files",
-        "1000 connections were refused: full",
+        "refused 1 connection: Too many open files",
+        "refused 1,000 connections: full",
     ]
 
 

@@ -69,11 +69,13 @@ def _fish_lines(root: Parser) -> Iterator[str]:
     yield "# Completion of drrn for fish; made by: drrn completion fish"
     for name, command in root.commands.items():
         yield f"complete -c drrn -n __fish_use_subcommand -f -a {name}{_fish_help(root.help[name])}"
-        here = f"complete -c drrn -n '__fish_seen_subcommand_from {name}'"
+        seen = f"__fish_seen_subcommand_from {name}"
+        here = f"complete -c drrn -n '{seen}'"
         words, files = _first_words(command)
-        if words:
-            other = "; and not __fish_seen_subcommand_from add'" * (words == ["add"]) or "'"
-            yield f"{here[:-1]}{other}{'' if files else ' -f'} -a {_quote(words)}"
+        if words == ["add"]:  # a subcommand
+            yield f"complete -c drrn -n '{seen}; and not __fish_seen_subcommand_from add' -f -a add"
+        elif words:
+            yield f"{here}{'' if files else ' -f'} -a {_quote(words)}"
         formatter = command.formatter_class(prog="")
         for each in command.all_actions():
             words = _words(each)

@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from drrn.writing import counted
+
 if sys.platform != "win32":
     import resource
 
@@ -44,7 +46,7 @@ class Refusals:
     def add(self, reason: str) -> None:
         self.count += 1
         if time.monotonic() >= self.last + LOG_SECONDS:
-            log.warning("%d connections were refused: %s", self.count, reason)
+            log.warning("refused %s: %s", counted(self.count, "connection"), reason)
             self.last = time.monotonic()
             self.count = 0
 

@@ -124,7 +124,7 @@ class Job:
         return Run.create(self.folder, trainer)
 
     def _train(self, variant: Variant, game: Game, start: float) -> Iterator[Round]:
-        trainer = Trainer(game, self.settings, self.device)
+        trainer = Trainer(game, self.settings, self.device, spec=GameSpec(self.source))
         run = self.open_run(trainer)
         trace = None
         if variant == BEST:

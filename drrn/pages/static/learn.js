@@ -97,9 +97,11 @@ class Learn {
     try {
       const { runs } = await get(`/api/runs?game=${part(this.game.id)}`, this.signal);
       for (const run of runs) this.update(run);
-      if (runs.length) await this.choose(runs[0].id, true);
+      const hasRecord = (run) => run.ready || BUSY.includes(run.state);
+      const first = runs.find(hasRecord) ?? runs[0];
+      if (first) await this.choose(first.id, true);
       this.showList();
-      this.learning.show(this.runs.get(runs[0]?.id));
+      this.learning.show(this.runs.get(first?.id));
     } catch (error) {
       if (!isAborted(error))
         show(

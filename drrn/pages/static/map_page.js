@@ -71,7 +71,7 @@ function details(page, map, number, table, go, buttons) {
       ? h(
           "details",
           {},
-          h("summary", {}, others.length === 1 ? "1 more text of this page" : `${others.length} more texts of this page`),
+          h("summary", {}, `${plural(others.length, "more text")} of this page`),
           others.map((text) => h("div", { class: "page-text other" }, paragraphs(text))),
         )
       : null,

@@ -8,7 +8,7 @@ export async function peopleView(body, game, signal) {
   show(body, waiting("Loading scores …"));
   try {
     const scores = await get(`/api/scores${game ? `?game=${part(game.id)}` : ""}`, signal);
-    const isEmpty = !scores.rows.length && !scores.games.length;
+    const isEmpty = !scores.rows.length && scores.games.every((each) => !each.players);
     show(body, isEmpty ? none(game) : [averages(scores.games), rows(scores.rows, !game)]);
   } catch (error) {
     if (!isAborted(error))
