@@ -53,6 +53,22 @@ def test_numbers_in_a_text_do_not_split_an_ending(tmp_path):
     assert all(drrn.compile_game(game, cache=False).endings[n].rule is not None for n in range(3))
 
 
+def test_an_ending_whose_text_contains_another_has_its_own_rule(tmp_path):
+    folder = tmp_path / "tale"
+    folder.mkdir()
+    end = "Home again.<<if $w>> You are proud.<<endif>>"
+    text = f":: Start\nGo.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{end}\n"
+    (folder / "tale.twee").write_text(text, encoding="utf-8")
+    assert main(["annotate", str(folder)]) == 0
+    toml = tmp_path / "tale.toml"
+    toml.write_text(toml.read_text(encoding="utf-8").replace("reward = 0", "reward = 7", 1))
+    game = drrn.make(toml, shuffle=False)
+    game.reset(0)
+    assert game.step(0).reward == 7
+    game.reset(0)
+    assert game.step(1).reward == 0
+
+
 def test_an_error_page_is_no_ending(tmp_path, monkeypatch):
     path = tmp_path / "tale.twee"
     path.write_text(":: Start\n[[a|End]]\n[[b|Bad]]\n\n:: End\nHome.\n\n:: Bad\nOops.\n")

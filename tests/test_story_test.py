@@ -732,3 +732,10 @@ def test_a_file_that_is_not_utf_8_gets_advice_that_fits_it(file, capsys, name):
     assert main([*command, str(damaged)]) == 2
     message = capsys.readouterr().err
     assert "line 1: byte 0xe9 is not utf-8;" in message and "encoding" not in message
+
+
+def test_the_current_folder_is_a_story_of_its_files(tmp_path, monkeypatch, capsys):
+    (tmp_path / "tale.twee").write_text(":: Start\n[[Home.|End]]\n\n:: End\nThe end.\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["test", "."]) == 0
+    assert "No problems. 1 ending, 2 of 2 passages seen." in capsys.readouterr().out

@@ -91,11 +91,14 @@ def _endings(findings: Findings) -> Iterator[tuple[Ending, str]]:
 
 
 def _distinct(ending: Ending) -> list[str]:
-    """Return the last words of its pages; of those that differ in numbers alone, the first."""
+    """Return the last words of its pages; of those that differ in numbers alone, the first.
+
+    The longest are first: the first rule that matches a page counts, and a text can contain others.
+    """
     firsts: dict[str, str] = {}
     for words in ending.variants:
         firsts.setdefault(NUMBER.sub("0", words), words)
-    return list(firsts.values())
+    return sorted(firsts.values(), key=len, reverse=True)
 
 
 def _restart_links(game: Explorable, findings: Findings) -> str:

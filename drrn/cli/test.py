@@ -117,6 +117,8 @@ def _format_report(
 
 def _toml_of(story: str) -> Path:
     path = Path(story)
+    if path.name in ("", ".."):  # this folder, or the one above
+        path = path.resolve()
     return path if path.suffix.lower() == ".toml" else path.with_suffix(".toml")
 
 
@@ -189,7 +191,7 @@ class Watch:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.files = {Path(options.game), Path(options.game).with_suffix(".toml")}
+        self.files = {Path(options.game), _toml_of(options.game)}
         self.stamps: Stamps = {}
         self.quick: Problems = {}  # of the last short test
         self.problems: Problems = {}  # of all tests, and not fixed

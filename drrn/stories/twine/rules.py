@@ -235,7 +235,7 @@ def _read(table: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, 
 
 def _file_beside(path: Path, name: str, key: str) -> Path:
     file = path.parent / name
-    if not file.is_file():
+    if not file.is_file() and not (key == "story" and file.is_dir()):
         raise InputError(f'{key} names "{file.name}", which is not a file in its folder')
     return file
 
