@@ -2,6 +2,7 @@
 
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
 python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone
+python benchmarks/suites.py --shortest 'twx:coin?seed=N' …     the fewest steps in which a variation is won
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import argparse
 import os
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 
 import drrn
 from drrn.suites.catalogue import SUITES, SuiteChoice, read_choice
-from drrn.suites.environments import TwxEnvironment
+from drrn.suites.environments import SuitePage, TwxEnvironment
 
 Page = tuple[list[str], bool]  # the actions, and whether the episode is over
 
@@ -230,6 +232,36 @@ def print_actions(names: Sequence[str], states: int) -> None:
         print(f"{name[-20:]:<20} {' '.join(times)}  {one[3:]}", flush=True)
 
 
+def print_shortest(name: str) -> None:
+    """Search a variation of TextWorldExpress breadth-first for the fewest steps to win it.
+
+    A state is reached again by its actions, and recognised as in `TwxEnvironment.walk`.
+    """
+    choice = read_choice(name)
+    environment = TwxEnvironment(choice.game, choice.options)
+    start = time.perf_counter()
+    page, state = environment.walk(())
+    states = {state}
+    queue: deque[tuple[tuple[str, ...], SuitePage]] = deque([((), page)])
+    walks = 0
+    path: tuple[str, ...] = ()
+    while queue and page.ending != "won":
+        before, known = queue.popleft()
+        for action in known.actions:
+            path = (*before, action)
+            page, state = environment.walk(path)
+            walks += 1
+            if page.ending == "won":
+                break
+            if state not in states and page.ending is None:
+                queue.append((path, page))
+            states.add(state)
+    environment.close()
+    seconds = time.perf_counter() - start
+    print(f"{name}: {len(path)} steps, score {page.score:g}: {', '.join(path)}")
+    print(f"  {len(states):,} states, {walks:,} walks, {seconds:.0f} s", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -237,7 +269,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
     parser.add_argument("--actions", type=int, metavar="STATES", help="lists of Jericho's actions")
+    parser.add_argument("--shortest", action="store_true", help="fewest steps to win")
     options = parser.parse_args()
+    if options.shortest:
+        for name in options.names:
+            print_shortest(name)
+        return
     if options.actions:
         print_actions(options.names, options.actions)
         return
