@@ -1,6 +1,6 @@
 """Hostile pages: each must work, or end with one sentence, in `play`, `test` and `inspect`.
 
-python -m benchmarks.hostile [MINUTES [SEED [FORMATS]]]     as scripts/hostile calls it
+python -m benchmarks.hostile [MINUTES [SEED [FORMATS]]] [--jobs N]     as scripts/hostile calls it
 """
 
 from __future__ import annotations
@@ -149,6 +149,7 @@ def attack(minutes: float, seed: int, formats: Path, jobs: int) -> int:
     until = time.monotonic() + 60 * minutes
     counts: Counter[str] = Counter()
     longest = largest = 0.0
+    slowest = ""
     failures = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         environment = {**os.environ, "DRRN_HOME": f"{folder}/home"}
@@ -175,7 +176,8 @@ def attack(minutes: float, seed: int, formats: Path, jobs: int) -> int:
             if result is None:
                 continue
             what, seconds, memory = result
-            longest = max(longest, seconds)
+            if seconds > longest:
+                longest, slowest = seconds, f"{command}, {name}"
             largest = max(largest, memory)
             if what not in ("works", "one sentence"):
                 failures += 1
@@ -187,7 +189,7 @@ def attack(minutes: float, seed: int, formats: Path, jobs: int) -> int:
     )
     print(f"formats: tiny, Twine 1, {', '.join(installed)}")
     print(", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
-    print(f"at most {longest:.0f} s of CPU and {largest:.0f} MB; {failures} failures")
+    print(f"at most {longest:.0f} s of CPU ({slowest}) and {largest:.0f} MB; {failures} failures")
     return failures
 
 
@@ -197,7 +199,14 @@ def parse_arguments() -> argparse.Namespace:
     options.add_argument("minutes", type=float, nargs="?", default=60, help="(default: 60)")
     options.add_argument("seed", type=int, nargs="?", default=0, help="(default: 0)")
     options.add_argument("formats", type=Path, nargs="?", default=Path("formats"))
-    options.add_argument("--jobs", type=int, default=1, help="pages at once (default: 1)")
+    options.add_argument(
+        "--jobs",
+        type=int,
+        choices=range(1, 65),
+        default=1,
+        metavar="N",
+        help="pages at once (default: 1)",
+    )
     return options.parse_args()
 
 

@@ -3,7 +3,7 @@
     python benchmarks/play_tests.py FOLDER LIST.tsv [--seconds 30] [--only NAME ...] [--keep FOLDER]
 
 FOLDER has a folder for each story of the list, with the published file or the Twee files. Each report is made by a
-separate process; --keep saves the reports as JSON, and reads those that are there.
+separate process; --keep saves the reports as JSON; with --resume, reports that it has saved are read.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Row:
     refusal: str = ""
 
     @property
-    def reached(self) -> float:
+    def coverage(self) -> float:
         """The share of the passages that can be reached; for a sampled story a lower bound."""
         passages = self.report["passages"]
         return 1.0 if self.report["exact"] else passages["count"] / max(1, passages["total"])
@@ -112,10 +112,11 @@ def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, s
 
 def test_story(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
     """Run `drrn test` on one story, or read its report."""
-    kept = arguments.keep / f"{name}.json" if arguments.keep else None
-    if kept and kept.exists():
-        report = json.loads(kept.read_text(encoding="utf-8"))
-        return Row(name, format_name, report["seconds"], report)
+    saved_report = arguments.keep / f"{name}.json" if arguments.keep else None
+    if arguments.resume and saved_report and saved_report.exists():
+        report = json.loads(saved_report.read_text(encoding="utf-8"))
+        if report["time_limit"] == arguments.seconds:
+            return Row(name, format_name, report["seconds"], report)
     command = [
         sys.executable,
         "-m",
@@ -141,10 +142,10 @@ def test_story(name: str, format_name: str, path: Path, arguments: argparse.Name
         message = (process.stderr.strip().splitlines() or [f"exit code {process.returncode}"])[-1]
         why = next((words for sign, words in REASONS.items() if sign in message), message[:80])
         return Row(name, format_name, seconds, {}, f"no report: {why}")
-    if kept:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(process.stdout, encoding="utf-8")
-    return Row(name, format_name, seconds, report)
+    if saved_report:
+        saved_report.parent.mkdir(parents=True, exist_ok=True)
+        saved_report.write_text(process.stdout, encoding="utf-8")
+    return Row(name, format_name, report["seconds"], report)
 
 
 def _coverage(coverage: dict[str, int]) -> str:
@@ -157,7 +158,7 @@ def summary(rows: list[Row], seconds: float) -> None:
     exact = sum(bool(row.report["exact"]) for row in reports)
     ended = sum(bool(row.report["endings"]) for row in reports)
     within = sum(row.seconds <= 2 * seconds for row in rows)
-    shares = [row.reached for row in reports]
+    shares = [row.coverage for row in reports] or [0.0]
     print(
         f"\n{len(reports)} of {len(rows)} stories have a report, {exact} exact, {len(reports) - exact} sampled; {ended} have "
         f"endings; {within} took at most {2 * seconds:g} seconds; on average {statistics.fmean(shares):.1%} of the passages "
@@ -173,7 +174,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("list", type=Path)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--only", nargs="*", default=[])
-    parser.add_argument("--keep", type=Path)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER")
+    parser.add_argument("--resume", action="store_true", help="read the reports that --keep saved")
     return parser
 
 

@@ -19,6 +19,11 @@ TRUTHS = {"yes": True, "true": True, "no": False, "false": False}
 NONE = "none"  # text that turns an optional setting off
 
 
+def without_none(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of a TOML, which has no null, with None in place of "none"."""
+    return {name: None if value == NONE else value for name, value in given.items()}
+
+
 @dataclasses.dataclass(frozen=True)
 class Setting:
     """The declaration of one setting."""

@@ -540,6 +540,18 @@ def test_fish_completes_a_line_and_describes_it(capsys, line, first):
     assert only.startswith(first)
 
 
+def test_scripts_of_completion_describe_options_and_leave_games_after_a_flag(capsys):
+    main(["completion", "fish"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(set(lines))
+    train = "complete -c drrn -n '__fish_seen_subcommand_from train' -l "
+    assert any(line.startswith(f"{train}rounds -r -d 'number of rounds") for line in lines)
+    (flag,) = [line for line in lines if "from play' -l paraphrased" in line]
+    assert " -r" not in flag and " -x" not in flag  # its value may be left out
+    main(["completion", "zsh"])
+    assert "compdef _drrn drrn" in capsys.readouterr().out
+
+
 def test_the_report_of_a_test_is_written_to_a_file(capsys, tale, tmp_path):
     for name, part in {"a.html": "<svg", "b.md": "# tale", "c.json": '"endings"'}.items():
         assert main(["test", str(tale), "--out", str(tmp_path / name)]) == 0

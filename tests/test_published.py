@@ -66,6 +66,10 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
     assert test_game is not None and "fold=test&draw=in-order" in test_game
     _, name = read_protocol(f"protocol:jericho-aaai2020/{tmp_path}/zork1.z5")
     assert name == f"jericho:{tmp_path}/zork1.z5?copies=2&max_steps=100"
+    mapreader, _ = read_protocol("protocol:twx-eacl2023/mapreader")
+    assert mapreader.training["alpha_start"] is None
+    assert mapreader.training["interactions"] != protocol.training["interactions"]
+    assert protocol.settings["listwise"] and not mapreader.settings["listwise"]
     with pytest.raises(drrn.InputError, match="needs the file"):
         read_protocol("protocol:jericho-aaai2020/zork1")
     with pytest.raises(drrn.InputError, match='Did you mean "protocol:twx-eacl2023/twc"'):

@@ -446,3 +446,11 @@ def test_an_episode_of_scienceworld_generates_its_world_once(stand_ins):
     texts = [environment.reset(seed).text for seed in (0, 1, 1, 2)]
     assert environment.env.loads == loads + 4
     assert texts[1] == texts[2] != texts[3]
+
+
+def test_quantities_of_textworld_express_have_a_space_before_the_unit(open_game):
+    game = open_game("twx:sorting?text=observation")
+    page = game.reset(seed=0)
+    page = game.step(page.actions.index("take 23 mm of rope"))
+    assert page.reward == 0.5  # the suite received its own words
+    assert page.text == "You take 23 mm of rope."

@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are an `InputError`."""
 
     commands: dict[str, "Parser"]  # of the root, by name
-    help: dict[str, str]  # one line for each of them
+    summaries: dict[str, str]  # one line for each of them
 
     def error(self, message: str) -> NoReturn:
         message = message.replace("argument [add]: invalid choice:", "unknown subcommand")
@@ -147,7 +147,7 @@ def parser(name: str | None = None, *, full: bool = False) -> Parser:
         else:
             commands.add_parser(each)
     root.commands = dict(commands.choices)
-    root.help = {each: command["help"] for each, command in table["commands"].items()}
+    root.summaries = {each: command["help"] for each, command in table["commands"].items()}
     return root
 
 

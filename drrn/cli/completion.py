@@ -50,12 +50,12 @@ def _bash_script(commands: dict[str, Parser], shell: str) -> str:
     arguments = []
     for name, command in commands.items():
         for each in command.all_actions():
-            if each.option_strings and each.nargs not in (0, "?"):
+            if each.option_strings and _takes_value(each):
                 patterns = "|".join(f'"{name} {option}"' for option in each.option_strings)
                 values.append(f"        {patterns}) names={_quote(_words(each))} ;;")
         options.append(f"            {name}) names={_quote(command.option_names())} ;;")
         words, files = _first_words(command)
-        first = '[ "$index" != 2 ] || ' if words == ["add"] else ""  # a subcommand
+        first = '[ "$index" != 2 ] || ' if _has_subcommands(command) else ""
         add_files = "yes" if files else ""
         arguments.append(f"            {name}) {first}names={_quote(words)} files={add_files} ;;")
     lists = {"values": values, "options": options, "arguments": arguments}
@@ -68,20 +68,23 @@ def _bash_script(commands: dict[str, Parser], shell: str) -> str:
 def _fish_lines(root: Parser) -> Iterator[str]:
     yield "# Completion of drrn for fish; made by: drrn completion fish"
     for name, command in root.commands.items():
-        yield f"complete -c drrn -n __fish_use_subcommand -f -a {name}{_fish_help(root.help[name])}"
+        summary = _fish_help(root.summaries[name])
+        yield f"complete -c drrn -n __fish_use_subcommand -f -a {name}{summary}"
         seen = f"__fish_seen_subcommand_from {name}"
         here = f"complete -c drrn -n '{seen}'"
         words, files = _first_words(command)
-        if words == ["add"]:  # a subcommand
-            yield f"complete -c drrn -n '{seen}; and not __fish_seen_subcommand_from add' -f -a add"
+        if _has_subcommands(command):
+            known = _quote(words)
+            until = f"{seen}; and not __fish_seen_subcommand_from {' '.join(words)}"
+            yield f"complete -c drrn -n '{until}' -f -a {known}"
         elif words:
             yield f"{here}{'' if files else ' -f'} -a {_quote(words)}"
         formatter = command.formatter_class(prog="")
-        for each in command.all_actions():
+        for each in {each.dest: each for each in command.all_actions()}.values():
             words = _words(each)
             values = f" -x -a {_quote(words)}" if words else " -r"
             for option in each.option_strings[-1:]:  # the long name
-                value = values if each.nargs != 0 else ""
+                value = values if _takes_value(each) else ""
                 text = _fish_help(formatter._expand_help(each))
                 yield f"{here} -l {option[2:]}{value}{text}"
 
@@ -92,9 +95,18 @@ def _fish_help(text: str) -> str:
 
 def _first_words(command: Parser) -> tuple[list[str], bool]:
     """Return the words that may follow a command, and whether files may follow it as well."""
-    places = [each for each in command._actions if not each.option_strings]
-    words = [word for each in places for word in _words(each)]
-    return words, not words or any(each.metavar == "GAME" for each in places)
+    positionals = [each for each in command._actions if not each.option_strings]
+    words = [word for each in positionals for word in _words(each)]
+    return words, not words or any(each.metavar == "GAME" for each in positionals)
+
+
+def _has_subcommands(command: Parser) -> bool:
+    return any(isinstance(each, argparse._SubParsersAction) for each in command._actions)
+
+
+def _takes_value(option: argparse.Action) -> bool:
+    """Whether the next word is always the value of the option."""
+    return option.nargs not in (0, "?")
 
 
 def _words(action: argparse.Action) -> list[str]:

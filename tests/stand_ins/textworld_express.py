@@ -1,6 +1,7 @@
 """A stand-in for TextWorldExpress: its interface, and three rooms with a coin in one.
 
-The game "trouble" has actions that hang, end the process or fail; "quiet" lists none in the hall.
+The game "sorting" has a rope of 23mm. The game "trouble" has actions that hang, end the process or fail;
+"quiet" lists none in the hall.
 """
 
 import os
@@ -19,7 +20,7 @@ class TextWorldExpressEnv:
         self.closed = False
 
     def getGameNames(self):  # noqa: N802
-        return ["coin", "cookingworld", "quiet", "trouble"]
+        return ["coin", "cookingworld", "quiet", "sorting", "trouble"]
 
     def load(self, game, parameters):
         self.game = game
@@ -60,7 +61,7 @@ class TextWorldExpressEnv:
         self.room += {"move east": 1, "move west": -1}.get(action, 0)
         if action == "take coin":
             self.score = 1.0
-        elif self.room == 2:
+        elif self.room == 2 or action == "take 23mm of rope":
             self.score = 0.5
         self.lost = action == "eat coin"
         done = self.steps > self.limit or self.lost or self.score >= 1
@@ -77,6 +78,7 @@ class TextWorldExpressEnv:
             *(["move east"] if self.room < 2 else []),
         }
         actions |= {"take coin", "eat coin"} if self.room == self.seed % 3 else set()
+        actions |= {"take 23mm of rope"} if self.game == "sorting" else set()
         actions |= {"hang", "die", "fail"} if self.game == "trouble" else set()
         if self.game == "quiet" and self.room == 1:
             actions = set()

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from drrn.declaration import without_none
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
 from drrn.game.contract import Game, step_limit_of
@@ -74,8 +75,7 @@ class Variant:
         names = SHAPE[:3] if self.job else SHAPE
         shape = {name: getattr(self, name) for name in names}
         sizes = {name: value for name, value in shape.items() if value is not None}
-        off = {name: None for name, value in self.changes.items() if value == "none"}
-        return {**sizes, **self.changes, **off}
+        return {**sizes, **without_none(self.changes)}
 
     @property
     def policies(self) -> tuple[str, str]:
@@ -222,7 +222,7 @@ def game_order(games: Iterable[str]) -> list[str]:
 SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
 OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
-PUBLISHED_EPISODES = 100  # of the test fold
+PUBLISHED_EPISODES = {f"published-{each.slug}": each.episodes for each in protocols()}
 QUICK_PUBLISHED = 2
 SUITE_FINAL = 4  # the same, relative to the episodes after each round
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
@@ -244,13 +244,14 @@ class Scale:
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""
         if variant.group == "published":
-            return dict.fromkeys(FINAL, QUICK_PUBLISHED if self.quick else PUBLISHED_EPISODES)
+            episodes = QUICK_PUBLISHED if self.quick else PUBLISHED_EPISODES[variant.job]
+            return dict.fromkeys(FINAL, episodes)
         if variant.group == "suites":
             return dict.fromkeys(FINAL, SUITE_FINAL * settings.run.evaluation_episodes)
-        episodes = dict(QUICK_FINAL if self.quick else FINAL)
+        final = dict(QUICK_FINAL if self.quick else FINAL)
         if variant.group != "beyond":
-            del episodes["best"]
-        return episodes
+            del final["best"]
+        return final
 
 
 def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settings:

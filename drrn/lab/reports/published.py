@@ -41,7 +41,8 @@ def _published_table(
         last = _last_progress(results, each.slug, job)
         scores = [score / each.scale for score in published_scores(results, each, job)]
         interval = interval_of_mean(scores)
-        cells: Cells = [each.game, decimal(fmean(scores), 2)]
+        policy = "training" if each.measure == "last episodes" else f"`{each.policy}`"
+        cells: Cells = [each.game, policy, decimal(fmean(scores), 2)]
         cells.append(" to ".join(decimal(end, 2) for end in interval) if interval else MISSING)
         chance = results.fact(each.slug, "random_return")
         cells.append(decimal(chance / each.scale if chance is not None else None, 2))
@@ -52,7 +53,16 @@ def _published_table(
         interactions = fmean(row["interactions"] for row in last)
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
-    header = ["", "ours", "95 % interval", "random play", *names, "steps", "steps of DRRN"]
+    header = [
+        "",
+        "policy",
+        "ours",
+        "95 % interval",
+        "random play",
+        *names,
+        "steps",
+        "steps of DRRN",
+    ]
     header += ["interactions", "seeds", "minutes"]
     rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
     measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])

@@ -98,7 +98,7 @@ def _values(source: Source, evidence: Evidence, passage: str, condition: str) ->
         only = "only " if len(entries) == 1 else ""
         was = f"was {only}{values_text(entries)}" if entries else "was never set"
         if entries and (passage, f"${name}") in evidence.unset:
-            was += ", but not always set on that page"
+            was += ", and had no value on some visits to that passage"
         result += f"; {source.name_of(name)} {was}"
     return result
 

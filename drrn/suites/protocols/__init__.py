@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from drrn.declaration import without_none
 from drrn.errors import InputError, did_you_mean
 from drrn.files import read_toml
 from drrn.suites.catalogue import with_options
@@ -46,8 +47,7 @@ class Protocol:
     @property
     def training(self) -> dict[str, Any]:
         """The settings of the run, by flat name."""
-        given = {**self.settings, "interactions": self.interactions}
-        return {name: None if value == "none" else value for name, value in given.items()}
+        return without_none({**self.settings, "interactions": self.interactions})
 
     def training_game(self, file: Path | None = None) -> str:
         """Return the name of the game to train on."""
@@ -70,7 +70,7 @@ def protocols() -> list[Protocol]:
         table = read_toml(path)
         games = table.pop("games")
         for game, own in games.items():
-            settings = {**table["settings"], **own.pop("settings", {})}
+            settings = {**table["settings"], **own.get("settings", {})}
             every.append(Protocol(path.stem, game, **{**table, **own, "settings": settings}))
     return every
 
