@@ -100,3 +100,8 @@ def test_without_re2_nested_repeats_are_rejected(story, monkeypatch):
     with pytest.raises(InputError, match=r"drop: .*nested.*drrn\[twine\]"):
         story(FORK, "drop = '(a+)+$'\n")
     assert Pattern("again|retry").search("Try again")
+
+
+def test_a_bracket_in_a_set_gives_no_warning_of_python(recwarn):
+    assert Pattern("[[Go]").search("[") and not Pattern("[[Go]").search("x")
+    assert not recwarn.list

@@ -8,6 +8,7 @@ refused.
 import importlib
 import importlib.util
 import re
+import warnings
 
 # Limits of a pattern that `re` may search:
 MOST_REPEATS = 2  # open-ended ones and those with a number
@@ -38,7 +39,9 @@ class Pattern:
 
     def __init__(self, source: str, flags: int = 0) -> None:
         self.arguments = (source, flags)
-        self.compiled = re.compile(source, flags)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of "[[", a bracket in a set
+            self.compiled = re.compile(source, flags)
         self._by_re2: re.Pattern[str] | None = None
         if self.compiled.flags & re.VERBOSE or not _is_safe(source):
             self._by_re2 = _compile_by_re2(source, self.compiled.flags)
