@@ -6,6 +6,7 @@ import re
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +30,7 @@ DESCRIPTION = re.compile(r"\[looking\]\n(.*?)\[looking - succeeded\]", re.S)
 EVENT = re.compile(r"\[[^]]+\]\n?")  # such as [looking - succeeded]
 OBJECTS = 0x0A  # where the header of a Z-machine's memory has the address of the objects
 FIRST_OBJECT = 63 * 2 + 12  # where that table has the end of its entries: the first properties
-CACHED = 2**15  # pages or lists in a cache, of up to a few kilobytes each
+CACHE_SIZE = 2**15  # pages or lists in a cache, of up to a few kilobytes each
 Info = Mapping[str, Any]
 
 
@@ -95,7 +96,7 @@ class _Cache(dict[Any, Any]):
     """A dictionary that is emptied when it is full."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= CACHED:
+        if len(self) >= CACHE_SIZE:
             self.clear()
         super().__setitem__(key, value)
 
@@ -243,10 +244,10 @@ class TextWorldEnvironment(Environment):
         self.mask: Any = 0xFF  # bits of that tree which looking does not change
         self.facts: frozenset[Any] = frozenset()
         self.actions: dict[Any, list[Any]] = _Cache()  # by the facts, or those of a rule
-        self.machine: Any = None  # its state at the last page
+        self.last_state: Any = None  # of the Z-machine, at the last page
         namer = getattr(self.env, "_inform7", None)
         if namer is not None:
-            namer._get_name_mapping = lru_cache(CACHED)(namer._get_name_mapping)
+            namer._get_name_mapping = lru_cache(CACHE_SIZE)(namer._get_name_mapping)
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         state = self.env.reset()
@@ -259,9 +260,9 @@ class TextWorldEnvironment(Environment):
         state, _, done = self.env.step(action)
         if done and "description" in self.parts:  # no command can be played: play the last again
             machine = self.env.unwrapped._jericho
-            machine.set_state(self.machine)
+            machine.set_state(self.last_state)
             machine.step(TRACK)
-            self.description = _described(machine.step(action)[0]) or self.description
+            self.description = _room_in(machine.step(action)[0]) or self.description
         return self._page(state, done=done)
 
     def _cache_actions(self, world: Any) -> None:
@@ -297,18 +298,18 @@ class TextWorldEnvironment(Environment):
         TextWorld would look at each step, which takes half of the time.
         """
         machine = self.env.unwrapped._jericho
-        self.machine = machine.get_state()
-        memory = self.machine[0]
+        self.last_state = machine.get_state()
+        memory = self.last_state[0]
         start = _address(memory, OBJECTS)
         end = _address(memory, start + FIRST_OBJECT)
         tree = memory[start:end]
         key = (self.facts, (tree & self.mask).tobytes())
         if key not in self.descriptions:
-            description = _described(output)
+            description = _room_in(output)
             if not description:
-                description = _described(machine.step(TRACK)[0])
+                description = _room_in(machine.step(TRACK)[0])
                 self.mask = self.mask & ~(machine.get_state()[0][start:end] ^ tree)
-                machine.set_state(self.machine)
+                machine.set_state(self.last_state)
             self.descriptions[key] = description
         return self.descriptions[key]
 
@@ -332,8 +333,8 @@ def _address(memory: Any, at: int) -> int:
     return int(memory[at]) << 8 | int(memory[at + 1])
 
 
-def _described(output: str) -> str:
-    """Return the description in an output of TextWorld, without traces of events."""
+def _room_in(output: str) -> str:
+    """Return the description of the room in an output of TextWorld, without traces of events."""
     match = DESCRIPTION.search(output)
     return EVENT.sub("", match[1]) if match else ""
 
@@ -380,7 +381,8 @@ class ScienceWorldEnvironment(Environment):
                 setattr(env, method, str)
         gateway = getattr(env, "_gateway", None)
         if gateway is not None:  # the wrapper itself fetches the list one action at a time
-            _send_at_once(gateway.java_gateway_server)
+            with suppress(Exception):  # another version of py4j: only slower
+                _send_at_once(gateway.java_gateway_server)
             join = gateway.jvm.java.lang.String.join
 
             def actions() -> list[str]:
@@ -412,7 +414,7 @@ class ScienceWorldEnvironment(Environment):
 
 
 def _send_at_once(server: Any) -> None:
-    """Let Java send an answer over 8 kB without waiting 40 ms for the network's acknowledgement."""
+    """Set TCP_NODELAY on Java's sockets: else a delayed ACK adds 40 ms to answers over 8 kB."""
     connections = server.getClass().getDeclaredField("connections")
     connections.setAccessible(True)
     for connection in connections.get(server):
