@@ -22,7 +22,15 @@ from drrn.files import json_or_none, write
 from drrn.game.contract import Game, another, close, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite, make
-from drrn.lab.experiments.plan import FOUR_STEPS, MADE_UP, WORDINGS, Example, Variant, examples_of
+from drrn.lab.experiments.plan import (
+    FOUR_STEPS,
+    MADE_UP,
+    PROTOCOLS,
+    WORDINGS,
+    Example,
+    Variant,
+    examples_of,
+)
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
@@ -43,7 +51,6 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather, inspect_game
 from drrn.stories.playtest.survey import explore
 from drrn.stories.twine.rules import DEFAULT_SET
-from drrn.suites.protocols import protocols
 
 Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 Files = dict[str, list[Row]]  # by the end of the file's name
@@ -111,7 +118,7 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
 
 def test_game_of(variant: Variant, source: str) -> str | None:
     """Return the name of the game that a published job is scored on, if it is a separate one."""
-    protocol = next((each for each in protocols() if variant.job == f"published-{each.slug}"), None)
+    protocol = PROTOCOLS.get(variant.job)
     return protocol.test_game(source) if protocol else None
 
 

@@ -139,16 +139,17 @@ BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM, *DEFAULTS = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
+PROTOCOLS = {f"published-{each.slug}": each for each in protocols()}  # by the name of the job
 PUBLISHED = tuple(
     Variant(
         group="published",
-        job=f"published-{each.slug}",
+        job=job,
         label=each.game,
         changes=each.training,
         games=[each.slug],
         strong=True,
     )
-    for each in protocols()
+    for job, each in PROTOCOLS.items()
 )
 READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN["readers"].items()}
 BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
@@ -222,7 +223,6 @@ def game_order(games: Iterable[str]) -> list[str]:
 SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
 OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
-PUBLISHED_EPISODES = {f"published-{each.slug}": each.episodes for each in protocols()}
 QUICK_PUBLISHED = 2
 SUITE_FINAL = 4  # the same, relative to the episodes after each round
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
@@ -244,7 +244,7 @@ class Scale:
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""
         if variant.group == "published":
-            episodes = QUICK_PUBLISHED if self.quick else PUBLISHED_EPISODES[variant.job]
+            episodes = QUICK_PUBLISHED if self.quick else PROTOCOLS[variant.job].episodes
             return dict.fromkeys(FINAL, episodes)
         if variant.group == "suites":
             return dict.fromkeys(FINAL, SUITE_FINAL * settings.run.evaluation_episodes)

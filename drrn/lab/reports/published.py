@@ -53,16 +53,8 @@ def _published_table(
         interactions = fmean(row["interactions"] for row in last)
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
-    header = [
-        "",
-        "policy",
-        "ours",
-        "95 % interval",
-        "random play",
-        *names,
-        "steps",
-        "steps of DRRN",
-    ]
+    header = ["", "policy", "ours", "95 % interval", "random play", *names]
+    header += ["steps", "steps of DRRN"]
     header += ["interactions", "seeds", "minutes"]
     rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
     measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])
