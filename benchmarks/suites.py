@@ -130,8 +130,12 @@ class Comparison(NamedTuple):
     differing: int  # states in which effects are missed or extra
 
 
-def compare_actions(choice: SuiteChoice, states: int) -> Comparison:
-    """Compare our search with Jericho's in states of random play, with resets every 100 steps."""
+def compare_actions(choice: SuiteChoice, states: int, first: int = 0, every: int = 1) -> Comparison:
+    """Compare our search with Jericho's in states of random play, with resets every 100 steps.
+
+    The memory is empty in state 0; of the states from `first` on, Jericho's call is made in those
+    with a multiple of `every` as their number, and only these count.
+    """
     from drrn.suites.environments import JerichoEnvironment
 
     environment = JerichoEnvironment(choice.game, choice.options)
@@ -141,34 +145,40 @@ def compare_actions(choice: SuiteChoice, states: int) -> Comparison:
     counts = dict.fromkeys(("effects", "missed", "extra", "differing"), 0)
     worlds = set()
     env.reset()
-    for number in range(states):
+    for number in range(first + states):
         before = env.get_state()
         start = time.process_time()
         parts = {name: environment._ask(name) for name in ("look", "inventory")}
         world = environment.world_hash(parts)
         lookup = time.process_time() - start
-        effects = environment.search.effects(**parts)
+        effects = lists = environment.search.effects(**parts)
         search = time.process_time() - start
-        seconds["search"] += search
-        seconds["adaptor"] += lookup if world in worlds else search
+        if number >= first and number % every == 0:
+            seconds["search"] += search
+            seconds["adaptor"] += lookup if world in worlds else search
+            start = time.process_time()
+            lists = jericho_effects(env)
+            seconds["theirs"] += time.process_time() - start
+            env.set_state(before)
+            counts["effects"] += len(lists)
+            counts["missed"] += len(set(lists) - set(effects))
+            counts["extra"] += len(set(effects) - set(lists))
+            counts["differing"] += set(lists) != set(effects)
         worlds.add(world)
-        start = time.process_time()
-        objects = env._score_object_names(env._identify_interactive_objects(use_object_tree=True))
-        candidates = env.act_gen.generate_actions(objects)
-        theirs = env._filter_candidate_actions(candidates, use_ctypes=True)  # as get_valid_actions
-        seconds["theirs"] += time.process_time() - start
-        env.set_state(before)
-        wanted = {b"".join(part.tobytes() for part in effect) for effect in theirs}
-        counts["effects"] += len(wanted)
-        counts["missed"] += len(wanted - set(effects))
-        counts["extra"] += len(set(effects) - wanted)
-        counts["differing"] += wanted != set(effects)
-        actions = sorted(min(group) for group in effects.values())
+        actions = sorted(min(group) for group in lists.values())
         if actions and number % 100 != 99:
             env.step(choose.choice(actions))
         if not actions or number % 100 == 99 or env.game_over() or env.victory():
             env.reset()
     return Comparison(**seconds, **counts)
+
+
+def jericho_effects(env: Any) -> dict[bytes, list[str]]:
+    """Return the actions of each effect as `get_valid_actions` finds them."""
+    objects = env._score_object_names(env._identify_interactive_objects(use_object_tree=True))
+    candidates = env.act_gen.generate_actions(objects)
+    effects = env._filter_candidate_actions(candidates, use_ctypes=True)
+    return {b"".join(part.tobytes() for part in effect): effects[effect] for effect in effects}
 
 
 OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
@@ -222,14 +232,19 @@ def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
 
 
 def print_actions(names: Sequence[str], states: int) -> None:
-    """Print the speed of lists of Jericho's valid actions, in milliseconds of CPU time."""
-    print(
-        f"{'game':<20} {'Jericho':>9} {'search':>9} {'adaptor':>9}  effects, missed, extra, states"
-    )
+    """Print milliseconds of CPU time for a list of Jericho's valid actions, and the speed-up.
+
+    The first states, and as many after four times that number, of which every fifth counts.
+    """
+    title = f"{'game':<20} {'states':>12} {'Jericho':>9} {'search':>15} {'adaptor':>15}"
+    print(f"{title}  effects, missed, extra, differing states")
     for name in names:
-        one = compare_actions(read_choice(name), states)
-        times = (f"{1000 * spent / states:>9.1f}" for spent in one[:3])
-        print(f"{name[-20:]:<20} {' '.join(times)}  {one[3:]}", flush=True)
+        for first, every in ((0, 1), (4 * states, 5)):
+            one = compare_actions(read_choice(name), states, first, every)
+            theirs, *ours = (1000 * spent / (states // every) for spent in one[:3])
+            times = " ".join(f"{time:>8.1f} ({theirs / time:>3.1f})" for time in ours)
+            part = f"{first + 1} to {first + states}"
+            print(f"{name[-20:]:<20} {part:>12} {theirs:>9.1f} {times}  {one[3:]}", flush=True)
 
 
 def print_shortest(name: str) -> None:

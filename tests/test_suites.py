@@ -17,7 +17,7 @@ from drrn.suites.environments import (
     TextWorldEnvironment,
 )
 from drrn.suites.game import SuiteGame
-from drrn.suites.valid_actions import COMMON, ActionSearch
+from drrn.suites.valid_actions import COMMON, REFUSALS, SHARED, ActionSearch
 from tests.suite_files import game_file, open_suite
 from tests.trainings import SMALL, same_weights
 
@@ -342,7 +342,40 @@ def test_a_menu_is_the_same_when_a_state_is_visited_again(stand_ins, tmp_path):
     assert waits[-1] in search.actions("A lamp.", "")  # the most used
 
 
-def test_commands_may_have_any_letters_and_an_empty_list_has_no_effects(stand_ins, tmp_path):
+def test_a_change_that_never_changed_an_answer_is_harmless(stand_ins, tmp_path):
+    """The lamp is first seen, then held (another answer to "rub"), then seen with another text."""
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    env = environment.env
+    env.seed(1)
+    env.reset()
+    env.act_gen.templates += ["rub OBJ", "eat OBJ"]
+    search = ActionSearch(env, environment.module.util)
+    search.effects("A lamp.", "")
+    env.step("take lamp")
+    env.answers["rub lamp"] = b"A genie winks."
+    search.effects("A cave.", "A lamp.")
+    (rubbed, eaten) = (search.matters[template, b"Done."] for template in ("rub OBJ", "eat OBJ"))
+    assert all(rubbed.values()) and not any(eaten.values()) and set(rubbed) == set(eaten)
+
+
+def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
+    options = read_choice(f"jericho:{game_file(tmp_path)}").options
+    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    search = environment.search
+    assert search is not None
+    for template in [f"{verb} OBJ" for verb in range(SHARED)]:
+        for name in ("lamp", "axe", "rope")[:REFUSALS]:
+            assert not search.refuses(template, 0, False)
+            search.outcomes.setdefault((name,), {})
+            outcome = (b"You don't have the #1.", None, ((name, False),))
+            search.learn((template, (name,)), outcome, ())
+    assert search.refuses("0 OBJ", 0, False) and not search.refuses("0 OBJ", 0, True)
+    search.learn(("0 OBJ", ("lamp",)), (b"Taken.", None, (("lamp", False),)), ())
+    assert not search.refuses("0 OBJ", 0, False)
+
+
+def test_commands_may_have_any_letters(stand_ins, tmp_path):
     options = read_choice(f"jericho:{game_file(tmp_path)}").options
     environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
     environment.reset(1)
@@ -350,10 +383,8 @@ def test_commands_may_have_any_letters_and_an_empty_list_has_no_effects(stand_in
     before = environment.env.get_state()
     search = environment.search
     assert search is not None
-    assert list(search.play(["say café", "hum"], before)) == ["say café"]
-    environment.env.played.clear()
-    assert search.play([], before) == {}
-    assert environment.env.played == []
+    assert search.play(("say café", ()), before)[0]
+    assert search.play(("hum", ()), before) == (None, b"Done.")
 
 
 def test_the_memory_of_the_search_is_limited(stand_ins, tmp_path, monkeypatch):

@@ -1,36 +1,44 @@
-"""Search for the actions that change the world of a Jericho game, with a memory of refusals.
+"""Search for the actions that change the world of a Jericho game, with a memory of answers.
 
 Jericho fills each template of the game with every object and every pair of objects, and plays all
-of these commands on a restored machine. Here a command that had no effect is not played again
-while its objects are in the same state (place, attributes, contents), and, with one object, in the
-same room; and `all` is tried only in templates that have an effect with one object.
+of these commands on a restored machine. Here a command is played only if no effect is expected of
+it: that which it had in the same state of its objects, or after changes to them that never changed
+the template's answer; or none, if the parser refused all objects that are not held.
 """
 
 import ctypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 WIDTH = 128  # numbers that describe an effect
 COMMON = 20  # templates with the same effect: it is not their own
+SHARED = 8  # templates with the same answer: it is the parser's
+REFUSALS = 3  # objects that a template refused, before it is expected to refuse others
 SCORES = {"NOUN": 1.0, "PROPN": 0.5, "ADJ": 0.0}  # of the names of an object, as in Jericho
 ALL = "all"
 HELD = "held"
+TIMED = ("wait", "z", "sleep")  # templates whose effect depends on the time
+MARKS = (b"#1", b"#2")  # of objects in an answer
 LIMIT = 100_000  # keys in memory, of 500 to 1,100 bytes each
+LISTED = 200  # commands with the same effect
+LONGEST = 4096  # bytes of a command
 CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
-Command = tuple[Key | None, str, tuple[str, ...]]  # the template, and the names that fill it
+Names = tuple[str, ...]  # that fill a template
+Command = tuple[str, Names]
+Outcome = tuple[bytes, bytes | None, Key]  # an answer, an effect, and what it may depend on
 
 
 class Scene(NamedTuple):
     """The objects of the object tree that the player may refer to."""
 
     room: int
-    special: bytes  # bytes of the memory that Jericho names as part of the world
+    special: Key  # bytes of the memory that Jericho names as part of the world
     names: Sequence[str]  # of the objects
-    states: Mapping[str, tuple[Key, ...]]  # of objects, by their names and the words in these
-    total: Key  # the states of all objects
+    states: Mapping[str, Key]  # of objects, by their names and the words in these
+    total: int  # hash of the states of all objects
 
 
 class ActionSearch:
@@ -44,10 +52,23 @@ class ActionSearch:
             self.templates[template.count("OBJ")].append(template)
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
-        self.memory: dict[Key | None, dict[str, bytes]] = {}  # templates that had an effect
         self.active: set[str] = set()  # templates that had a distinct effect in some state
+        self.forget()
+        self.valid = ctypes.create_string_buffer(LONGEST)
+        self.row = np.zeros(WIDTH, np.uint16)
+        self.pointer = np.ctypeslib.as_ctypes(self.row)
+
+    def forget(self) -> None:
+        """Start with an empty memory."""
+        self.memory: dict[Key, dict[str, bytes]] = {}  # effects of templates
+        self.outcomes: dict[Names, dict[str, Outcome]] = {}  # of templates
+        self.matters: dict[Key, dict[Key, bool]] = {}  # changes, by template and answer
+        self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
+        self.givers: dict[bytes, set[str]] = {}  # templates of an answer
+        self.effective: set[Command] = set()  # that had a distinct effect in some state
         self.tags: dict[str, set[tuple[str, str]]] = {}  # nouns and adjectives of a text
         self.replies: dict[Key, str] = {}  # to "examine"
+        self.shared: dict[bytes, bytes] = {}  # one object for equal effects and equal answers
 
     def actions(self, look: str, inventory: str) -> list[str]:
         """Return an action for each effect: the one whose verb is used most."""
@@ -57,29 +78,28 @@ class ActionSearch:
     def effects(self, look: str, inventory: str) -> dict[bytes, list[str]]:
         """Return the actions of each effect."""
         if len(self.memory) + len(self.replies) > LIMIT:
-            self.memory.clear()
-            self.replies.clear()
-            self.tags.clear()
+            self.forget()
         before = self.env.get_state()
         scene = self._scene()
         objects = self._objects(look, inventory, scene, before)
         turn = _Turn(self, before)
         self._add_commands(turn, scene, objects)
-        turn.play()
+        turn.confirm()
         own = turn.own_commands()
-        self.active |= {template for _, template, _ in own}
-        with_all: dict[Key, tuple[str, ...]] = {}
-        for _, template, names in own:
+        self.active |= {template for template, _ in own}
+        self.effective.update(own)
+        with_all: dict[Key, Names] = {}
+        for template, names in own:
             for i in range(len(names)):
                 filled = (*names[:i], ALL, *names[i + 1 :])
                 states = tuple(objects.get(name, scene.total) for name in filled)
                 with_all[(template, scene.room, scene.special, states)] = filled
         for key, names in with_all.items():
-            turn.add(key, [key[0]], *names)
-        turn.play()
+            turn.add(key, [key[0]], names)
+        turn.confirm()
         self.env.set_state(before)
         groups = turn.effects.items()
-        return {effect: [_fill(one[1], one[2]) for one in group] for effect, group in groups}
+        return {effect: [_fill(*one) for one in group[:LISTED]] for effect, group in groups}
 
     def _add_commands(self, turn: "_Turn", scene: Scene, objects: Mapping[str, Key]) -> None:
         """Add the commands without objects, with each object, and with each pair of objects.
@@ -87,44 +107,77 @@ class ActionSearch:
         A template that ever had a distinct effect is tried without objects in every state, and
         with an object when anything near has changed.
         """
-        surroundings = (scene.room, scene.special)
+        here = (scene.room, scene.special)
         none, one, two = self.templates
-        turn.add(None, [template for template in none if template in self.active])
-        turn.add((*surroundings, scene.total), [name for name in none if name not in self.active])
+        always = self.active.union(TIMED)
+        turn.add((), [template for template in none if template in always])
+        turn.add((*here, scene.total), [template for template in none if template not in always])
         quiet = [template for template in one if template not in self.active]
         active = [template for template in one if template in self.active]
         for first, state in objects.items():
-            turn.add((*surroundings, state), quiet, first)
-            turn.add((*surroundings, state, scene.total, len(active)), active, first)
+            turn.add((*here, state), quiet, (first,), (*here, 0, state))
+            key = (*here, scene.total, state, len(active))
+            turn.add(key, active, (first,), key[:4])
+        holders = {name: _holders(state[2]) for name, state in objects.items()}
+        numbers = {name: {one[0] for one in state[2]} for name, state in objects.items()}
+        for first, state in objects.items():
             for second, other in objects.items():
                 if first != second:
-                    turn.add((scene.special, state, other), two, first, second)
+                    states = (scene.special, state, other)
+                    outer = numbers[second].isdisjoint(holders[first])
+                    inner = numbers[first].isdisjoint(holders[second])
+                    turn.add(states, two, (first, second), (outer, inner, *states))
 
-    def play(self, commands: Sequence[str], before: Any) -> Mapping[str, bytes]:
-        """Play each command in the state `before`, and return the effects.
+    def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
+        """Play a command in the state `before`; return its effect, if any, and the answer.
 
-        A command that halts the interpreter has none. The library stops at it, so the commands are
-        played again in halves.
+        Marks replace the objects in the first line of the answer, so that it is the same for
+        other objects. A command that halts the interpreter has no effect.
         """
-        if not commands:
-            return {}
         library = self.env.frotz_lib
-        text = ";".join(commands).encode(CODEC, errors="replace")
-        valid = ctypes.create_string_buffer(len(text) + 2)
-        rows = np.zeros((len(commands), WIDTH), np.uint16)
-        pointer = np.ctypeslib.as_ctypes(rows.reshape(-1))
-        count = library.filter_candidate_actions(ctypes.create_string_buffer(text), valid, pointer)
+        text = _fill(*command).replace(";", " ").encode(CODEC, errors="replace")
+        count = library.filter_candidate_actions(text, self.valid, self.pointer)
         if library.halted():
             self.env.reset()
             self.env.set_state(before)
-            middle = len(commands) // 2
-            if middle == 0:
-                return {}
-            return {**self.play(commands[:middle], before), **self.play(commands[middle:], before)}
-        actions = valid.value.decode(CODEC, errors="replace").split(";")[:count]
-        effects = [row.tobytes() for row in rows[: len(actions)]]
-        shared = {effect: effect for effect in effects}  # one object for equal effects
-        return {action: shared[effect] for action, effect in zip(actions, effects, strict=True)}
+            return None, b""
+        answer = library.get_narrative_text().strip().partition(b"\n")[0]
+        for mark, name in zip(MARKS, command[1], strict=False):
+            answer = answer.replace(name.encode(CODEC, errors="replace"), mark)
+        answer = self.shared.setdefault(answer, answer)
+        if not count:
+            return None, answer
+        effect = self.row.tobytes()
+        self.row[:] = 0
+        return self.shared.setdefault(effect, effect), answer
+
+    def learn(self, command: Command, outcome: Outcome, changes: Sequence[Key]) -> None:
+        """Remember an outcome, and whether changes since the last one changed the answer."""
+        template, names = command
+        answer, _, situation = outcome
+        outcomes = self.outcomes[names]
+        last = outcomes[template][0] if template in outcomes else answer
+        matters = self.matters.setdefault((template, last), {})
+        if answer == last:
+            matters.update({change: False for change in changes if change not in matters})
+        elif not any(matters.get(change) for change in changes):
+            suspects = [change for change in changes if change not in matters] or changes
+            matters.update(dict.fromkeys(suspects, True))
+        outcomes[template] = outcome
+        self.givers.setdefault(answer, set()).add(template)
+        for i, (name, held, *_) in enumerate(situation[-len(names) :]):
+            answers = self.refusals.setdefault((template, i, held), {})
+            answers.setdefault(answer, set()).add(name)
+
+    def refuses(self, template: str, i: int, held: bool) -> bool:
+        """Return whether the parser refuses all objects there that are held, or not held."""
+        refusals = 0
+        for answer, names in self.refusals.get((template, i, held), {}).items():
+            first = MARKS[0] in answer
+            if len(self.givers[answer]) < SHARED or first == (MARKS[1] in answer):
+                return False
+            refusals += len(names) if first == (i == 0) else 0
+        return refusals >= REFUSALS
 
     def _scene(self) -> Scene:
         world = self.env.get_world_objects()
@@ -140,7 +193,7 @@ class ActionSearch:
                 continue
             thing = world[number]
             inside = number == player
-            state = () if inside else ((number, bytes(thing._attr), thing.child), *outer)
+            state = () if inside else (number, bytes(thing._attr), thing.child, outer)
             near[number] = state
             waiting += [(thing.sibling, outer), (thing.child, (HELD,) if inside else state)]
             if inside:
@@ -150,8 +203,8 @@ class ActionSearch:
             for word in {name, *name.split()}:
                 states.setdefault(word[: self.word_length], []).append(state)
         ordered = {word: tuple(sorted(group, key=repr)) for word, group in states.items()}
-        special = self.env._get_special_ram().tobytes()
-        return Scene(room, special, names, ordered, tuple(sorted(near.items())))
+        special = tuple(self.env._get_special_ram().tolist())
+        return Scene(room, special, names, ordered, hash(tuple(sorted(near.items()))))
 
     def _objects(self, look: str, inventory: str, scene: Scene, before: Any) -> dict[str, Key]:
         """Return the states of the objects in the texts and the tree, by the best names.
@@ -171,8 +224,9 @@ class ActionSearch:
         self.env.set_state(before)
         objects: dict[str, Key] = {}
         for description, (_, word) in best.items():
-            state = scene.states.get(word[: self.word_length])
-            objects[word] = (word, *(state or (description, scene.room)))
+            states = scene.states.get(word[: self.word_length], ())
+            elsewhere = () if states else (description, scene.room)
+            objects[word] = (word, HELD in _holders(states), states, elsewhere)
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
@@ -195,62 +249,124 @@ class ActionSearch:
         return scores
 
 
+class _Filling(NamedTuple):
+    """Names that fill templates, and what is known of these commands."""
+
+    names: Names
+    situation: Key  # what an effect may depend on; empty if none is expected
+    effects: dict[str, bytes]  # of templates, in the present state of the objects
+    outcomes: dict[str, Outcome]  # of templates, when they were last played
+
+
 class _Turn:
-    """The commands of one state: those to play, and those that had an effect before."""
+    """The commands of one state: those to play, and those whose effect is expected."""
 
     def __init__(self, search: ActionSearch, before: Any) -> None:
         self.search = search
         self.before = before  # the state of the machine
-        self.unknown: list[Command] = []
-        self.known: dict[bytes, list[Command]] = {}  # by the effect that they had
         self.effects: dict[bytes, list[Command]] = {}
+        self.expected: dict[bytes, list[tuple[str, _Filling]]] = {}
+        self.changes: dict[tuple[int, int], tuple[Key, Key, list[Key]]] = {}
 
-    def add(self, key: Key | None, templates: Iterable[str], *names: str) -> None:
-        """Fill templates with names; those that are known to have no effect are left out."""
-        effects = self.search.memory.get(key)
-        if effects is None:
-            self.unknown += [(key, template, names) for template in templates]
-        else:
-            for template, effect in effects.items():
-                self.known.setdefault(effect, []).append((key, template, names))
+    def add(
+        self, key: Key, templates: Iterable[str], names: Names = (), situation: Key = ()
+    ) -> None:
+        """Fill templates with names; play those whose effect is neither known nor expected."""
+        known = self.search.memory.get(key)
+        effects: dict[str, bytes] = {} if known is None else known
+        outcomes = self.search.outcomes.setdefault(names, {})
+        filling = _Filling(names, situation, effects, outcomes)
+        for template, effect in effects.items():
+            self.expected.setdefault(effect, []).append((template, filling))
+        for template in templates if known is None else ():
+            self._add(template, filling)
+        if key:
+            self.search.memory[key] = effects
 
-    def play(self) -> None:
-        """Play all commands that may have an effect.
+    def confirm(self) -> None:
+        """Play one of the commands that are expected to have the same effect.
 
-        Of those that had the same common effect, the first is played for all, if it still has it.
+        If it does not have it, the others are played; a common effect may be confirmed by any.
         """
-        common = {effect: group for effect, group in self.known.items() if _is_common(group)}
-        for effect, group in self.known.items():
-            self.unknown += group[:1] if effect in common else group
-        self._play(self.unknown)
-        for effect, (first, *others) in common.items():
-            if first in self.effects.get(effect, ()):
-                self.effects[effect] += others
-            else:
-                self._play(others)
-        self.unknown = []
-        self.known = {}
-
-    def _play(self, commands: Sequence[Command]) -> None:
-        texts = [_fill(template, names) for _, template, names in commands]
-        effects = self.search.play(list(dict.fromkeys(texts)), self.before)
-        memory = self.search.memory
-        for command, text in zip(commands, texts, strict=True):
-            key, template, _ = command
-            past = memory.setdefault(key, {}) if key else {}
-            effect = effects.get(text)
-            if effect is not None:  # otherwise an effect that it had may come back
-                past[template] = effect
-                self.effects.setdefault(effect, []).append(command)
+        for effect, group in self.expected.items():
+            commands = [(template, filling.names) for template, filling in group]
+            common = _is_common(commands)
+            confirmed = common and effect in self.effects
+            for i, (template, filling) in enumerate(group):
+                if confirmed:
+                    self.effects[effect] += commands[i:]
+                    break
+                confirmed = self._play(template, filling) == effect and (common or i == 0)
+        self.expected = {}
 
     def own_commands(self) -> list[Command]:
         """Return the commands with a distinct effect, unlike the passing of time."""
         groups = self.effects.values()
         return [command for group in groups if not _is_common(group) for command in group]
 
+    def _add(self, template: str, filling: _Filling) -> None:
+        search = self.search
+        last = filling.outcomes.get(template)
+        if last and (template, filling.names) not in search.effective:
+            answer, effect, situation = last
+            matters = search.matters.get((template, answer), {})
+            if all(matters.get(one) is False for one in self._changes(situation, filling)):
+                if effect is not None:
+                    filling.effects[template] = effect
+                    self.expected.setdefault(effect, []).append((template, filling))
+                return
+        objects = filling.situation[-len(filling.names) :]
+        if not any(search.refuses(template, i, one[1]) for i, one in enumerate(objects)):
+            self._play(template, filling)
+
+    def _play(self, template: str, filling: _Filling) -> bytes | None:
+        names, situation, effects, outcomes = filling
+        effect, answer = self.search.play((template, names), self.before)
+        if situation:
+            last = outcomes.get(template)
+            changes = self._changes(last[2], filling) if last else ()
+            self.search.learn((template, names), (answer, effect, situation), changes)
+        if effect is not None:  # otherwise an effect that it had may come back
+            effects[template] = effect
+            self.effects.setdefault(effect, []).append((template, names))
+        return effect
+
+    def _changes(self, before: Key, filling: _Filling) -> Sequence[Key]:
+        after = filling.situation
+        key = (id(before), id(after))
+        if key not in self.changes:  # with both situations: their ids are not used again
+            self.changes[key] = (before, after, list(_differences(before, after)))
+        return self.changes[key][2]
+
+
+def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
+    """Return the paths to the parts of two situations that differ: bits, numbers, lengths."""
+    if before == after:
+        return
+    if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
+        for i, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _differences(one, other, (*path, i))
+    elif isinstance(before, bytes):
+        bits = int.from_bytes(before, "big") ^ int.from_bytes(after, "big")
+        yield from ((*path, bit) for bit in range(bits.bit_length()) if bits >> bit & 1)
+    else:
+        sizes = (len(one) if isinstance(one, tuple) else one != 0 for one in (before, after))
+        yield (*path, *sizes)
+
+
+def _holders(states: Iterable[Key]) -> set[Any]:
+    """Return the numbers of the objects around objects, and HELD for the player."""
+    holders = set()
+    for state in states:
+        outer = state[3]
+        while outer:
+            holders.add(outer[0])
+            outer = outer[3] if len(outer) > 1 else ()
+    return holders
+
 
 def _is_common(group: Sequence[Command]) -> bool:
-    return len(group) >= COMMON and len({template for _, template, _ in group}) >= COMMON
+    return len(group) >= COMMON and len({template for template, _ in group}) >= COMMON
 
 
 def _fill(template: str, names: Iterable[str]) -> str:

@@ -56,8 +56,11 @@ class FrotzEnv:
         self.halting = ""  # the command that halts the interpreter until a reset
         self.halted = 0
         self.frotz_lib = types.SimpleNamespace(
-            halted=lambda: self.halted, filter_candidate_actions=self.filter_candidate_actions
+            halted=lambda: self.halted,
+            filter_candidate_actions=self.filter_candidate_actions,
+            get_narrative_text=lambda: self.answers.get(self.played[-1], b"Done.\nA bat speaks."),
         )
+        self.answers = {}  # to commands
         self.seeds = []
 
     def seed(self, seed=None):
@@ -130,7 +133,7 @@ class FrotzEnv:
 
     def filter_candidate_actions(self, commands, valid, effects):
         actions: list[str] = []
-        for command in commands.value.decode().split(";"):
+        for command in commands.decode().split(";"):
             self.played.append(command)
             if command == self.halting:
                 self.halted = 1
