@@ -79,6 +79,9 @@ def _kill(machines: list[subprocess.Popen[bytes]]) -> None:
     for machine in machines:
         kill_group(machine)
         machine.wait()
+        if machine.stdin:
+            with suppress(OSError):
+                machine.stdin.close()
 
 
 @contextmanager
