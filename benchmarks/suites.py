@@ -56,7 +56,7 @@ def bare(choice: SuiteChoice) -> Iterator[Page]:
 def twx(choice: SuiteChoice) -> Any:
     environment = TwxEnvironment(choice.game, choice.options)  # for the game's properties and seeds
     env = environment.env
-    del env.getTaskDescription  # our cache
+    del env.getTaskDescription, env.addStepToHistory  # ours
     fold = choice.options["fold"]
     seeds = environment.seeds[fold]
 

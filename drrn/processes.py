@@ -186,13 +186,19 @@ class Service(contextlib.AbstractContextManager["Service"]):
                 return reply
         except (EOFError, OSError) as error:
             self.close()
-            code = self.process.returncode
-            how = f"ended with exit code {code}"
-            if code < 0:
-                how = f"was killed by {signal.Signals(-code).name}"
+            how = describe_exit(self.process.returncode)
             raise ServiceError("died", f"the process {how}") from error
         self.kill()
         raise ServiceError("timeout", f"no answer within {round(timeout or 0, 2):g} seconds")
+
+    def open(self, timeout: float | None = None) -> None:
+        """Wait until the object is created."""
+        self.answer(0, timeout)
+
+    def hang_up(self) -> None:
+        """Let the process exit without waiting for it; `close` waits."""
+        with contextlib.suppress(OSError):
+            self.connection.close()
 
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the process, if it is inside `interruptible()`.
@@ -205,7 +211,7 @@ class Service(contextlib.AbstractContextManager["Service"]):
     def kill(self) -> None:
         """Kill the process and everything that it started."""
         if self.close.alive:
-            _kill_group(self.process)
+            kill_group(self.process)
             self.close()
 
 
@@ -216,13 +222,34 @@ else:
     INTERRUPT = SIGNAL = signal.SIGINT
 
 
+def describe_exit(code: int) -> str:
+    """Say how a process ended."""
+    return (
+        f"was killed by {signal.Signals(-code).name}"
+        if code < 0
+        else f"ended with exit code {code}"
+    )
+
+
+def describe_failure(error: BaseException) -> str:
+    """Describe an exception in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def group_options() -> dict[str, Any]:
+    """Return the options of `Popen` for a process in a new group."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"start_new_session": True}
+
+
 def _inheriting(handle: int) -> dict[str, Any]:
     """Return the options of `Popen` for a process in a new group that inherits a handle."""
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
         start = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
-        return {"startupinfo": start, "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"pass_fds": [handle], "start_new_session": True}
+        return {"startupinfo": start, **group_options()}
+    return {"pass_fds": [handle], **group_options()}
 
 
 def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
@@ -230,11 +257,12 @@ def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -
         connection.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(EXIT_SECONDS)
-    _kill_group(process)
+    kill_group(process)
     process.wait()
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that leads a group, and all of the group."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
             process.kill()
@@ -319,8 +347,7 @@ def _reply(function: Callable[..., Any], question: bytes) -> bytes:
     except InputError as error:
         reply = Reply(number, "refused", str(error))
     except BaseException as error:  # including SystemExit: a game may call sys.exit
-        message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-        reply = Reply(number, "failed", (message, traceback.format_exc()))
+        reply = Reply(number, "failed", (describe_failure(error), traceback.format_exc()))
     return pickle.dumps(reply)
 
 

@@ -34,15 +34,14 @@ def is_running(pid):
     return True
 
 
-def child_processes(parent=None, leaders=True):
-    """Return the children of a process (default: this one), by default only group leaders."""
-    parent = parent or os.getpid()
+def child_processes():
+    """Return the children of this process that lead a group."""
     children = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # the process has just ended
             pid = int(entry.name)
             status = (entry / "status").read_text()
-            is_child = status.split("PPid:\t")[1].split("\n")[0] == str(parent)
-            if is_child and (not leaders or os.getpgid(pid) == pid):
+            is_child = status.split("PPid:\t")[1].split("\n")[0] == str(os.getpid())
+            if is_child and os.getpgid(pid) == pid:
                 children.append(pid)
     return children

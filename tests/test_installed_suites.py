@@ -19,6 +19,10 @@ from drrn.suites.game import SuiteGame
 from tests.suite_files import child_processes, open_suite
 from tests.trainings import SMALL
 
+# The suites that run on Java leave files open in this process.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 ROOT = Path(__file__).parents[1]
 ROM = "DRRN_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
 FOLDER = "DRRN_JERICHO_FOLDER"  # with several of them
@@ -131,12 +135,22 @@ def test_an_agent_learns_to_collect_a_near_coin(open_game):
 def test_a_dead_java_process_truncates_one_episode(open_game, caplog):
     game = open_game("twx:coin?seed=1&copies=1")
     first = game.reset(0)
-    (environment,) = child_processes()
-    (java,) = child_processes(environment, leaders=False)
+    (java,) = child_processes()
     os.kill(java, signal.SIGKILL)
     game.step(0)
     assert game.stopped and "new environment" in caplog.text
     assert game.reset(0) == first
+
+
+@needs("twx")
+def test_a_java_process_that_hangs_is_killed(open_game, caplog):
+    game = open_game("twx:coin?seed=1&copies=1&seconds=1")
+    first = game.reset(0)
+    (java,) = child_processes()
+    os.kill(java, signal.SIGSTOP)
+    game.step(0)
+    assert game.stopped and "no answer within 1 seconds" in caplog.text
+    assert game.reset(0) == first and child_processes() != [java]
 
 
 @needs("textworld")

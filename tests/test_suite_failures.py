@@ -42,7 +42,7 @@ def first_step(game, action, seed=None):
     ("action", "message"),
     [
         ("hang", '"hang" failed: no answer within 1 seconds (allow more with seconds=2'),
-        ("die", 'the step "die" failed: the process was killed by SIGKILL'),
+        ("die", 'the step "die" failed: Java was killed by SIGKILL'),
         ("fail", '"fail" failed: RuntimeError: the simulator is confused'),
     ],
 )

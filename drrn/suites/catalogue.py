@@ -129,8 +129,9 @@ class SuiteChoice:
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
         ignored = {name for name, option in self.suite.options.items() if option.same_results}
-        if self.options["floor"] is None:  # was added when hashes had been published
-            ignored.add("floor")
+        for name in ("floor", "initial_score"):  # were added when hashes had been published
+            if self.options[name] == self.suite.options[name].default:
+                ignored.add(name)
         options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
         game = hashes(self.game) if self.suite.of_file else self.game
         values = (self.suite.name, self.suite.version, game, options)

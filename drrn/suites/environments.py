@@ -141,6 +141,10 @@ class _Variations(dict[str, list[int]]):
         return self[fold][seed % len(self[fold])], fold
 
 
+def _forget(step: Info) -> None:
+    """Store nothing: TextWorldExpress copies each page for a history that is not used."""
+
+
 class TwxEnvironment(Environment):
     """A game of TextWorldExpress; the seed of an episode selects a variation of the fold."""
 
@@ -153,6 +157,7 @@ class TwxEnvironment(Environment):
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
         env.getTaskDescription = self._task_description
+        env.addStepToHistory = _forget
         folds = (env.getValidSeedsTrain, env.getValidSeedsDev, env.getValidSeedsTest)
         self.seeds = _Variations(options, "seed", folds)
 
@@ -383,7 +388,10 @@ class ScienceWorldEnvironment(Environment):
         if gateway is not None:  # the wrapper itself fetches the list one action at a time
             with suppress(Exception):  # another version of py4j: only slower
                 _send_at_once(gateway.java_gateway_server)
-            join = gateway.jvm.java.lang.String.join
+            java = gateway.jvm.java
+            nothing = java.io.PrintStream(java.io.OutputStream.nullOutputStream())
+            java.lang.System.setOut(nothing)  # it prints at each step
+            join = java.lang.String.join
 
             def actions() -> list[str]:
                 text: str = join("\n", env.server.getValidActionObjectCombinations())

@@ -1,8 +1,8 @@
 """A suite's game: sorted actions, rewards as differences of the score, endings apart from stops.
 
-Environments run in separate processes, which can be killed when a step hangs, together with the
-Java machine that a suite started. A failure costs its episode only: the episode is truncated, the
-log has the reason, and the next one starts in another environment.
+Environments run in separate processes, or on Java machines of their own, which can be killed when a
+step hangs. A failure costs its episode only: the episode is truncated, the log has the reason, and
+the next one starts in another environment.
 """
 
 import logging
@@ -11,6 +11,7 @@ import random
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from drrn.errors import InputError
@@ -20,6 +21,7 @@ from drrn.processes import Service, ServiceError
 from drrn.suites import environments
 from drrn.suites.catalogue import SuiteChoice, hashes, read_choice
 from drrn.suites.environments import SuitePage
+from drrn.suites.java import JavaService
 
 OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
 RESET_SECONDS = 60  # at least, to start an episode
@@ -40,38 +42,45 @@ def _nobody() -> None:
 
 
 class EnvironmentProcess:
-    """An environment in a separate process, with time limits.
+    """An environment in a separate process, or on its own Java machine, with time limits.
 
-    Its hash seed is fixed: a suite that lists a set always lists it in the same order.
+    The hash seed of a process is fixed: a suite that lists a set always lists it in the same order.
     """
 
     def __init__(self, choice: SuiteChoice) -> None:
         self.player: Callable[[], object] = _nobody  # a weak reference to the game that uses it
         self.seconds = float(choice.options["seconds"])
-        variables = {"PYTHONHASHSEED": "0"}
-        if choice.suite.java:
-            options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {choice.suite.java_options}"
-            variables["JAVA_TOOL_OPTIONS"] = options.strip()
         create = getattr(environments, choice.suite.environment)
         arguments = (choice.game, dict(choice.options))
-        self.service = Service(create, *arguments, environment=variables, quiet=True)
-        self._answer(0, "opening", max(self.seconds, OPENING_SECONDS))
+        self.service: Service | JavaService
+        if choice.suite.java:
+            options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {choice.suite.java_options}"
+            self.service = JavaService(create, *arguments, options=options.strip())
+        else:
+            variables = {"PYTHONHASHSEED": "0"}
+            self.service = Service(create, *arguments, environment=variables, quiet=True)
+        self._call(self.service.open, max(self.seconds, OPENING_SECONDS), "opening")
 
     def reset(self, seed: int, fold: str | None) -> SuitePage:
-        question = self.service.send("reset", seed, fold)
+        ask = partial(self.service.ask, "reset", seed, fold)
         seconds = max(self.seconds, RESET_SECONDS)
-        return self._answer(question, "the start of an episode", seconds)
+        page: SuitePage = self._call(ask, seconds, "the start of an episode")
+        return page
 
     def step(self, action: str) -> SuitePage:
-        return self._answer(self.service.send("step", action), f'the step "{action}"', self.seconds)
+        ask = partial(self.service.ask, "step", action)
+        page: SuitePage = self._call(ask, self.seconds, "the step", action)
+        return page
 
-    def _answer(self, question: int, action: str, seconds: float) -> SuitePage:
+    def _call(self, ask: Callable[..., Any], seconds: float, *action: str) -> Any:
+        """Call the service; if that fails, kill the environment and say which action failed."""
         try:
-            page: SuitePage = self.service.answer(question, seconds)
-            return page
+            return ask(timeout=seconds)
         except ServiceError as error:
             self.service.kill()
-            cause = f"{action} failed: {error}"
+            cause = " ".join(
+                [*action[:1], *(f'"{word}"' for word in action[1:]), f"failed: {error}"]
+            )
             if error.reason == "timeout":
                 cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
             raise ServiceError(error.reason, cause) from error
@@ -110,8 +119,7 @@ class EnvironmentPool:
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
         """Play a path in the first environment; see `TwxEnvironment.walk`."""
         first = self.environments[0]
-        question = first.service.send("walk", path)
-        walked: tuple[SuitePage, str] = first.service.answer(question, first.seconds)
+        walked: tuple[SuitePage, str] = first.service.ask("walk", path, timeout=first.seconds)
         return walked
 
     def report(self, error: ServiceError, consequence: str) -> None:
@@ -143,7 +151,7 @@ class EnvironmentPool:
         """End all environments."""
         for environment in self.environments:
             environment.player = _nobody
-            environment.service.connection.close()  # all start to exit before the first wait
+            environment.service.hang_up()  # all start to exit before the first wait
         for environment in self.environments:
             environment.service.close()
         self.environments = []
@@ -216,7 +224,10 @@ class SuiteGame:
         fold = self.choice.options.get("fold")
         self._environment, page = self._pool.start(self, number, fold)
         self._score = page.score
-        return self._observe(page)
+        observation = self._observe(page)
+        if self.choice.options["initial_score"] == "yes":
+            self._score = 0.0  # the first action is paid for it
+        return observation
 
     def step(self, index: int) -> Observation:
         actions = self._page.actions

@@ -1,15 +1,23 @@
 """A stand-in for TextWorldExpress: its interface, and three rooms with a coin in one.
 
-The game "sorting" has a rope of 23mm. The game "trouble" has actions that hang, end the process or fail;
-"quiet" lists none in the hall.
+The game "sorting" has a rope of 23mm. The game "trouble" has actions that hang, kill Java or fail; "quiet" lists
+none in the hall.
 """
 
-import os
-import signal
-import time
+import contextlib
+import weakref
+
+from py4j.java_gateway import launch_gateway
 
 ROOMS = ("kitchen", "hall", "garden")
 PROPERTIES = ("numLocations", "includeDoors")
+
+
+def close_pipes(process):
+    """Close the connections to a process."""
+    process.stdout.close()
+    with contextlib.suppress(OSError):  # the process has ended
+        process.stdin.close()
 
 
 class TextWorldExpressEnv:
@@ -17,7 +25,8 @@ class TextWorldExpressEnv:
 
     def __init__(self, serverPath=None, envStepLimit=100):  # noqa: N803
         self.limit = envStepLimit
-        self.closed = False
+        self.java = launch_gateway()
+        self.close = weakref.finalize(self, close_pipes, self.java)
 
     def getGameNames(self):  # noqa: N802
         return ["coin", "cookingworld", "quiet", "sorting", "trouble"]
@@ -42,6 +51,7 @@ class TextWorldExpressEnv:
         return list(range(2000, 2100))
 
     def reset(self, seed=None, gameFold=None):  # noqa: N803
+        self._ask_java()
         self.seed = seed
         self.fold = gameFold
         self.room = 0
@@ -51,10 +61,9 @@ class TextWorldExpressEnv:
         return self._result("You wake up.", done=False)
 
     def step(self, action):
-        if action == "hang":
-            time.sleep(3600)
         if action == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
+            self.java.kill()
+        self._ask_java(question=b"" if action == "hang" else b"\n")
         if action == "fail":
             raise RuntimeError("the simulator is confused")
         self.steps += 1
@@ -68,8 +77,12 @@ class TextWorldExpressEnv:
         observation, infos = self._result(f"You {action}.", done)
         return observation, 0.0, done, infos
 
-    def close(self):
-        self.closed = True
+    def _ask_java(self, question=b"\n"):
+        """Send a question and wait for the answer."""
+        self.java.stdin.write(question)
+        self.java.stdin.flush()
+        if not self.java.stdout.readline():
+            raise ConnectionError("Java does not answer")
 
     def _result(self, observation, done):
         actions = {

@@ -106,7 +106,7 @@ class Job:
             raise InputError(f"{self.source}: the game has changed; run the command again")
         try:
             if self.variant is None:
-                facts = measure.facts(game, self.settings, self.source)
+                facts = measure.facts(game, self.settings, self.source, self.game)
                 rows = [{"measure": name, "value": value} for name, value in facts.items()]
                 self._store(game, {"": to_csv(rows, FACTS)}, _Clock(self, start))
             else:
@@ -157,7 +157,7 @@ class Job:
         rows = measure.round_rows(run.rows(), common, variant.policies)
         with contextlib.ExitStack() as stack:
             played = trainer.played
-            if name := measure.test_game_of(variant, self.source):
+            if name := measure.test_game_of(variant.job, self.source):
                 played = stack.enter_context(measure.opened(name, settings.run.history))
             scores = measure.final_scores(trainer, played, self.final)
         rows += measure.final_rows(scores, settings, common, paraphrased=False)

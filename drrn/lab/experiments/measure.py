@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.files import json_or_none, write
-from drrn.game.contract import Game, another, close, step_limit_of, title_of
+from drrn.game.contract import Game, another, close, evaluation_game_of, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import is_suite, make
 from drrn.lab.experiments.plan import (
@@ -28,8 +28,8 @@ from drrn.lab.experiments.plan import (
     PROTOCOLS,
     WORDINGS,
     Example,
-    Variant,
     examples_of,
+    published_job,
 )
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
@@ -116,9 +116,9 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
     ]
 
 
-def test_game_of(variant: Variant, source: str) -> str | None:
+def test_game_of(job: str, source: str) -> str | None:
     """Return the name of the game that a published job is scored on, if it is a separate one."""
-    protocol = PROTOCOLS.get(variant.job)
+    protocol = PROTOCOLS.get(job)
     return protocol.test_game(source) if protocol else None
 
 
@@ -342,10 +342,13 @@ STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most
 STATISTICS += "transitions pages actions".split()
 
 
-def facts(game: Game, settings: Settings, source: str) -> dict[str, Any]:
-    """Return a game's facts by name; None: unknown. The settings give α and γ of softmax play."""
+def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, Any]:
+    """Return the facts of a game, by their names; None: unknown.
+
+    The settings give α and γ of softmax play; `name` is that of the game in the results.
+    """
     if is_suite(source):
-        return _suite_facts(game, source)
+        return _suite_facts(game, source, published_job(name))
     try:
         compiled = compile_game(game, limit=MOST_STATES)
         findings = inspect_game(game, compiled)
@@ -384,12 +387,21 @@ def facts(game: Game, settings: Settings, source: str) -> dict[str, Any]:
     return values
 
 
-def _suite_facts(game: Game, source: str) -> dict[str, Any]:
-    """Return the facts of a suite's game: its name without folders, and scores of random play."""
+def _suite_facts(game: Game, source: str, job: str) -> dict[str, Any]:
+    """Return the facts of a suite's game: its name without folders, and scores of random play.
+
+    The games of a published job are those that it is scored on.
+    """
     suite, _, rest = source.partition(":")
     path, question, options = rest.partition("?")
     episodes = SUITE_EPISODES.get(suite, SLOW_EPISODES)
-    summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
+    with ExitStack() as stack:
+        scored = another(game) or game
+        if name := test_game_of(job, source):
+            scored = stack.enter_context(opened(name, history=0))
+        elif job in PROTOCOLS:
+            scored = evaluation_game_of(game) or scored
+        summary = summarise(play_episodes(scored, random_policy(0), episodes, 0))
     return {
         "title": title_of(game).partition(" (")[0],  # the source has its options
         "kind": "suite",

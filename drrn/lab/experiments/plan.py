@@ -139,7 +139,14 @@ BOW_DQN, LSTM_DQN, DRRN_BAG, DRRN_LSTM, *DEFAULTS = PARSERS
 PARSED = ("home-world", "comet-house")
 SUITE_JOBS = _planned("suites")
 SUITE_BAG, SUITE_GRU = SUITE_JOBS
-PROTOCOLS = {f"published-{each.slug}": each for each in protocols()}  # by the name of the job
+
+
+def published_job(game: str) -> str:
+    """Return the name of the job of a protocol's game."""
+    return f"published-{game}"
+
+
+PROTOCOLS = {published_job(each.slug): each for each in protocols()}
 PUBLISHED = tuple(
     Variant(
         group="published",

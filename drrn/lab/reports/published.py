@@ -8,7 +8,7 @@ from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import Variant
 from drrn.lab.experiments.results import Row
 from drrn.lab.reports.beyond import Cells, minutes
-from drrn.lab.reports.result_set import ResultSet, decimal
+from drrn.lab.reports.result_set import ResultSet, decimal, percent
 from drrn.lab.reports.texts import PROSE
 from drrn.runs.intervals import interval_of_mean
 from drrn.suites.protocols import Protocol, protocols
@@ -50,12 +50,13 @@ def _published_table(
         steps = results.final(each.slug, job, "steps", policy=each.policy)
         cells.append(decimal(steps.mean if steps and each.measure == "test" else None, 0))
         cells.append(decimal(each.steps.get("DRRN"), 0))
+        limited = results.final(each.slug, job, "stopped", policy=each.policy)
+        cells.append(percent(limited.mean, 0) if limited and each.measure == "test" else MISSING)
         interactions = fmean(row["interactions"] for row in last)
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
     header = ["", "policy", "ours", "95 % interval", "random play", *names]
-    header += ["steps", "steps of DRRN"]
-    header += ["interactions", "seeds", "minutes"]
+    header += ["steps", "steps of DRRN", "at the step limit", "interactions", "seeds", "minutes"]
     rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
     measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])
     notes = [PROSE["published_table"].format(measure=measure), first.source]

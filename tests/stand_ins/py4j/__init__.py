@@ -1,0 +1,1 @@
+"""A stand-in for py4j, which starts Java and calls it."""
