@@ -49,7 +49,8 @@ class FrotzEnv:
         self.is_fully_supported = Path(story_file).read_bytes()[1] == 1
         self.bindings = {"name": "cave"} if self.is_fully_supported else {}
         self.menu_requests = 0
-        self.played = []  # commands that were tried
+        self.played: list[str] = []  # commands that were tried
+        self.answers: dict[str, bytes] = {}  # to commands
         self.player_obj_num = 2
         self.act_gen = types.SimpleNamespace(templates=["leave", "sing", "hum", "take OBJ"])
         self.effects = {"leave": 1, "sing": 2, "take lamp": 3, "take all": 3}
@@ -60,7 +61,6 @@ class FrotzEnv:
             filter_candidate_actions=self.filter_candidate_actions,
             get_narrative_text=lambda: self.answers.get(self.played[-1], b"Done.\nA bat speaks."),
         )
-        self.answers = {}  # to commands
         self.seeds = []
 
     def seed(self, seed=None):
