@@ -1,12 +1,13 @@
-"""A variation of TextWorldExpress lists its states, and is solved exactly."""
+"""A game of a suite lists its states, and is solved exactly."""
 
 import pytest
 
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
+from drrn.suites.environments import _Cache
 from tests.game_checks import check_outcomes
-from tests.suite_files import open_suite
+from tests.suite_files import game_file, open_suite
 
 
 def test_a_small_game_is_enumerated_and_solved(stand_ins):
@@ -23,3 +24,42 @@ def test_enumeration_needs_one_variation_and_a_page_that_is_a_state(stand_ins):
     for name in ("twx:coin?enumerate=yes&text=look", "twx:coin?seed=1&enumerate=yes"):
         with pytest.raises(drrn.InputError, match="add seed=N&text=look,inventory"):
             open_suite(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "score", "discounted"),
+    [
+        # Two rooms, with and without the apple (which is taken, for 1, or carried there); in each
+        # it is eaten, for 2, or dropped, which loses.
+        ("textworld:{path}?enumerate=yes", 9, 3.0, 0.5 * 1 + 0.25 * 2),
+        # Without the lamp, with it (which is taken, for 5, or held for longer), and left with and
+        # without it, for a score of 10 or -10. Time and the bat are no part of a state.
+        ("jericho:{path}?enumerate=yes&seed=1&text=look,inventory", 5, 10.0, 5 + 0.5 * 5),
+    ],
+)
+def test_games_in_files_are_enumerated_and_solved(
+    stand_ins, tmp_path, name, states, score, discounted
+):
+    game = open_suite(name.format(path=game_file(tmp_path)))
+    compiled = compile_game(game)
+    assert compiled.raw_states == states
+    assert best(compiled, 1.0).score == pytest.approx(score)
+    assert best(compiled, 0.5).score == pytest.approx(discounted)
+    check_outcomes(game)
+    game.close()
+
+
+def test_an_answer_is_no_part_of_a_state_of_textworld(stand_ins, tmp_path):
+    path = game_file(tmp_path)
+    with pytest.raises(drrn.InputError, match="add text=description,inventory"):
+        open_suite(f"textworld:{path}?enumerate=yes&text=feedback")
+
+
+def test_a_cache_is_emptied_when_it_is_full(monkeypatch):
+    monkeypatch.setattr("drrn.suites.environments.CACHE_SIZE", 3)
+    cache = _Cache()
+    for number in range(3):
+        cache[number] = str(number)
+    assert list(cache) == [0, 1, 2]
+    cache[3] = "3"
+    assert cache == {3: "3"}

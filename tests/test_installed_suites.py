@@ -13,6 +13,8 @@ import pytest
 
 import drrn
 from benchmarks.suites import compare_actions
+from drrn.compiled.compile import compile_game
+from drrn.compiled.solve import best
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import TextWorldEnvironment
 from drrn.suites.game import SuiteGame
@@ -202,6 +204,15 @@ def test_pages_of_textworld_are_those_of_its_own_calls(tmp_path, challenge):
             page = environment.step(action)
             state = suite.step(action)[0]
     assert endings > 0
+
+
+@needs("textworld")
+@pytest.mark.slow
+def test_a_coin_collector_of_textworld_is_solved_in_the_steps_of_its_quest(open_game):
+    """Level 2: a move, and taking the coin, which pays 1."""
+    compiled = compile_game(open_game("textworld:{coin}?enumerate=yes"))
+    assert best(compiled, 1.0).score == pytest.approx(1.0)
+    assert best(compiled, 0.5).score == pytest.approx(0.5)  # it is paid in the second step
 
 
 @needs("jericho")

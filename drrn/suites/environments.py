@@ -64,6 +64,20 @@ class Environment(ABC):
     def step(self, action: str) -> SuitePage:
         """Take an action, given in words, and return the next page."""
 
+    def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
+        """Play actions from the start of an episode; return the last page and a hash of its state.
+
+        The rest of the episode must depend on nothing but the state.
+        """
+        page = self.reset(0)
+        for action in actions:
+            page = self.step(action)
+        return page, self.hash_state(page)
+
+    def hash_state(self, page: SuitePage) -> str:
+        """Return a hash of the present state, which has that page."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """Release what the environment holds."""
         self.env.close()
@@ -270,6 +284,10 @@ class TextWorldEnvironment(Environment):
             self.description = _room_in(machine.step(action)[0]) or self.description
         return self._page(state, done=done)
 
+    def hash_state(self, page: SuitePage) -> str:
+        facts = sorted(map(repr, self.facts))
+        return hashlib.sha256(repr((facts, page)).encode()).hexdigest()
+
     def _cache_actions(self, world: Any) -> None:
         """List the actions once for equal facts; TextWorld derives them at every step."""
         self.facts = frozenset(world.facts)
@@ -452,6 +470,7 @@ class JerichoEnvironment(Environment):
             )
         self.seed = options["seed"]
         self.menus: dict[bytes, tuple[str, ...]] = _Cache()
+        self.machines: dict[tuple[str, ...], Any] = _Cache()  # by the actions that lead there
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():
@@ -473,6 +492,22 @@ class JerichoEnvironment(Environment):
     def step(self, action: str) -> SuitePage:
         feedback, _, _, info = self.env.step(action)
         return self._page(feedback, info["score"])
+
+    def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
+        """Restore the machine after the last action but one, if it was saved, and play the last."""
+        path = tuple(actions)
+        if path and path[:-1] in self.machines:
+            self.env.set_state(self.machines[path[:-1]])
+            page = self.step(path[-1])
+            walked = (page, self.hash_state(page))
+        else:
+            walked = super().walk(path)
+        self.machines[path] = self.env.get_state()
+        return walked
+
+    def hash_state(self, page: SuitePage) -> str:
+        """Return a hash of the page, the object tree and the bytes that Jericho watches."""
+        return self.world_hash({"look": repr(page), "inventory": ""}).hex()
 
     def _page(self, feedback: str, score: float) -> SuitePage:
         won = self.env.victory()

@@ -117,7 +117,7 @@ class EnvironmentPool:
                 self.report(error, "the episode starts in a new environment")
 
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path in the first environment; see `TwxEnvironment.walk`."""
+        """Play a path in the first environment; see `Environment.walk`."""
         first = self.environments[0]
         walked: tuple[SuitePage, str] = first.service.ask("walk", path, timeout=first.seconds)
         return walked
@@ -276,15 +276,18 @@ class SuiteGame:
 
 
 class EnumeratedGame(SuiteGame):
-    """A variation of TextWorldExpress that lists its states, so that it is compiled and solved.
+    """A game of a suite that lists its states, so that it is compiled and solved.
 
-    The suite cannot save and restore a state (its own clone starts a machine and replays the
-    episode), so that each state is reached again by its actions.
+    Only Jericho restores a saved state; in other suites, each is reached again by its actions.
     """
 
     def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
-        if choice.options["seed"] is None or "observation" in choice.options["text"].split(","):
-            cure = "add seed=N&text=look,inventory (the answer to an action is no part of a state)"
+        parts = choice.options["text"].split(",")
+        if choice.options.get("seed", 0) is None or {"observation", "feedback"}.intersection(parts):
+            add = "seed=N&text=look,inventory"
+            if "seed" not in choice.options:
+                add = "text=description,inventory"
+            cure = f"add {add} (the answer to an action is no part of a state)"
             raise InputError(f"{choice.name}: enumerate needs one variation; {cure}")
         super().__init__(choice, pool)
         self._paths: dict[str, tuple[str, ...]] = {}  # actions to each state
