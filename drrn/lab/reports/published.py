@@ -57,6 +57,9 @@ def _published_table(
         rows.append([*cells, minutes(results, each.slug, job)])
     header = ["", "policy", "ours", "95 % interval", "random play", *names]
     header += ["steps", "steps of DRRN", "at the step limit", "interactions", "seeds", "minutes"]
+    columns = [i for i in range(len(header)) if any(row[i] != MISSING for row in rows)]
+    header = [header[i] for i in columns]
+    rows = [[row[i] for i in columns] for row in rows]
     rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
     measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])
     notes = [PROSE["published_table"].format(measure=measure), first.source]
