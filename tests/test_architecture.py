@@ -170,6 +170,7 @@ def test_no_text_of_a_story_is_run_as_code():
         "processes.py",
         "serve/runs.py",
         "lab/authors/install.py",
+        "suites/java.py",  # only the processes that py4j starts
         "stories/packages.py",  # git and npm, with names of our own list
         "arena/adaptors/verifiers.py",  # only names a runtime of that package
     )

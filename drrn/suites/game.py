@@ -1,6 +1,6 @@
 """A suite's game: sorted actions, rewards as differences of the score, endings apart from stops.
 
-Environments run in separate processes, or on Java machines of their own, which can be killed when a
+Environments run in separate processes, or on separate Java machines, which can be killed when a
 step hangs. A failure costs its episode only: the episode is truncated, the log has the reason, and
 the next one starts in another environment.
 """
@@ -42,7 +42,7 @@ def _nobody() -> None:
 
 
 class EnvironmentProcess:
-    """An environment in a separate process, or on its own Java machine, with time limits.
+    """An environment in a separate process, or on a separate Java machine, with time limits.
 
     The hash seed of a process is fixed: a suite that lists a set always lists it in the same order.
     """

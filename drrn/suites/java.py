@@ -86,7 +86,7 @@ def _kill(machines: list[subprocess.Popen[bytes]]) -> None:
 
 @contextmanager
 def _launches(options: str, machines: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Start Java with options, and in a group of its own, which Ctrl-C does not reach."""
+    """Start Java with options, in a separate process group, which Ctrl-C does not reach."""
     gateway: Any = require("py4j.java_gateway", "suites")
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # failures are reported once, by us
     variables = {**os.environ, "JAVA_TOOL_OPTIONS": options}
