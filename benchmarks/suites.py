@@ -1,6 +1,7 @@
 """Measure steps per second of CPU time of random play through each suite's adaptor, and with the bare suite.
 
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
+python benchmarks/suites.py --first 15000 twx:coin …           CPU time of the first steps, the start included
 python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone
 python benchmarks/suites.py --shortest 'twx:coin?seed=N' …     the fewest steps in which a variation is won
 """
@@ -8,14 +9,18 @@ python benchmarks/suites.py --shortest 'twx:coin?seed=N' …     the fewest step
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import drrn
 from drrn.suites.catalogue import SUITES, SuiteChoice, read_choice
@@ -208,13 +213,21 @@ def cpu_seconds() -> float:
     return total
 
 
-def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
-    """Return steps per second of CPU time, in turns of half a second, so that load affects all.
+class Rate(NamedTuple):
+    """Steps per second of CPU time, and per second."""
+
+    cpu: float
+    wall: float
+
+
+def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[Rate]:
+    """Return the speed of each play, in turns of half a second, so that load affects all.
 
     Each first plays as long without being measured, while Java compiles its own code.
     """
     steps = [0] * len(plays)
     spent = [0.0] * len(plays)
+    passed = [0.0] * len(plays)
     for play in plays:
         start = time.perf_counter()
         while time.perf_counter() - start < seconds:
@@ -227,8 +240,30 @@ def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
             while time.perf_counter() - turn < 0.5:
                 next(play)
                 steps[i] += 1
+            passed[i] += time.perf_counter() - turn
             spent[i] += cpu_seconds() - before
-    return [count / time_spent for count, time_spent in zip(steps, spent, strict=True)]
+    return [
+        Rate(*values)
+        for values in zip(*(np.divide(steps, each) for each in (spent, passed)), strict=True)
+    ]
+
+
+def print_first(names: Sequence[str], steps: int) -> None:
+    """Print the CPU seconds of the first steps, with the start of the suite."""
+    print(f"{'CPU seconds, start included':<50} {'adaptor':>9} {'bare':>9}")
+    for name in names:
+        spent = []
+        for start in (partial(adaptor, name), partial(bare, read_choice(name))):
+            before = cpu_seconds()
+            play = start()
+            for _ in range(steps):
+                next(play)
+            spent.append(cpu_seconds() - before)
+            play.close()  # type: ignore[attr-defined]
+            del play
+            gc.collect()
+            time.sleep(1)  # until Java has ended
+        print(f"{name[-50:]:<50} {spent[0]:>9.1f} {spent[1]:>9.1f}", flush=True)
 
 
 def print_actions(names: Sequence[str], states: int) -> None:
@@ -282,6 +317,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--first", type=int, metavar="STEPS", help="CPU time of the first steps")
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
     parser.add_argument("--actions", type=int, metavar="STATES", help="lists of Jericho's actions")
     parser.add_argument("--shortest", action="store_true", help="fewest steps to win")
@@ -290,15 +326,21 @@ def main() -> None:
         for name in options.names:
             print_shortest(name)
         return
+    if options.first:
+        print_first(options.names, options.first)
+        return
     if options.actions:
         print_actions(options.names, options.actions)
         return
-    print(f"{'game':<50} {'adaptor':>9} {'bare':>9}  steps per second of CPU time")
+    columns = ("adaptor", "bare", "ratio") * 2
+    print(f"{'steps per second of CPU time, and per second':<50}", *(f"{c:>9}" for c in columns))
     for name in options.names:
         plays = [adaptor(name), bare(read_choice(name))]
         ours, theirs = rates(plays, options.seconds)
         plays[0].close()  # type: ignore[attr-defined]
-        print(f"{name[-50:]:<50} {ours:>9.1f} {theirs:>9.1f}", flush=True)
+        pairs = zip(ours, theirs, strict=True)
+        numbers = [number for our, their in pairs for number in (our, their, our / their)]
+        print(f"{name[-50:]:<50}", *(f"{number:>9,.2f}" for number in numbers), flush=True)
 
 
 if __name__ == "__main__":
