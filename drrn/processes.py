@@ -223,12 +223,10 @@ else:
 
 
 def describe_exit(code: int) -> str:
-    """Say how a process ended."""
-    return (
-        f"was killed by {signal.Signals(-code).name}"
-        if code < 0
-        else f"ended with exit code {code}"
-    )
+    """Describe how a process ended."""
+    if code < 0:
+        return f"was killed by {signal.Signals(-code).name}"
+    return f"ended with exit code {code}"
 
 
 def describe_failure(error: BaseException) -> str:

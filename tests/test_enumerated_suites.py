@@ -20,10 +20,17 @@ def test_a_small_game_is_enumerated_and_solved(stand_ins):
     game.close()
 
 
-def test_enumeration_needs_one_variation_and_a_page_that_is_a_state(stand_ins):
-    for name in ("twx:coin?enumerate=yes&text=look", "twx:coin?seed=1&enumerate=yes"):
-        with pytest.raises(drrn.InputError, match="add seed=N&text=look,inventory"):
-            open_suite(name)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("text=look", "needs one variation: add seed=N$"),
+        ("seed=1", "needs pages without the answer to the last action: add text=look,inventory$"),
+        ("seed=1&text=look&initial_score=yes", "remove initial_score=yes$"),
+    ],
+)
+def test_enumeration_needs_one_variation_and_a_page_that_is_a_state(stand_ins, options, message):
+    with pytest.raises(drrn.InputError, match=message):
+        open_suite(f"twx:coin?enumerate=yes&{options}")
 
 
 @pytest.mark.parametrize(
@@ -55,9 +62,8 @@ def test_an_answer_is_no_part_of_a_state_of_textworld(stand_ins, tmp_path):
         open_suite(f"textworld:{path}?enumerate=yes&text=feedback")
 
 
-def test_a_cache_is_emptied_when_it_is_full(monkeypatch):
-    monkeypatch.setattr("drrn.suites.environments.CACHE_SIZE", 3)
-    cache = _Cache()
+def test_a_cache_is_emptied_when_it_is_full():
+    cache = _Cache(3)
     for number in range(3):
         cache[number] = str(number)
     assert list(cache) == [0, 1, 2]

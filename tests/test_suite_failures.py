@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
@@ -12,6 +13,7 @@ import pytest
 
 import drrn
 from drrn.suites.game import MAX_FAILURES
+from drrn.suites.java import CHECK_SECONDS
 from tests.suite_files import child_processes, is_running, open_suite
 from tests.trainings import SMALL
 
@@ -153,9 +155,38 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
     game = open_suite("twx:coin")
     game.reset(0)
     pids = environments()
+    Event().wait(2 * CHECK_SECONDS)  # the thread that checks time limits has seen it
     del game, copies, copy
     gc.collect()
     assert pids and not any(map(is_running, pids))
+
+
+def test_java_does_not_remain_after_a_wrong_name(environments, stand_ins):
+    with pytest.raises(drrn.InputError, match="has no game") as error:
+        open_suite("twx:coins")
+    assert error.value and not environments()
+
+
+def test_java_gets_the_options_of_the_user_and_ours(environments, stand_ins, monkeypatch):
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dname=value")
+    game = open_suite("twx:coin?copies=1")
+    (java,) = environments()
+    variables = Path(f"/proc/{java}/environ").read_bytes().split(b"\0")
+    game.close()
+    (options,) = [one for one in variables if one.startswith(b"JAVA_TOOL_OPTIONS=")]
+    assert options.startswith(b"JAVA_TOOL_OPTIONS=-Dname=value -XX:")
+
+
+def test_games_opened_by_several_threads_have_separate_machines(environments, stand_ins):
+    with ThreadPoolExecutor(3) as threads:
+        games = list(threads.map(open_suite, ["twx:trouble?seed=0&seconds=1&copies=1"] * 3))
+    assert len(environments()) == 3
+    first_step(games[0], "die", seed=0)
+    assert [game.stopped for game in games] == [True, False, False]
+    assert first_step(games[1], "take coin", seed=0).ended
+    for game in games:
+        game.close()
+    assert not environments()
 
 
 SCRIPT = """

@@ -91,6 +91,8 @@ def test_rewards_are_differences_of_the_score(open_game):
     assert [page.reward for page in pages] == [0, 1, 91]  # the initial score is 8
     floored = open_game("scienceworld:find-plant?variation=0&floor=9")
     assert [page.reward for page in play(floored, "wait", "focus on plant")] == [0, 0, 91]
+    whole = open_game("scienceworld:find-plant?variation=0&initial_score=yes")
+    assert [page.reward for page in play(whole, "wait", "focus on plant")] == [0, 9, 91]
     pages = play(open_game("jericho:tale.z8"), "take lamp", "leave")
     assert [page.reward for page in pages] == [0, 5, 5]
 

@@ -1,4 +1,4 @@
-"""Environments of the suites: reset by a seed, stepped by words, each in a separate process."""
+"""Environments of the suites: reset by a seed, stepped by words."""
 
 import hashlib
 import math
@@ -31,6 +31,7 @@ EVENT = re.compile(r"\[[^]]+\]\n?")  # such as [looking - succeeded]
 OBJECTS = 0x0A  # where the header of a Z-machine's memory has the address of the objects
 FIRST_OBJECT = 63 * 2 + 12  # where that table has the end of its entries: the first properties
 CACHE_SIZE = 2**15  # pages or lists in a cache, of up to a few kilobytes each
+MACHINES = 2**12  # states of a Z-machine in a cache, of about 16 kilobytes each
 Info = Mapping[str, Any]
 
 
@@ -109,8 +110,12 @@ class Environment(ABC):
 class _Cache(dict[Any, Any]):
     """A dictionary that is emptied when it is full."""
 
+    def __init__(self, limit: int = CACHE_SIZE) -> None:
+        super().__init__()
+        self.limit = limit
+
     def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= CACHE_SIZE:
+        if len(self) >= self.limit:
             self.clear()
         super().__setitem__(key, value)
 
@@ -155,10 +160,6 @@ class _Variations(dict[str, list[int]]):
         return self[fold][seed % len(self[fold])], fold
 
 
-def _forget(step: Info) -> None:
-    """Store nothing: TextWorldExpress copies each page for a history that is not used."""
-
-
 class TwxEnvironment(Environment):
     """A game of TextWorldExpress; the seed of an episode selects a variation of the fold."""
 
@@ -171,7 +172,7 @@ class TwxEnvironment(Environment):
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
         env.getTaskDescription = self._task_description
-        env.addStepToHistory = _forget
+        env.addStepToHistory = self._remember
         folds = (env.getValidSeedsTrain, env.getValidSeedsDev, env.getValidSeedsTest)
         self.seeds = _Variations(options, "seed", folds)
 
@@ -214,6 +215,10 @@ class TwxEnvironment(Environment):
         here = (info["look"], info["inventory"], page.actions, page.score, page.ending)
         state = (here, sorted(rooms.items()), sorted(places.items()), sorted(changes))
         return page, hashlib.sha256(repr(state).encode()).hexdigest()
+
+    def _remember(self, step: Info) -> None:
+        """Store the last page only; TextWorldExpress would copy all pages of the episode."""
+        self.env.runHistory = [step]
 
     def _task_description(self) -> str:
         if self.task is None:
@@ -406,10 +411,9 @@ class ScienceWorldEnvironment(Environment):
         if gateway is not None:  # the wrapper itself fetches the list one action at a time
             with suppress(Exception):  # another version of py4j: only slower
                 _send_at_once(gateway.java_gateway_server)
-            java = gateway.jvm.java
-            nothing = java.io.PrintStream(java.io.OutputStream.nullOutputStream())
-            java.lang.System.setOut(nothing)  # it prints at each step
-            join = java.lang.String.join
+            with suppress(Exception):  # before Java 11: only slower
+                _silence(gateway.jvm.java)
+            join = gateway.jvm.java.lang.String.join
 
             def actions() -> list[str]:
                 text: str = join("\n", env.server.getValidActionObjectCombinations())
@@ -447,6 +451,11 @@ def _send_at_once(server: Any) -> None:
         connection.getSocket().setTcpNoDelay(True)
 
 
+def _silence(java: Any) -> None:
+    """Discard what the simulator prints at each step."""
+    java.lang.System.setOut(java.io.PrintStream(java.io.OutputStream.nullOutputStream()))
+
+
 class JerichoEnvironment(Environment):
     """A Z-machine story file, with the actions that change the world.
 
@@ -470,7 +479,7 @@ class JerichoEnvironment(Environment):
             )
         self.seed = options["seed"]
         self.menus: dict[bytes, tuple[str, ...]] = _Cache()
-        self.machines: dict[tuple[str, ...], Any] = _Cache()  # by the actions that lead there
+        self.machines: dict[tuple[str, ...], Any] = _Cache(MACHINES)  # by the actions before
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():
@@ -499,11 +508,11 @@ class JerichoEnvironment(Environment):
         if path and path[:-1] in self.machines:
             self.env.set_state(self.machines[path[:-1]])
             page = self.step(path[-1])
-            walked = (page, self.hash_state(page))
+            last = (page, self.hash_state(page))
         else:
-            walked = super().walk(path)
+            last = super().walk(path)
         self.machines[path] = self.env.get_state()
-        return walked
+        return last
 
     def hash_state(self, page: SuitePage) -> str:
         """Return a hash of the page, the object tree and the bytes that Jericho watches."""

@@ -11,7 +11,6 @@ import random
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from drrn.errors import InputError
@@ -59,28 +58,33 @@ class EnvironmentProcess:
         else:
             variables = {"PYTHONHASHSEED": "0"}
             self.service = Service(create, *arguments, environment=variables, quiet=True)
-        self._call(self.service.open, max(self.seconds, OPENING_SECONDS), "opening")
+        self._call("opening", max(self.seconds, OPENING_SECONDS), self.service.open)
 
     def reset(self, seed: int, fold: str | None) -> SuitePage:
-        ask = partial(self.service.ask, "reset", seed, fold)
         seconds = max(self.seconds, RESET_SECONDS)
-        page: SuitePage = self._call(ask, seconds, "the start of an episode")
+        ask = self.service.ask
+        page: SuitePage = self._call("the start of an episode", seconds, ask, "reset", seed, fold)
         return page
 
     def step(self, action: str) -> SuitePage:
-        ask = partial(self.service.ask, "step", action)
-        page: SuitePage = self._call(ask, self.seconds, "the step", action)
+        name = f'the step "{action}"'
+        page: SuitePage = self._call(name, self.seconds, self.service.ask, "step", action)
         return page
 
-    def _call(self, ask: Callable[..., Any], seconds: float, *action: str) -> Any:
-        """Call the service; if that fails, kill the environment and say which action failed."""
+    def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
+        """Play a path from the start of an episode; see `Environment.walk`."""
+        name = f"a walk of {len(path)} steps"
+        last: tuple[SuitePage, str]
+        last = self._call(name, self.seconds, self.service.ask, "walk", path)
+        return last
+
+    def _call(self, name: str, seconds: float, ask: Callable[..., Any], *arguments: Any) -> Any:
+        """Call the service; if that fails, kill the environment and report what failed."""
         try:
-            return ask(timeout=seconds)
+            return ask(*arguments, timeout=seconds)
         except ServiceError as error:
             self.service.kill()
-            cause = " ".join(
-                [*action[:1], *(f'"{word}"' for word in action[1:]), f"failed: {error}"]
-            )
+            cause = f"{name} failed: {error}"
             if error.reason == "timeout":
                 cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
             raise ServiceError(error.reason, cause) from error
@@ -118,9 +122,10 @@ class EnvironmentPool:
 
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
         """Play a path in the first environment; see `Environment.walk`."""
-        first = self.environments[0]
-        walked: tuple[SuitePage, str] = first.service.ask("walk", path, timeout=first.seconds)
-        return walked
+        try:
+            return self.environments[0].walk(path)
+        except ServiceError as error:
+            raise InputError(f"{self.choice.name}: {error}") from error
 
     def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure; raise InputError if it is one too many in a row."""
@@ -151,7 +156,7 @@ class EnvironmentPool:
         """End all environments."""
         for environment in self.environments:
             environment.player = _nobody
-            environment.service.hang_up()  # all start to exit before the first wait
+            environment.service.hang_up()  # processes start to exit before the first wait
         for environment in self.environments:
             environment.service.close()
         self.environments = []
@@ -282,13 +287,21 @@ class EnumeratedGame(SuiteGame):
     """
 
     def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
-        parts = choice.options["text"].split(",")
-        if choice.options.get("seed", 0) is None or {"observation", "feedback"}.intersection(parts):
-            add = "seed=N&text=look,inventory"
-            if "seed" not in choice.options:
-                add = "text=description,inventory"
-            cure = f"add {add} (the answer to an action is no part of a state)"
-            raise InputError(f"{choice.name}: enumerate needs one variation; {cure}")
+        options = choice.options
+        parts = options["text"].split(",")
+        needs = []
+        if options.get("seed", 0) is None:
+            needs.append("one variation: add seed=N")
+        if {"observation", "feedback"}.intersection(parts):
+            room = (
+                "description" if "description" in choice.suite.options["text"].choices else "look"
+            )
+            cause = "pages without the answer to the last action"
+            needs.append(f"{cause}: add text={room},inventory")
+        if options["initial_score"] == "yes":
+            needs.append("rewards that depend on the page: remove initial_score=yes")
+        if needs:
+            raise InputError(f"{choice.name}: enumerate needs {'; and '.join(needs)}")
         super().__init__(choice, pool)
         self._paths: dict[str, tuple[str, ...]] = {}  # actions to each state
         self._pages: dict[str, SuitePage] = {}

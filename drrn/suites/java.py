@@ -5,7 +5,6 @@ crash. Another Python process in between would double the time of a step of Text
 """
 
 import logging
-import math
 import os
 import subprocess
 import threading
@@ -19,8 +18,8 @@ from drrn.errors import InputError, require
 from drrn.processes import ServiceError, describe_exit, describe_failure, group_options, kill_group
 
 CHECK_SECONDS = 0.25  # between two checks of the time limits
-_lock = threading.Lock()  # one Java machine is started at a time
-_running: "weakref.WeakSet[JavaService]" = weakref.WeakSet()
+EXIT_SECONDS = 0.25  # in which a machine that broke off a call has ended
+Machines = list[subprocess.Popen[bytes]]
 
 
 class JavaService:
@@ -35,87 +34,145 @@ class JavaService:
         self._arguments = arguments
         self._options = options
         self._environment: Any = None
-        self._machines: list[subprocess.Popen[bytes]] = []
-        self.deadline = math.inf  # of the call that is being answered
-        self.close = weakref.finalize(self, _kill, self._machines)
-        _watch(self)
+        self._machines: Machines = []
+        self._limit = _Limit(self._machines)
+        self.close = weakref.finalize(self, _end, self._machines)
 
     def open(self, timeout: float) -> None:
         """Start Java and create the environment."""
-        with _lock, _launches(self._options, self._machines):
-            self._environment = self._call(self._create, *self._arguments, timeout=timeout)
+        try:
+            with _java_launcher(self._options, self._machines):
+                self._environment = self._call(timeout, self._create, *self._arguments)
+        except BaseException:
+            self.kill()
+            raise
 
     def ask(self, method: str, *arguments: Any, timeout: float) -> Any:
         """Call a method of the environment; raise ServiceError if it fails or is too slow."""
-        return self._call(getattr(self._environment, method), *arguments, timeout=timeout)
+        return self._call(timeout, getattr(self._environment, method), *arguments)
 
     def kill(self) -> None:
         """Kill the Java machine and release the connections to it."""
         self.close()
-        with suppress(Exception):  # it waits for a machine that is dead
+        with suppress(Exception):  # it asks a machine that is dead
             self._environment.close()
 
     hang_up = kill
 
-    def _call(self, function: Callable[..., Any], *arguments: Any, timeout: float) -> Any:
-        self.deadline = time.monotonic() + timeout
+    def _call(self, timeout: float, function: Callable[..., Any], *arguments: Any) -> Any:
+        self._limit.start(timeout)
         try:
             return function(*arguments)
         except InputError:
             raise
         except Exception as error:
-            if time.monotonic() > self.deadline:
-                raise ServiceError("timeout", f"no answer within {timeout:g} seconds") from error
-            for machine in self._machines:
-                with suppress(subprocess.TimeoutExpired):
-                    how = describe_exit(machine.wait(CHECK_SECONDS))
-                    raise ServiceError("died", f"Java {how}") from error
-            raise ServiceError("raised", describe_failure(error)) from error
+            raise self._failure(error, timeout) from error
         finally:
-            self.deadline = math.inf
+            self._limit.stop()
+
+    def _failure(self, error: Exception, timeout: float) -> ServiceError:
+        if self._limit.exceeded:
+            return ServiceError("timeout", f"no answer within {timeout:g} seconds")
+        for machine in self._machines:
+            with suppress(subprocess.TimeoutExpired):
+                code = machine.wait(EXIT_SECONDS)
+                return ServiceError("died", f"Java {describe_exit(code)}")
+        return ServiceError("raised", describe_failure(error))
 
 
-def _kill(machines: list[subprocess.Popen[bytes]]) -> None:
+class _Limit:
+    """The time limit of a call."""
+
+    def __init__(self, machines: Machines) -> None:
+        self.machines = machines
+        self.deadline = 0.0
+        self.exceeded = False
+
+    def start(self, seconds: float) -> None:
+        self.exceeded = False
+        self.deadline = time.monotonic() + seconds
+        WATCHDOG.add(self)
+
+    def stop(self) -> None:
+        WATCHDOG.remove(self)
+
+
+class _Watchdog:
+    """A thread that kills the machines of each call that exceeds its limit: the call then fails."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.limits: set[_Limit] = set()  # of the calls that are not answered yet
+        self.thread: threading.Thread | None = None
+
+    def add(self, limit: _Limit) -> None:
+        with self.lock:
+            self.limits.add(limit)
+            if self.thread is None or not self.thread.is_alive():
+                self.thread = threading.Thread(target=self._watch, daemon=True)
+                self.thread.start()
+
+    def remove(self, limit: _Limit) -> None:
+        with self.lock:
+            self.limits.discard(limit)
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(CHECK_SECONDS)
+            with self.lock:
+                for limit in self.limits:
+                    if time.monotonic() > limit.deadline:
+                        limit.exceeded = True
+                        _kill(limit.machines)
+
+
+WATCHDOG = _Watchdog()
+
+
+def _kill(machines: Machines) -> None:
     for machine in machines:
-        kill_group(machine)
+        if machine.returncode is None:
+            kill_group(machine)
+
+
+def _end(machines: Machines) -> None:
+    _kill(machines)
+    for machine in machines:
         machine.wait()
         if machine.stdin:
             with suppress(OSError):
                 machine.stdin.close()
 
 
+_opening = threading.Lock()  # one Java machine is started at a time
+
+
 @contextmanager
-def _launches(options: str, machines: list[subprocess.Popen[bytes]]) -> Iterator[None]:
-    """Start Java with options, in a separate process group, which Ctrl-C does not reach."""
+def _java_launcher(options: str, machines: Machines) -> Iterator[None]:
+    """Let py4j start Java with options, in a separate process group, which Ctrl-C does not reach.
+
+    Machines that this thread starts are added to the list.
+    """
     gateway: Any = require("py4j.java_gateway", "suites")
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # failures are reported once, by us
+    logger = logging.getLogger("py4j")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)  # failures are reported once, by us
     variables = {**os.environ, "JAVA_TOOL_OPTIONS": options}
-    start = gateway.Popen
+    thread = threading.get_ident()
 
     def launch(*arguments: Any, **keywords: Any) -> subprocess.Popen[bytes]:
         machine: subprocess.Popen[bytes]
+        if threading.get_ident() != thread:  # not ours
+            machine = start(*arguments, **keywords)
+            return machine
         machine = start(*arguments, **keywords, env=variables, **group_options())
         machines.append(machine)
         return machine
 
-    gateway.Popen = launch
-    try:
-        yield
-    finally:
-        gateway.Popen = start
-
-
-def _watch(service: JavaService) -> None:
-    """Let a thread, the first time a new one, check the time limits of a service."""
-    if not any(thread.name == _check.__name__ for thread in threading.enumerate()):
-        threading.Thread(target=_check, name=_check.__name__, daemon=True).start()
-    _running.add(service)
-
-
-def _check() -> None:
-    """Kill each Java machine whose call has exceeded its limit: the call then raises an error."""
-    while True:
-        time.sleep(CHECK_SECONDS)
-        for service in list(_running):
-            if time.monotonic() > service.deadline:
-                service.close()
+    with _opening:
+        start = gateway.Popen
+        gateway.Popen = launch
+        try:
+            yield
+        finally:
+            gateway.Popen = start

@@ -1,9 +1,10 @@
 """Search for the actions that change the world of a Jericho game, with a memory of answers.
 
 Jericho fills each template of the game with every object and every pair of objects, and plays all
-of these commands on a restored machine. Here a command is played only if no effect is expected of
-it: that which it had in the same state of its objects, or after changes to them that never changed
-the template's answer; or none, if the parser refused all objects that are not held.
+of these commands on a restored machine. Here a command is played only if its effect cannot be
+expected. It can if the command was played in the same state of its objects, or if all changes to
+them since then never changed the template's answer, or if the parser refused all other objects
+that are held (or all that are not) in that template.
 """
 
 import ctypes
