@@ -21,10 +21,6 @@ from drrn.suites.game import SuiteGame
 from tests.suite_files import child_processes, open_suite
 from tests.trainings import SMALL
 
-# The suites that run on Java leave files open in this process.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
 ROOT = Path(__file__).parents[1]
 ROM = "DRRN_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
 FOLDER = "DRRN_JERICHO_FOLDER"  # with several of them

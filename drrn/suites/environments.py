@@ -5,8 +5,8 @@ import math
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,8 @@ from drrn.errors import InputError, did_you_mean, require
 from drrn.suites.catalogue import SUITES
 from drrn.suites.valid_actions import ActionSearch
 
+# Attributes of the suites' environments with temporary files, and how these are removed.
+TEMPORARY = {"_obj_tree_tempfile": "close", "_obj_tree_tempdir": "cleanup"}
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
@@ -81,7 +83,19 @@ class Environment(ABC):
 
     def close(self) -> None:
         """Release what the environment holds."""
+        for name, method in TEMPORARY.items():  # the suites on Java leave theirs behind
+            if hasattr(self.env, name):
+                getattr(getattr(self.env, name), method)()
         self.env.close()
+
+    @contextmanager
+    def closed_on_failure(self) -> Iterator[None]:
+        """Close the environment if it cannot be created."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            raise
 
     def check_name(self, kind: str, name: str, names: Sequence[str]) -> None:
         """Raise InputError for an unknown game."""
@@ -166,7 +180,9 @@ class TwxEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("twx", options)
         env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
-        self._load(game, {key: v for key, v in options.items() if key not in self.suite.options})
+        with self.closed_on_failure():
+            properties = {key: v for key, v in options.items() if key not in self.suite.options}
+            self._load(game, properties)
         self.looks: dict[str, str] = {}  # rooms when they were first seen
         self.commands: dict[str, str] = {}  # the suite's words for each action of the last page
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
@@ -378,9 +394,10 @@ class ScienceWorldEnvironment(Environment):
         env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
         self._ask_less()
         self.simplifications = options["simplifications"]
-        self.check_name("task", game, list(env.get_task_names()))
         self.task = game
-        self._load(options["variation"] or 0)
+        with self.closed_on_failure():
+            self.check_name("task", game, list(env.get_task_names()))
+            self._load(options["variation"] or 0)
         folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)
         self.variations = _Variations(options, "variation", folds)
 
