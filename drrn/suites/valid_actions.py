@@ -29,7 +29,14 @@ CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
-Outcome = tuple[bytes, bytes | None, Key]  # an answer, an effect, and what it may depend on
+
+
+class Outcome(NamedTuple):
+    """What a command did when it was last played."""
+
+    answer: bytes
+    effect: bytes | None
+    situation: Key  # what it may depend on
 
 
 class Scene(NamedTuple):
@@ -117,8 +124,8 @@ class ActionSearch:
         active = [template for template in one if template in self.active]
         for first, state in objects.items():
             turn.add((*here, state), quiet, (first,), (*here, 0, state))
-            key = (*here, scene.total, state, len(active))
-            turn.add(key, active, (first,), key[:4])
+            situation = (*here, scene.total, state)
+            turn.add((*situation, len(active)), active, (first,), situation)
         holders = {name: _holders(state[2]) for name, state in objects.items()}
         numbers = {name: {one[0] for one in state[2]} for name, state in objects.items()}
         for first, state in objects.items():
@@ -155,9 +162,9 @@ class ActionSearch:
     def learn(self, command: Command, outcome: Outcome, changes: Sequence[Key]) -> None:
         """Remember an outcome, and whether changes since the last one changed the answer."""
         template, names = command
-        answer, _, situation = outcome
+        answer = outcome.answer
         outcomes = self.outcomes[names]
-        last = outcomes[template][0] if template in outcomes else answer
+        last = outcomes[template].answer if template in outcomes else answer
         matters = self.matters.setdefault((template, last), {})
         if answer == last:
             matters.update({change: False for change in changes if change not in matters})
@@ -166,7 +173,7 @@ class ActionSearch:
             matters.update(dict.fromkeys(suspects, True))
         outcomes[template] = outcome
         self.givers.setdefault(answer, set()).add(template)
-        for i, (name, held, *_) in enumerate(situation[-len(names) :]):
+        for i, (name, held, *_) in enumerate(outcome.situation[-len(names) :]):
             answers = self.refusals.setdefault((template, i, held), {})
             answers.setdefault(answer, set()).add(name)
 
@@ -280,7 +287,7 @@ class _Turn:
         for template, effect in effects.items():
             self.expected.setdefault(effect, []).append((template, filling))
         for template in templates if known is None else ():
-            self._add(template, filling)
+            self._consider(template, filling)
         if key:
             self.search.memory[key] = effects
 
@@ -297,7 +304,7 @@ class _Turn:
                 if confirmed:
                     self.effects[effect] += commands[i:]
                     break
-                confirmed = self._play(template, filling) == effect and (common or i == 0)
+                confirmed = self._play_and_learn(template, filling) == effect and (common or i == 0)
         self.expected = {}
 
     def own_commands(self) -> list[Command]:
@@ -305,28 +312,28 @@ class _Turn:
         groups = self.effects.values()
         return [command for group in groups if not _is_common(group) for command in group]
 
-    def _add(self, template: str, filling: _Filling) -> None:
+    def _consider(self, template: str, filling: _Filling) -> None:
+        """Expect the last effect of a command, or a refusal, or play it."""
         search = self.search
         last = filling.outcomes.get(template)
         if last and (template, filling.names) not in search.effective:
-            answer, effect, situation = last
-            matters = search.matters.get((template, answer), {})
-            if all(matters.get(one) is False for one in self._changes(situation, filling)):
-                if effect is not None:
-                    filling.effects[template] = effect
-                    self.expected.setdefault(effect, []).append((template, filling))
+            matters = search.matters.get((template, last.answer), {})
+            if all(matters.get(one) is False for one in self._changes(last.situation, filling)):
+                if last.effect is not None:
+                    filling.effects[template] = last.effect
+                    self.expected.setdefault(last.effect, []).append((template, filling))
                 return
         objects = filling.situation[-len(filling.names) :]
         if not any(search.refuses(template, i, one[1]) for i, one in enumerate(objects)):
-            self._play(template, filling)
+            self._play_and_learn(template, filling)
 
-    def _play(self, template: str, filling: _Filling) -> bytes | None:
+    def _play_and_learn(self, template: str, filling: _Filling) -> bytes | None:
         names, situation, effects, outcomes = filling
         effect, answer = self.search.play((template, names), self.before)
         if situation:
             last = outcomes.get(template)
-            changes = self._changes(last[2], filling) if last else ()
-            self.search.learn((template, names), (answer, effect, situation), changes)
+            changes = self._changes(last.situation, filling) if last else ()
+            self.search.learn((template, names), Outcome(answer, effect, situation), changes)
         if effect is not None:  # otherwise an effect that it had may come back
             effects[template] = effect
             self.effects.setdefault(effect, []).append((template, names))
