@@ -3,6 +3,7 @@
 import hashlib
 import math
 import re
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -505,10 +506,12 @@ class JerichoEnvironment(Environment):
                 self.tags[entry.word] = "NOUN" if entry.is_noun else "ADJ"
             else:
                 self.tags.pop(entry.word, None)
+        # jericho.util itself: after an import of ctypes.util, Jericho has that under the same name.
+        util: Any = sys.modules.get(f"{self.module.__name__}.util", self.module.util)
         if options["tagger"] == "dictionary":
-            self.module.util.extract_objs = self._objects  # this process has one environment
+            util.extract_objs = self._objects  # this process has one environment
         by_world = options["menus"] == "world"
-        self.search = ActionSearch(self.env, self.module.util) if by_world else None
+        self.search = ActionSearch(self.env, util) if by_world else None
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         self.env.seed(self.seed or 1 + seed % (2**31 - 2))  # 0 would mean no seed

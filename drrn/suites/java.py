@@ -104,6 +104,7 @@ class _Watchdog:
         self.lock = threading.Lock()
         self.limits: set[_Limit] = set()  # of the calls that are not answered yet
         self.thread: threading.Thread | None = None
+        self.never = threading.Event()
 
     def add(self, limit: _Limit) -> None:
         with self.lock:
@@ -117,8 +118,7 @@ class _Watchdog:
             self.limits.discard(limit)
 
     def _watch(self) -> None:
-        while True:
-            time.sleep(CHECK_SECONDS)
+        while not self.never.wait(CHECK_SECONDS):
             with self.lock:
                 for limit in self.limits:
                     if time.monotonic() > limit.deadline:
