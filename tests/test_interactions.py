@@ -141,13 +141,13 @@ def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsy
     list(trainer.train())
     trainer.save(tmp_path / "run")
     seen = []
-    reset = drrn.suites.game.EnvironmentProcess.reset
+    reset = drrn.suites.game.LimitedEnvironment.reset
 
     def spy(self, seed, fold):
         seen.append((fold, seed))
         return reset(self, seed, fold)
 
-    monkeypatch.setattr("drrn.suites.game.EnvironmentProcess.reset", spy)
+    monkeypatch.setattr("drrn.suites.game.LimitedEnvironment.reset", spy)
     arguments = ["evaluate", str(tmp_path / "run"), "--fold", "test", "--episodes", "3"]
     assert main([*arguments, "--max-steps", "2", "--policy", "greedy", "--json"]) == 0
     assert seen == [("test", 0), ("test", 1), ("test", 2)]

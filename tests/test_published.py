@@ -8,15 +8,18 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.document import Document, Table, to_latex
+from drrn.game.episodes import play_episodes
 from drrn.lab.experiments import plan
+from drrn.lab.experiments.measure import facts
 from drrn.runs.intervals import (
     interquartile_interval,
     interquartile_mean,
     interval_of_mean,
     normalised,
 )
-from drrn.settings import all_settings
+from drrn.settings import STRONG, all_settings
 from drrn.suites.protocols import protocols, read_protocol
+from tests.suite_files import open_suite
 
 
 def test_the_interquartile_mean_is_that_of_the_middle_half():
@@ -85,10 +88,27 @@ def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monke
     capsys.readouterr()
     text = (tmp_path / "out" / "RESULTS.md").read_text()
     assert "TextWorldExpress: ours and published" in text and "EACL 2023" in text
+    assert "at the step limit" in text and "steps of DRRN" not in text  # it has none for this game
     rows = (tmp_path / "out" / "rows" / "twx-eacl2023-coin" / f"{coin}.progress.csv").read_text()
     assert rows.startswith("seed,round,interactions,episodes,last_return,seconds")
     final = [line for line in rows.splitlines() if line.startswith("1000,2,")]
     assert 100 < int(final[0].split(",")[2]) <= 200
+
+
+@pytest.mark.parametrize(("name", "fold"), [("twx-eacl2023-coin", "test"), ("twx-coin", "train")])
+def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch, name, fold):
+    pages = []
+
+    def spy(game, *arguments):
+        pages.append(game.reset(0).text)
+        return play_episodes(game, *arguments)
+
+    monkeypatch.setattr("drrn.lab.experiments.measure.play_episodes", spy)
+    source = "twx:coin?text=look&max_steps=3"
+    game = open_suite(source)
+    assert facts(game, STRONG, source, name)["random_episodes"] == 100
+    game.close()
+    assert f"({fold})" in pages[0]
 
 
 @pytest.mark.slow

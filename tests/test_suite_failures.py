@@ -161,6 +161,13 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
     assert pids and not any(map(is_running, pids))
 
 
+def test_a_game_that_hangs_while_it_is_opened_is_rejected(environments, stand_ins, monkeypatch):
+    monkeypatch.setattr("drrn.suites.game.OPENING_SECONDS", 1)
+    with pytest.raises(drrn.InputError, match="opening failed: no answer within 1 seconds"):
+        open_suite("twx:stuck?seconds=1")
+    assert not environments()
+
+
 def test_java_does_not_remain_after_a_wrong_name(environments, stand_ins):
     with pytest.raises(drrn.InputError, match="has no game") as error:
         open_suite("twx:coins")

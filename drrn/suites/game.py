@@ -40,7 +40,7 @@ def _nobody() -> None:
     """The player of an environment that is idle."""
 
 
-class EnvironmentProcess:
+class LimitedEnvironment:
     """An environment in a separate process, or on a separate Java machine, with time limits.
 
     The hash seed of a process is fixed: a suite that lists a set always lists it in the same order.
@@ -104,15 +104,15 @@ class EnvironmentPool:
         self.choice = choice
         self.limit = int(choice.options["copies"])
         self.failures = 0  # in a row
-        self.environments: list[EnvironmentProcess] = []  # by the start of their last episode
+        self.environments: list[LimitedEnvironment] = []  # by the start of their last episode
         try:
-            self.environments.append(EnvironmentProcess(choice))
+            self.environments.append(LimitedEnvironment(choice))
         except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
     def start(
         self, player: object, seed: int, fold: str | None
-    ) -> tuple[EnvironmentProcess, SuitePage]:
+    ) -> tuple[LimitedEnvironment, SuitePage]:
         """Start an episode; an environment that fails is replaced."""
         while True:
             try:
@@ -137,13 +137,13 @@ class EnvironmentPool:
 
     def _start(
         self, player: object, seed: int, fold: str | None
-    ) -> tuple[EnvironmentProcess, SuitePage]:
+    ) -> tuple[LimitedEnvironment, SuitePage]:
         alive = [one for one in self.environments if one.service.close.alive]
         idle = [one for one in alive if one.player() is None]
         if idle:
             environment = idle[-1]
         elif len(alive) < self.limit:
-            environment = EnvironmentProcess(self.choice)
+            environment = LimitedEnvironment(self.choice)
         else:
             environment = alive[0]
         self.environments = [*(one for one in alive if one is not environment), environment]
@@ -177,7 +177,7 @@ class SuiteGame:
         self.stopped = False
         self.ending = ""
         self._random = random.Random()
-        self._environment: EnvironmentProcess | None = None
+        self._environment: LimitedEnvironment | None = None
         self._page = Observation("")
         self._score = 0.0
 

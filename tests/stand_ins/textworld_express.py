@@ -1,7 +1,7 @@
 """A stand-in for TextWorldExpress: its interface, and three rooms with a coin in one.
 
 The game "sorting" has a rope of 23mm. The game "trouble" has actions that hang, kill Java or fail; "quiet" lists
-none in the hall.
+none in the hall, and "stuck" cannot be loaded.
 """
 
 import contextlib
@@ -29,10 +29,12 @@ class TextWorldExpressEnv:
         self.close = weakref.finalize(self, close_pipes, self.java)
 
     def getGameNames(self):  # noqa: N802
-        return ["coin", "cookingworld", "quiet", "sorting", "trouble"]
+        return ["coin", "cookingworld", "quiet", "sorting", "stuck", "trouble"]
 
     def load(self, game, parameters):
         self.game = game
+        if game == "stuck":
+            self._ask_java(question=b"")
         for pair in filter(None, parameters.split(",")):
             key = pair.split("=")[0]
             if key not in PROPERTIES:
