@@ -20,8 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import drrn
 from drrn.suites.catalogue import SUITES, SuiteChoice, read_choice
 from drrn.suites.environments import SuitePage, TwxEnvironment
@@ -243,8 +241,8 @@ def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[Rate]:
             passed[i] += time.perf_counter() - turn
             spent[i] += cpu_seconds() - before
     return [
-        Rate(*values)
-        for values in zip(*(np.divide(steps, each) for each in (spent, passed)), strict=True)
+        Rate(count / cpu, count / wall)
+        for count, cpu, wall in zip(steps, spent, passed, strict=True)
     ]
 
 
@@ -338,8 +336,8 @@ def main() -> None:
         plays = [adaptor(name), bare(read_choice(name))]
         ours, theirs = rates(plays, options.seconds)
         plays[0].close()  # type: ignore[attr-defined]
-        pairs = zip(ours, theirs, strict=True)
-        numbers = [number for our, their in pairs for number in (our, their, our / their)]
+        numbers = [ours.cpu, theirs.cpu, ours.cpu / theirs.cpu]
+        numbers += [ours.wall, theirs.wall, ours.wall / theirs.wall]
         print(f"{name[-50:]:<50}", *(f"{number:>9,.2f}" for number in numbers), flush=True)
 
 

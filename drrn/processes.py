@@ -203,7 +203,7 @@ class Service(contextlib.AbstractContextManager["Service"]):
     def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the process, if it is inside `interruptible()`.
 
-        Call it only after the object was created: `answer(0)`.
+        Call it only after the object was created: see `open`.
         """
         if self.process.poll() is None:
             self.process.send_signal(INTERRUPT)

@@ -130,24 +130,20 @@ def test_an_agent_learns_to_collect_a_near_coin(open_game):
 
 
 @needs("twx")
-def test_a_dead_java_process_truncates_one_episode(open_game, caplog):
-    game = open_game("twx:coin?seed=1&copies=1")
-    first = game.reset(0)
-    (java,) = child_processes()
-    os.kill(java, signal.SIGKILL)
-    game.step(0)
-    assert game.stopped and "new environment" in caplog.text
-    assert game.reset(0) == first
-
-
-@needs("twx")
-def test_a_java_process_that_hangs_is_killed(open_game, caplog):
+@pytest.mark.parametrize(
+    ("stop", "message"),
+    [
+        pytest.param(signal.SIGKILL, "new environment", id="dead"),
+        pytest.param(signal.SIGSTOP, "no answer within 1 seconds", id="hanging"),
+    ],
+)
+def test_a_dead_or_hanging_java_process_truncates_one_episode(open_game, caplog, stop, message):
     game = open_game("twx:coin?seed=1&copies=1&seconds=1")
     first = game.reset(0)
     (java,) = child_processes()
-    os.kill(java, signal.SIGSTOP)
+    os.kill(java, stop)
     game.step(0)
-    assert game.stopped and "no answer within 1 seconds" in caplog.text
+    assert game.stopped and message in caplog.text
     assert game.reset(0) == first and child_processes() != [java]
 
 

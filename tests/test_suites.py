@@ -278,16 +278,21 @@ def test_names_of_suites_have_a_known_prefix():
     assert not any(map(is_suite, ["long-watch", "mygames:Doors", "twx", "tale.toml"]))
 
 
+def open_jericho(folder, **options):
+    """Open the stand-in's story in this process."""
+    choice = read_choice(f"jericho:{game_file(folder)}")
+    return JerichoEnvironment(choice.game, {**choice.options, **options})
+
+
 def test_jericho_computes_a_menu_once_per_world_state(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     first = environment.reset(1)
     for _ in range(3):
         assert environment.step("sing").actions == first.actions
     assert environment.env.menu_requests == 1
     environment.step("take lamp")
     assert environment.env.menu_requests == 2
-    exact = JerichoEnvironment(str(tmp_path / "tale.z8"), {**options, "menus": "state"})
+    exact = open_jericho(tmp_path, menus="state")
     for _ in range(2):
         exact.reset(1)
         exact.step("sing")
@@ -295,8 +300,7 @@ def test_jericho_computes_a_menu_once_per_world_state(stand_ins, tmp_path):
 
 
 def test_commands_without_effect_are_not_tried_again(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     first = environment.reset(1).actions
     assert first == ("leave", "sing", "take lamp")
     assert environment.env.played == ["leave", "sing", "hum", "take lamp", "take all"]
@@ -310,8 +314,7 @@ def test_commands_without_effect_are_not_tried_again(stand_ins, tmp_path):
 
 
 def test_a_command_that_halts_the_interpreter_is_the_only_one_left_out(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     environment.env.halting = "hum"
     assert environment.reset(1).actions == ("leave", "sing", "take lamp")
     environment.env.played.clear()
@@ -325,8 +328,7 @@ def test_a_command_that_halts_the_interpreter_is_the_only_one_left_out(stand_ins
 
 def test_a_menu_is_the_same_when_a_state_is_visited_again(stand_ins, tmp_path):
     """Many commands have the effect of waiting; on later visits one of them is played."""
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     env = environment.env
     env.seed(1)
     env.reset()
@@ -346,8 +348,7 @@ def test_a_menu_is_the_same_when_a_state_is_visited_again(stand_ins, tmp_path):
 
 def test_a_change_that_never_changed_an_answer_is_harmless(stand_ins, tmp_path):
     """The lamp is first seen, then held (another answer to "rub"), then seen with another text."""
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     env = environment.env
     env.seed(1)
     env.reset()
@@ -362,8 +363,7 @@ def test_a_change_that_never_changed_an_answer_is_harmless(stand_ins, tmp_path):
 
 
 def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     search = environment.search
     assert search is not None
     for template in [f"{verb} OBJ" for verb in range(SHARED)]:
@@ -378,8 +378,7 @@ def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
 
 
 def test_commands_may_have_any_letters(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     environment.reset(1)
     environment.env.effects["say café"] = 5
     before = environment.env.get_state()
@@ -390,8 +389,7 @@ def test_commands_may_have_any_letters(stand_ins, tmp_path):
 
 
 def test_the_memory_of_the_search_is_limited(stand_ins, tmp_path, monkeypatch):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     first = environment.reset(1).actions
     search = environment.search
     assert search is not None
@@ -405,16 +403,14 @@ def test_the_memory_of_the_search_is_limited(stand_ins, tmp_path, monkeypatch):
 
 
 def test_computing_a_menu_does_not_change_the_state_of_jericho(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     environment.reset(1)
     environment.step("sing")
     assert environment.env.state[1] == 1  # moves
 
 
 def test_jericho_never_receives_the_seed_0_because_it_ignores_it(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), options)
+    environment = open_jericho(tmp_path)
     for seed in (0, 2**31 - 2, 2**31 - 1):
         environment.reset(seed)
     assert all(1 <= seed < 2**31 for seed in environment.env.seeds)
@@ -428,8 +424,7 @@ def test_jericho_never_receives_the_seed_0_because_it_ignores_it(stand_ins, tmp_
 
 
 def test_jericho_recognises_objects_by_the_dictionary_of_the_game(stand_ins, tmp_path):
-    options = read_choice(f"jericho:{game_file(tmp_path)}").options
-    environment = JerichoEnvironment(str(tmp_path / "tale.z8"), {**options, "menus": "state"})
+    environment = open_jericho(tmp_path, menus="state")
     environment.reset(1)
     assert environment.env.objects == {("brass", "ADJ"), ("lantern", "NOUN")}
 

@@ -6,7 +6,6 @@ the next one starts in another environment.
 """
 
 import logging
-import os
 import random
 import weakref
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from drrn.suites.java import JavaService
 OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
 RESET_SECONDS = 60  # at least, to start an episode
 MAX_FAILURES = 3  # in a row
+ANSWERS = {"observation", "feedback"}  # parts of a page that are no part of a state
 State = tuple[str, float]  # of an enumerated game: its name, and the reward for arriving
 log = logging.getLogger("drrn")
 
@@ -53,8 +53,7 @@ class LimitedEnvironment:
         arguments = (choice.game, dict(choice.options))
         self.service: Service | JavaService
         if choice.suite.java:
-            options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {choice.suite.java_options}"
-            self.service = JavaService(create, *arguments, options=options.strip())
+            self.service = JavaService(create, *arguments, options=choice.suite.java_options)
         else:
             variables = {"PYTHONHASHSEED": "0"}
             self.service = Service(create, *arguments, environment=variables, quiet=True)
@@ -292,12 +291,12 @@ class EnumeratedGame(SuiteGame):
         needs = []
         if options.get("seed", 0) is None:
             needs.append("one variation: add seed=N")
-        if {"observation", "feedback"}.intersection(parts):
-            room = (
-                "description" if "description" in choice.suite.options["text"].choices else "look"
-            )
+        if ANSWERS.intersection(parts):
+            others = [
+                p for p in choice.suite.options["text"].default.split(",") if p not in ANSWERS
+            ]
             cause = "pages without the answer to the last action"
-            needs.append(f"{cause}: add text={room},inventory")
+            needs.append(f"{cause}: add text={','.join(others)}")
         if options["initial_score"] == "yes":
             needs.append("rewards that depend on the page: remove initial_score=yes")
         if needs:

@@ -149,14 +149,16 @@ _opening = threading.Lock()  # one Java machine is started at a time
 
 @contextmanager
 def _java_launcher(options: str, machines: Machines) -> Iterator[None]:
-    """Let py4j start Java with options, in a separate process group, which Ctrl-C does not reach.
+    """Let py4j start Java in a separate process group, which Ctrl-C does not reach.
 
+    The options are added to those that the user has set in the environment.
     Machines that this thread starts are added to the list.
     """
     gateway: Any = require("py4j.java_gateway", "suites")
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)  # failures are reported once, by us
+    options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {options}".strip()
     variables = {**os.environ, "JAVA_TOOL_OPTIONS": options}
     thread = threading.get_ident()
 

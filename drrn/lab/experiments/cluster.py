@@ -185,7 +185,7 @@ def check_cluster(address: str) -> None:
     check_connection(address)
     try:
         with Service(_join_cluster, address, quiet=True) as service:
-            service.answer(0, timeout=ANSWER_SECONDS)
+            service.open(ANSWER_SECONDS)
     except (ServiceError, InputError) as error:
         died = isinstance(error, ServiceError) and error.reason == "died"
         why = "it is not a Ray cluster, or of another Ray version" if died else error

@@ -50,8 +50,8 @@ def _published_table(
         steps = results.final(each.slug, job, "steps", policy=each.policy)
         cells.append(decimal(steps.mean if steps and each.measure == "test" else None, 0))
         cells.append(decimal(each.steps.get("DRRN"), 0))
-        limited = results.final(each.slug, job, "stopped", policy=each.policy)
-        cells.append(percent(limited.mean, 0) if limited and each.measure == "test" else MISSING)
+        stops = results.final(each.slug, job, "stopped", policy=each.policy)
+        cells.append(percent(stops.mean if stops and each.measure == "test" else None, 0))
         interactions = fmean(row["interactions"] for row in last)
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
