@@ -39,13 +39,31 @@ class Outcome(NamedTuple):
     situation: Key  # what it may depend on
 
 
+class Thing(NamedTuple):
+    """The state of an object of the object tree."""
+
+    number: int
+    attributes: bytes
+    child: int
+    holder: Key  # the Thing around it, (HELD,) if that is the player, () if it is the room
+
+
+class Reference(NamedTuple):
+    """The state of all that a name refers to."""
+
+    name: str
+    held: bool
+    things: tuple[Thing, ...]
+    elsewhere: Key  # if it refers to nothing near in the object tree: its description, and the room
+
+
 class Scene(NamedTuple):
     """The objects of the object tree that the player may refer to."""
 
     room: int
     special: Key  # bytes of the memory that Jericho names as part of the world
     names: Sequence[str]  # of the objects
-    states: Mapping[str, Key]  # of objects, by their names and the words in these
+    things: Mapping[str, tuple[Thing, ...]]  # by their names and the words in these
     total: int  # hash of the states of all objects
 
 
@@ -109,7 +127,7 @@ class ActionSearch:
         groups = turn.effects.items()
         return {effect: [_fill(*one) for one in group[:LISTED]] for effect, group in groups}
 
-    def _add_commands(self, turn: "_Turn", scene: Scene, objects: Mapping[str, Key]) -> None:
+    def _add_commands(self, turn: "_Turn", scene: Scene, objects: Mapping[str, Reference]) -> None:
         """Add the commands without objects, with each object, and with each pair of objects.
 
         A template that ever had a distinct effect is tried without objects in every state, and
@@ -126,8 +144,8 @@ class ActionSearch:
             turn.add((*here, state), quiet, (first,), (*here, 0, state))
             situation = (*here, scene.total, state)
             turn.add((*situation, len(active)), active, (first,), situation)
-        holders = {name: _holders(state[2]) for name, state in objects.items()}
-        numbers = {name: {one[0] for one in state[2]} for name, state in objects.items()}
+        holders = {name: _holders(state.things) for name, state in objects.items()}
+        numbers = {name: {one.number for one in state.things} for name, state in objects.items()}
         for first, state in objects.items():
             for second, other in objects.items():
                 if first != second:
@@ -193,35 +211,38 @@ class ActionSearch:
         room = world[player].parent if 0 < player < len(world) else 0
         near: dict[int, Key] = {}
         names = []
-        states: dict[str, list[Key]] = {}
+        things: dict[str, list[Thing]] = {}
         waiting: list[tuple[int, Key]] = [(world[room].child, ())] if 0 < room < len(world) else []
         while waiting:
-            number, outer = waiting.pop()
+            number, holder = waiting.pop()
             if not 0 < number < len(world) or number in near:
                 continue
-            thing = world[number]
-            inside = number == player
-            state = () if inside else (number, bytes(thing._attr), thing.child, outer)
-            near[number] = state
-            waiting += [(thing.sibling, outer), (thing.child, (HELD,) if inside else state)]
-            if inside:
+            entry = world[number]
+            waiting.append((entry.sibling, holder))
+            if number == player:
+                near[number] = ()
+                waiting.append((entry.child, (HELD,)))
                 continue
-            name = thing.name
-            names.append(name)
-            for word in {name, *name.split()}:
-                states.setdefault(word[: self.word_length], []).append(state)
-        ordered = {word: tuple(sorted(group, key=repr)) for word, group in states.items()}
+            thing = Thing(number, bytes(entry._attr), entry.child, holder)
+            near[number] = thing
+            waiting.append((thing.child, thing))
+            names.append(entry.name)
+            for word in {entry.name, *entry.name.split()}:
+                things.setdefault(word[: self.word_length], []).append(thing)
+        ordered = {word: tuple(sorted(group, key=repr)) for word, group in things.items()}
         special = tuple(self.env._get_special_ram().tolist())
         return Scene(room, special, names, ordered, hash(tuple(sorted(near.items()))))
 
-    def _objects(self, look: str, inventory: str, scene: Scene, before: Any) -> dict[str, Key]:
+    def _objects(
+        self, look: str, inventory: str, scene: Scene, before: Any
+    ) -> dict[str, Reference]:
         """Return the states of the objects in the texts and the tree, by the best names.
 
         As in Jericho, words with the same answer to "examine" are names of the same object.
         """
         best: dict[str, tuple[float, str]] = {}  # score and name, by description
         for word, score in self._words(look, inventory, scene.names).items():
-            key = (word, look, scene.states.get(word[: self.word_length]))
+            key = (word, look, scene.things.get(word[: self.word_length]))
             if key not in self.replies:
                 self.env.set_state(before)
                 reply = self.util.clean(self.env.step(f"examine {word}")[0])
@@ -230,11 +251,11 @@ class ActionSearch:
             if description:
                 best[description] = max(best.get(description, (-10.0, "")), (score, word))
         self.env.set_state(before)
-        objects: dict[str, Key] = {}
+        objects: dict[str, Reference] = {}
         for description, (_, word) in best.items():
-            states = scene.states.get(word[: self.word_length], ())
-            elsewhere = () if states else (description, scene.room)
-            objects[word] = (word, HELD in _holders(states), states, elsewhere)
+            things = scene.things.get(word[: self.word_length], ())
+            elsewhere = () if things else (description, scene.room)
+            objects[word] = Reference(word, HELD in _holders(things), things, elsewhere)
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
@@ -324,7 +345,7 @@ class _Turn:
                     self.expected.setdefault(last.effect, []).append((template, filling))
                 return
         objects = filling.situation[-len(filling.names) :]
-        if not any(search.refuses(template, i, one[1]) for i, one in enumerate(objects)):
+        if not any(search.refuses(template, i, one.held) for i, one in enumerate(objects)):
             self._play_and_learn(template, filling)
 
     def _play_and_learn(self, template: str, filling: _Filling) -> bytes | None:
@@ -362,14 +383,14 @@ def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
         yield (*path, *sizes)
 
 
-def _holders(states: Iterable[Key]) -> set[Any]:
-    """Return the numbers of the objects around objects, and HELD for the player."""
+def _holders(things: Iterable[Thing]) -> set[Any]:
+    """Return the numbers of the objects around things, and HELD for the player."""
     holders = set()
-    for state in states:
-        outer = state[3]
-        while outer:
-            holders.add(outer[0])
-            outer = outer[3] if len(outer) > 1 else ()
+    for thing in things:
+        holder = thing.holder
+        while holder:
+            holders.add(holder[0])
+            holder = holder.holder if isinstance(holder, Thing) else ()
     return holders
 
 
