@@ -144,6 +144,7 @@ def test_a_dead_or_hanging_java_process_truncates_one_episode(open_game, caplog,
     os.kill(java, stop)
     game.step(0)
     assert game.stopped and message in caplog.text
+    assert {record.name for record in caplog.records} == {"drrn"}  # py4j logs no tracebacks
     assert game.reset(0) == first and child_processes() != [java]
 
 

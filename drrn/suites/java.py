@@ -66,6 +66,8 @@ class JavaService:
         except InputError:
             raise
         except Exception as error:
+            if isinstance(error.__context__, KeyboardInterrupt):  # py4j fails as it handles Ctrl-C
+                raise error.__context__ from None
             raise self._failure(error, timeout) from error
         finally:
             self._limit.stop()
@@ -158,6 +160,7 @@ def _java_launcher(options: str, machines: Machines) -> Iterator[None]:
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)  # failures are reported once, by us
+    gateway.logging = logger  # instead of the root logger
     options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {options}".strip()
     variables = {**os.environ, "JAVA_TOOL_OPTIONS": options}
     thread = threading.get_ident()
