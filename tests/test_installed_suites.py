@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import drrn
 from benchmarks.suites import compare_actions
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
+from drrn.suites import environments
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import TextWorldEnvironment
 from drrn.suites.game import SuiteGame
@@ -146,6 +148,35 @@ def test_a_dead_or_hanging_java_process_truncates_one_episode(open_game, caplog,
     assert game.stopped and message in caplog.text
     assert {record.name for record in caplog.records} == {"drrn"}  # py4j logs no tracebacks
     assert game.reset(0) == first and child_processes() != [java]
+
+
+@needs("twx")
+def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(open_game):
+    game = open_game("twx:coin?seed=1&copies=1&seconds=20")
+    game.reset(0)
+    (java,) = child_processes()
+    os.kill(java, signal.SIGSTOP)
+    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        game.step(0)
+    assert child_processes() == []
+
+
+@needs("scienceworld")
+def test_ctrl_c_while_a_game_opens_ends_it(monkeypatch):
+    """It arrives where failures of py4j are ignored."""
+    send_at_once = environments._send_at_once
+
+    def interrupt(server):
+        (java,) = child_processes()
+        os.kill(java, signal.SIGSTOP)
+        threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        send_at_once(server)
+
+    monkeypatch.setattr(environments, "_send_at_once", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        open_suite("scienceworld:boil?copies=1")
+    assert child_processes() == []
 
 
 @needs("textworld")

@@ -62,18 +62,6 @@ def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(
     assert trouble.step(first.actions.index("take coin")).reward == 1
 
 
-def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(trouble, monkeypatch):
-    def fail_on_interrupt(*_):
-        try:
-            raise KeyboardInterrupt
-        except KeyboardInterrupt:
-            raise AttributeError("shutdown_socket")  # as py4j does # noqa: B904
-
-    monkeypatch.setattr("textworld_express.TextWorldExpressEnv.step", fail_on_interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        first_step(trouble, "look around")
-
-
 def test_a_game_that_fails_every_time_is_rejected(trouble):
     for _ in range(MAX_FAILURES - 1):
         first_step(trouble, "die")

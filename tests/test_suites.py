@@ -17,7 +17,7 @@ from drrn.suites.environments import (
     TextWorldEnvironment,
 )
 from drrn.suites.game import SuiteGame
-from drrn.suites.valid_actions import COMMON, REFUSALS, SHARED, ActionSearch, Outcome
+from drrn.suites.valid_actions import COMMON, REFUSALS, SHARED, ActionSearch, Outcome, Reference
 from tests.suite_files import game_file, open_suite
 from tests.trainings import SMALL, same_weights
 
@@ -370,10 +370,12 @@ def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
         for name in ("lamp", "axe", "rope")[:REFUSALS]:
             assert not search.refuses(template, 0, False)
             search.outcomes.setdefault((name,), {})
-            outcome = Outcome(b"You don't have the #1.", None, ((name, False),))
+            reference = Reference(name, False, (), ())
+            outcome = Outcome(b"You don't have the #1.", None, (reference,))
             search.learn((template, (name,)), outcome, ())
     assert search.refuses("0 OBJ", 0, False) and not search.refuses("0 OBJ", 0, True)
-    search.learn(("0 OBJ", ("lamp",)), Outcome(b"Taken.", None, (("lamp", False),)), ())
+    lamp = Reference("lamp", False, (), ())
+    search.learn(("0 OBJ", ("lamp",)), Outcome(b"Taken.", None, (lamp,)), ())
     assert not search.refuses("0 OBJ", 0, False)
 
 

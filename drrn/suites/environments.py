@@ -393,10 +393,10 @@ class ScienceWorldEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("scienceworld", options)
         env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
-        self._ask_less()
         self.simplifications = options["simplifications"]
         self.task = game
         with self.closed_on_failure():
+            self._ask_less()
             self.check_name("task", game, list(env.get_task_names()))
             self._load(options["variation"] or 0)
         folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)

@@ -53,6 +53,7 @@ class JavaService:
 
     def kill(self) -> None:
         """Kill the Java machine and release the connections to it."""
+        _kill(self._machines)  # first, since an interrupted finalizer does not run again
         self.close()
         with suppress(Exception):  # it asks a machine that is dead
             self._environment.close()
@@ -66,8 +67,6 @@ class JavaService:
         except InputError:
             raise
         except Exception as error:
-            if isinstance(error.__context__, KeyboardInterrupt):  # py4j fails as it handles Ctrl-C
-                raise error.__context__ from None
             raise self._failure(error, timeout) from error
         finally:
             self._limit.stop()
@@ -154,13 +153,16 @@ def _java_launcher(options: str, machines: Machines) -> Iterator[None]:
     """Let py4j start Java in a separate process group, which Ctrl-C does not reach.
 
     The options are added to those that the user has set in the environment.
-    Machines that this thread starts are added to the list.
+    Machines that this thread starts are added to the list. For the whole process, py4j writes
+    nothing to the root logger, and no longer fails with another error when it handles Ctrl-C.
     """
     gateway: Any = require("py4j.java_gateway", "suites")
     logger = logging.getLogger("py4j")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)  # failures are reported once, by us
     gateway.logging = logger  # instead of the root logger
+    if not hasattr(gateway.GatewayConnection, "shutdown_socket"):
+        gateway.GatewayConnection.shutdown_socket = lambda connection, *_: connection.close()
     options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {options}".strip()
     variables = {**os.environ, "JAVA_TOOL_OPTIONS": options}
     thread = threading.get_ident()

@@ -8,6 +8,7 @@ that are held (or all that are not) in that template.
 """
 
 import ctypes
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ class Thing(NamedTuple):
     number: int
     attributes: bytes
     child: int
-    holder: Key  # the Thing around it, (HELD,) if that is the player, () if it is the room
+    holder: "Thing | tuple[str, ...]"  # what it is in: (HELD,) is the player, () the room
 
 
 class Reference(NamedTuple):
@@ -134,25 +135,23 @@ class ActionSearch:
         with an object when anything near has changed.
         """
         here = (scene.room, scene.special)
-        none, one, two = self.templates
+        without, single, double = self.templates
         always = self.active.union(TIMED)
-        turn.add((), [template for template in none if template in always])
-        turn.add((*here, scene.total), [template for template in none if template not in always])
-        quiet = [template for template in one if template not in self.active]
-        active = [template for template in one if template in self.active]
-        for first, state in objects.items():
-            turn.add((*here, state), quiet, (first,), (*here, 0, state))
-            situation = (*here, scene.total, state)
-            turn.add((*situation, len(active)), active, (first,), situation)
-        holders = {name: _holders(state.things) for name, state in objects.items()}
-        numbers = {name: {one.number for one in state.things} for name, state in objects.items()}
-        for first, state in objects.items():
-            for second, other in objects.items():
-                if first != second:
-                    states = (scene.special, state, other)
-                    outer = numbers[second].isdisjoint(holders[first])
-                    inner = numbers[first].isdisjoint(holders[second])
-                    turn.add(states, two, (first, second), (outer, inner, *states))
+        turn.add((), [one for one in without if one in always])
+        turn.add((*here, scene.total), [one for one in without if one not in always])
+        quiet = [template for template in single if template not in self.active]
+        active = [template for template in single if template in self.active]
+        for name, reference in objects.items():
+            turn.add((*here, reference), quiet, (name,), (*here, 0, reference))
+            situation = (*here, scene.total, reference)
+            turn.add((*situation, len(active)), active, (name,), situation)
+        holders = {name: _holders(one.things) for name, one in objects.items()}
+        numbers = {name: {thing.number for thing in one.things} for name, one in objects.items()}
+        for (first, one), (second, other) in itertools.permutations(objects.items(), 2):
+            key = (scene.special, one, other)
+            outer = numbers[second].isdisjoint(holders[first])
+            inner = numbers[first].isdisjoint(holders[second])
+            turn.add(key, double, (first, second), (outer, inner, *key))
 
     def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
         """Play a command in the state `before`; return its effect, if any, and the answer.
@@ -191,9 +190,9 @@ class ActionSearch:
             matters.update(dict.fromkeys(suspects, True))
         outcomes[template] = outcome
         self.givers.setdefault(answer, set()).add(template)
-        for i, (name, held, *_) in enumerate(outcome.situation[-len(names) :]):
-            answers = self.refusals.setdefault((template, i, held), {})
-            answers.setdefault(answer, set()).add(name)
+        for i, reference in enumerate(outcome.situation[-len(names) :]):
+            answers = self.refusals.setdefault((template, i, reference.held), {})
+            answers.setdefault(answer, set()).add(reference.name)
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects there that are held, or not held."""
@@ -236,7 +235,7 @@ class ActionSearch:
     def _objects(
         self, look: str, inventory: str, scene: Scene, before: Any
     ) -> dict[str, Reference]:
-        """Return the states of the objects in the texts and the tree, by the best names.
+        """Return references to the objects in the texts and the tree, by the best names.
 
         As in Jericho, words with the same answer to "examine" are names of the same object.
         """

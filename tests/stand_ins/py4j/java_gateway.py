@@ -3,6 +3,10 @@
 from subprocess import PIPE, Popen
 
 
+class GatewayConnection:
+    """A connection to Java."""
+
+
 def launch_gateway():
     """Start Java; it exits when its input ends."""
     return Popen(["java"], stdin=PIPE, stdout=PIPE)
