@@ -187,14 +187,14 @@ def import_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
 def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Put stand-ins for the suites, and for Java, on the import path and on PATH."""
     folder = Path(__file__).parent / "stand_ins"
-    names = [path.stem for path in folder.glob("*.py")] + ["py4j", "py4j.java_gateway"]
-    for name in names:
-        monkeypatch.delitem(sys.modules, name, raising=False)
+    names = {path.stem for path in folder.iterdir()}
+    for module in [name for name in sys.modules if name.partition(".")[0] in names]:
+        monkeypatch.delitem(sys.modules, module)
     monkeypatch.syspath_prepend(folder)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "java").write_text("#!/bin/sh\nexec cat\n")  # until its input ends
     (tmp_path / "bin" / "java").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     yield
-    for name in names:
-        sys.modules.pop(name, None)
+    for module in [name for name in sys.modules if name.partition(".")[0] in names]:
+        del sys.modules[module]

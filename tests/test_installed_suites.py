@@ -150,8 +150,16 @@ def test_a_dead_or_hanging_java_process_truncates_one_episode(open_game, caplog,
     assert game.reset(0) == first and child_processes() != [java]
 
 
+@pytest.fixture
+def handled_interrupts():
+    """Raise KeyboardInterrupt for SIGINT, which a process in the background ignores."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
+
+
 @needs("twx")
-def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(open_game):
+def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(open_game, handled_interrupts):
     game = open_game("twx:coin?seed=1&copies=1&seconds=20")
     game.reset(0)
     (java,) = child_processes()
@@ -163,7 +171,7 @@ def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(open_game):
 
 
 @needs("scienceworld")
-def test_ctrl_c_while_a_game_opens_ends_it(monkeypatch):
+def test_ctrl_c_while_a_game_opens_ends_it(monkeypatch, handled_interrupts):
     """It arrives where failures of py4j are ignored."""
     send_at_once = environments._send_at_once
 
