@@ -188,7 +188,11 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     """Put stand-ins for the suites, and for Java, on the import path and on PATH."""
     folder = Path(__file__).parent / "stand_ins"
     names = {path.stem for path in folder.iterdir()}
-    for module in [name for name in sys.modules if name.partition(".")[0] in names]:
+
+    def loaded() -> list[str]:
+        return [module for module in sys.modules if module.partition(".")[0] in names]
+
+    for module in loaded():
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.syspath_prepend(folder)
     (tmp_path / "bin").mkdir()
@@ -196,5 +200,5 @@ def stand_ins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     (tmp_path / "bin" / "java").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     yield
-    for module in [name for name in sys.modules if name.partition(".")[0] in names]:
+    for module in loaded():
         del sys.modules[module]

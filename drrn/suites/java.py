@@ -145,6 +145,20 @@ def _end(machines: Machines) -> None:
                 machine.stdin.close()
 
 
+def _repair(gateway: Any) -> None:
+    """Change two things in py4j, for the whole process.
+
+    It no longer writes to the root logger: failures are reported once, by us. And it no longer
+    fails when it handles Ctrl-C: GatewayConnection lacks the method that it calls.
+    """
+    logger = logging.getLogger("py4j")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
+    gateway.logging = logger
+    if not hasattr(gateway.GatewayConnection, "shutdown_socket"):
+        gateway.GatewayConnection.shutdown_socket = lambda connection, *_: connection.close()
+
+
 _opening = threading.Lock()  # one Java machine is started at a time
 
 
@@ -153,16 +167,10 @@ def _java_launcher(options: str, machines: Machines) -> Iterator[None]:
     """Let py4j start Java in a separate process group, which Ctrl-C does not reach.
 
     The options are added to those that the user has set in the environment.
-    Machines that this thread starts are added to the list. For the whole process, py4j writes
-    nothing to the root logger, and no longer fails with another error when it handles Ctrl-C.
+    Machines that this thread starts are added to the list.
     """
     gateway: Any = require("py4j.java_gateway", "suites")
-    logger = logging.getLogger("py4j")
-    if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)  # failures are reported once, by us
-    gateway.logging = logger  # instead of the root logger
-    if not hasattr(gateway.GatewayConnection, "shutdown_socket"):
-        gateway.GatewayConnection.shutdown_socket = lambda connection, *_: connection.close()
+    _repair(gateway)
     options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {options}".strip()
     variables = {**os.environ, "JAVA_TOOL_OPTIONS": options}
     thread = threading.get_ident()
