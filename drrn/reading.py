@@ -6,7 +6,7 @@ Both are additional words of a text, so that every model and encoder of words ca
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from drrn.writing import words
 
@@ -33,7 +33,7 @@ def words_and_phrases(text: str) -> list[str]:
         ['left', '12', 'left 12']
     """
     tokens = words(text)
-    for clause in clauses(text):
+    for clause in clauses(text) if CLAUSE_END.search(text) else [tokens[:]]:
         tokens += [f"{one} {other}" for one, other in pairwise(clause)]
         if len(clause) > 2:
             tokens.append(" ".join(clause))
@@ -49,23 +49,30 @@ class Lookup:
     """
 
     def __init__(self, text: str, actions: Sequence[str]) -> None:
+        self.menu = [dict.fromkeys(recent_words(action)) for action in actions]
+        # Words of every action do not distinguish them.
+        common = set(self.menu[0]).intersection(*self.menu[1:]) if self.menu else set()
+        looked_up = set().union(*self.menu) - common
         self.occurrences: dict[str, list[tuple[list[str], int]]] = {}
         for clause in clauses(text):
             for at, word in enumerate(clause):
-                self.occurrences.setdefault(word, []).append((clause, at))
-        self.menu = [dict.fromkeys(recent_words(action)) for action in actions]
-        # Words of every action do not distinguish them.
-        self.common = set(self.menu[0]).intersection(*self.menu[1:]) if self.menu else set()
+                if word in looked_up:
+                    self.occurrences.setdefault(word, []).append((clause, at))
+        # Pages may have a thousand actions of a few words, so that each word is looked up once.
+        self.neighbours = {word: self._neighbours(word) for word in self.occurrences}
+
+    def _neighbours(self, word: str) -> list[str]:
+        """Return a mark for each word next to a word on the page."""
+        marks: dict[str, None] = {}
+        for clause, at in self.occurrences[word][-OCCURRENCES:]:
+            marks |= dict.fromkeys(f"before'{w}" for w in clause[max(0, at - BEFORE) : at])
+            marks |= dict.fromkeys(f"after'{w}" for w in clause[at + 1 : at + 1 + AFTER])
+        return list(marks)
 
     def marks(self, index: int) -> list[str]:
         """Return a mark for each word of an action on the page, and for the words next to it."""
-        shared = [word for word in self.menu[index] if word in self.occurrences]
-        shared = [word for word in shared if word not in self.common]
-        marks: dict[str, None] = {}
-        for word in shared:
-            for clause, at in self.occurrences[word][-OCCURRENCES:]:
-                marks |= dict.fromkeys(f"before'{w}" for w in clause[max(0, at - BEFORE) : at])
-                marks |= dict.fromkeys(f"after'{w}" for w in clause[at + 1 : at + 1 + AFTER])
+        shared = [word for word in self.menu[index] if word in self.neighbours]
+        marks = dict.fromkeys(chain.from_iterable(self.neighbours[word] for word in shared))
         return [ON_PAGE] * len(shared) + list(marks)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.errors import InputError
 from drrn.runs.progress import LAST, Progress
 from drrn.settings import Settings
 from drrn.suites.catalogue import with_options
@@ -128,6 +129,18 @@ def test_training_is_evaluated_on_the_dev_fold(stand_ins):
     )
     for name in ("twx:coin?fold=test", "twx:coin?seed=3", "twx:coin?evaluation=train"):
         assert open_suite(name).evaluation() is None
+
+
+def test_episodes_of_the_training_can_be_shorter(stand_ins):
+    name = "twx:coin?max_steps=30"
+    game = open_suite(f"{name}&train_steps=5")
+    other = game.evaluation()
+    assert other is not None
+    assert (game.max_steps, other.max_steps) == (5, 30)
+    assert open_suite(f"{name}&train_steps=5&fold=test").max_steps == 30
+    assert game.fingerprint != open_suite(name).fingerprint
+    with pytest.raises(InputError, match="train_steps is 0"):
+        open_suite(f"{name}&train_steps=0")
 
 
 def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsys, monkeypatch):

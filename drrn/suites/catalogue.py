@@ -125,12 +125,20 @@ class SuiteChoice:
         defaults = {name: option.default for name, option in self.suite.options.items()}
         return defaults | dict(self.values)
 
+    @property
+    def max_steps(self) -> int:
+        """The step limit of an episode, which may be a lower one on the fold train."""
+        options = self.options
+        own = options.get("train_steps") if options.get("fold") == "train" else None
+        return int(own or options["max_steps"])
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
         ignored = {name for name, option in self.suite.options.items() if option.same_results}
-        for name in ("floor", "initial_score"):  # were added when hashes had been published
-            if self.options[name] == self.suite.options[name].default:
+        for name in ("floor", "initial_score", "train_steps"):
+            option = self.suite.options.get(name)  # added when hashes had been published
+            if option and self.options[name] == option.default:
                 ignored.add(name)
         options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
         game = hashes(self.game) if self.suite.of_file else self.game

@@ -169,7 +169,7 @@ class SuiteGame:
         self._owns_pool = pool is None
         self._pool = pool or EnvironmentPool(choice)
         self.name = choice.short_name
-        self.max_steps = int(choice.options["max_steps"])
+        self.max_steps = choice.max_steps
         self.most_copies = self._pool.limit
         self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
