@@ -33,11 +33,28 @@ def words_and_phrases(text: str) -> list[str]:
         ['left', '12', 'left 12']
     """
     tokens = words(text)
-    for clause in clauses(text) if CLAUSE_END.search(text) else [tokens[:]]:
-        tokens += [f"{one} {other}" for one, other in pairwise(clause)]
+    for clause in _clauses(text, tokens):
+        tokens += _pairs(clause)
         if len(clause) > 2:
             tokens.append(" ".join(clause))
     return tokens
+
+
+def words_and_pairs(text: str) -> list[str]:
+    """Return the words of a text, and its pairs of neighbouring words."""
+    tokens = words(text)
+    for clause in _clauses(text, tokens):
+        tokens += _pairs(clause)
+    return tokens
+
+
+def _clauses(text: str, tokens: list[str]) -> list[list[str]]:
+    """Return the clauses of a text of these words; most actions are a single one."""
+    return clauses(text) if CLAUSE_END.search(text) else [tokens[:]]
+
+
+def _pairs(clause: list[str]) -> list[str]:
+    return [f"{one} {other}" for one, other in pairwise(clause)]
 
 
 class Lookup:

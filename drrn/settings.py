@@ -65,6 +65,7 @@ class ModelSettings(_Group):
     lstm_gain: float = 1.0
     bag_norm: float | None = None
     phrases: bool = False
+    pairs_only: bool = False
     matches: bool = False
     select_words: bool = False
 
@@ -103,7 +104,7 @@ class ModelSettings(_Group):
     @property
     def reading(self) -> dict[str, Any]:
         """How texts are read: the arguments of `text.Store.of_words`."""
-        names = ("shared", "phrases", "matches", "select_words")
+        names = ("shared", "phrases", "pairs_only", "matches", "select_words")
         hashed = tuple(encoder == "hash" for encoder in self.encoders)
         by_encoder = {"keep_texts": "sentence" in self.encoders, "hashed": hashed}
         return by_encoder | {name: getattr(self, name) for name in names}

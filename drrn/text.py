@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.reading import with_marks, words_and_phrases
+from drrn.reading import with_marks, words_and_pairs, words_and_phrases
 from drrn.writing import check_texts, words
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
@@ -35,6 +35,7 @@ class Vocabulary:
         """Replace all words."""
         self.spelled: list[str] = list(dict.fromkeys(words))  # by number
         self.numbers: dict[str, int] = {word: number for number, word in enumerate(self.spelled)}
+        self.full = False  # a new word was left out
 
     def __len__(self) -> int:
         return len(self.spelled)
@@ -42,7 +43,10 @@ class Vocabulary:
     def read(self, words: Sequence[str], *, grow: bool) -> list[int]:
         """Return the numbers of words. With `grow`, new words are added; otherwise left out."""
         for word in words if grow else ():
-            if word not in self.numbers and len(self.spelled) < MOST_WORDS:
+            if word not in self.numbers:
+                self.full = len(self.spelled) >= MOST_WORDS
+                if self.full:
+                    break
                 self.numbers[word] = len(self.spelled)
                 self.spelled.append(word)
         return [self.numbers[word] for word in words if word in self.numbers]
@@ -282,6 +286,7 @@ class Store:
         shared: bool = False,
         keep_texts: bool = False,
         phrases: bool = False,
+        pairs_only: bool = False,
         hashed: tuple[bool, bool] = (False, False),
         matches: bool = False,
         select_words: bool = False,
@@ -290,9 +295,12 @@ class Store:
         lexicon = Lexicon(Vocabulary(states))
         other = lexicon if shared else Lexicon(Vocabulary(actions))
         store = Store(lexicon, other, matches=matches)
+        split = words
+        if phrases:
+            split = words_and_pairs if pairs_only else words_and_phrases
         for side, is_hashed in zip((lexicon, other), hashed, strict=True):
             side.keeps_texts = keep_texts
-            side.split = whole if is_hashed else words_and_phrases if phrases else words
+            side.split = whole if is_hashed else split
         lexicon.is_fixed = select_words and not shared and len(lexicon.vocabulary) > 0
         return store
 

@@ -116,10 +116,12 @@ def test_a_resumed_run_that_forgets_texts_has_the_same_weights(settings, tmp_pat
     assert same_weights(whole, resumed)
 
 
-def test_training_continues_with_a_full_vocabulary(monkeypatch):
+def test_training_continues_with_a_full_vocabulary(monkeypatch, caplog):
     monkeypatch.setattr("drrn.text.MOST_WORDS", 30)
     trainer = drrn.trainer(Endless(), paper=True, **SMALL)
     assert [finished.number for finished in trainer.train()] == [1, 2]
+    (warning,) = [line for line in caplog.messages if "new ones are ignored" in line]
+    assert warning.startswith("endless: its pages and actions have more than")
     assert len(trainer.store.states.vocabulary) == len(trainer.store.actions.vocabulary) == 30
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
-from drrn.reading import Lookup, with_marks, words_and_phrases
+from drrn.reading import Lookup, with_marks, words_and_pairs, words_and_phrases
 from drrn.text import Store
 
 
@@ -19,6 +19,7 @@ def test_phrases_are_pairs_of_neighbours_and_clauses():
         *("left 12", "not right"),
     ]
     assert words_and_phrases("Do not go!")[3:] == ["do not", "not go", "do not go"]
+    assert words_and_pairs("Go, do not go!")[4:] == ["do not", "not go"]
 
 
 def test_texts_of_the_same_words_differ_in_their_phrases():
@@ -67,8 +68,10 @@ def test_without_selected_words_all_words_are_read():
     assert shared.actions.vocabulary.spelled == ["amber", "one", "word", "go", "on"]
 
 
-def test_a_saved_agent_reads_marks_and_phrases_as_it_did_in_training(tmp_path):
+@pytest.mark.parametrize("pairs_only", [False, True])
+def test_a_saved_agent_reads_marks_and_phrases_as_it_did_in_training(tmp_path, pairs_only):
     features: dict[str, Any] = {"matches": True, "phrases": True, "survey": False}
+    features["pairs_only"] = pairs_only
     small: dict[str, Any] = {
         "rounds": 1,
         "episodes_per_round": 20,

@@ -707,6 +707,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("embedding", 8, {"encoder": "gru"}),
     ("most_actions", 8, {"model": "max-action"}),
     ("recall", True, {"sentences": "module:function"}),
+    ("pairs_only", True, {"phrases": True}),
 ]
 
 
@@ -743,6 +744,7 @@ def test_every_setting_without_effect_in_the_papers_recipe_is_tested():
         "capacity",
         "optimism",
         "optimism_count",
+        "pairs_only",
         "optimism_share",
         "recall",
         "replan",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.settings import PAPER, Settings
-from drrn.text import Store
+from drrn.text import MOST_WORDS, Store
 
 log = logging.getLogger("drrn")
 
@@ -33,6 +33,7 @@ NO_WORDS = (
     "%s: its %s have no letters or digits, so the model cannot distinguish them (the model table "
     "can)"
 )
+FULL = "%s: its %s have more than %s words%s, and new ones are ignored%s"
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
@@ -98,6 +99,20 @@ def warn_about_missing_words(name: str, store: Store, settings: Settings) -> Non
     for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
         if not len(texts.vocabulary) and encoder != "sentence" and settings.model.name != "table":
             log.warning(NO_WORDS, name, side)
+
+
+def warn_about_full_vocabulary(name: str, store: Store, settings: Settings) -> bool:
+    """Warn if new words are ignored; return whether they are."""
+    sides = {"pages": store.states.vocabulary, "actions": store.actions.vocabulary}
+    full = [side for side, vocabulary in sides.items() if vocabulary.full]
+    if full:
+        phrases = (
+            (" and phrases", "; --pairs-only leaves more room")
+            if settings.model.phrases
+            else ("", "")
+        )
+        log.warning(FULL, name, " and ".join(full), f"{MOST_WORDS:,}", *phrases)
+    return bool(full)
 
 
 def _memory() -> int:

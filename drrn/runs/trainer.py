@@ -32,7 +32,12 @@ from drrn.playing.survey import choose
 from drrn.progress import tracked
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
-from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
+from drrn.runs.limits import (
+    Divergence,
+    check_memory,
+    warn_about_full_vocabulary,
+    warn_about_missing_words,
+)
 from drrn.runs.progress import Progress
 from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
@@ -89,6 +94,7 @@ class Trainer:
     """
 
     round = 0  # the last finished one
+    vocabulary_full = False  # so that new words are ignored
     phase = ""  # "play" or "learn", during a round and if it was interrupted
     folder: Path | None = None  # where the run is saved
     played_steps: list[list[Steps]]  # of the round, by part and replica
@@ -298,6 +304,9 @@ class Trainer:
         self.divergence.check(self.model.state(), number)
         if number == 1:
             warn_about_missing_words(self.game.name, self.store, settings)
+        if not self.vocabulary_full:
+            full = warn_about_full_vocabulary(self.game.name, self.store, settings)
+            self.vocabulary_full = full
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)
