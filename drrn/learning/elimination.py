@@ -25,8 +25,11 @@ class Elimination:
         self.memory = memory
         self.store = store
         self.discount = discount
-        self.links = np.zeros(0, np.int64)  # of the memory when the classes were computed
-        self.rewards = np.zeros(0, np.float32)  # of the memory when the rest was computed
+        self.links = np.zeros(0, np.int64)  # of the memory when all was derived
+        self.rewards = np.zeros(0, np.float32)
+        self.generations = (0, 0)  # of the texts that the keys are made of
+        self.keys = np.zeros(0, np.int64)  # of the pairs whose classes are known, ascending
+        self.classes = np.zeros(0, np.int64)
         self.cost: float | None = None  # mean reward of idle steps, None if there are none
 
     def skip(self, values: Floats, prior: float) -> Floats:
@@ -53,15 +56,13 @@ class Elimination:
         """Derive again which pairs changed anything, and the chance of each to do so."""
         memory = self.memory
         keys = memory.pair_keys
+        self.links = memory.links
         self.rewards = memory.steps["reward"]
         idle, is_usual = idle_steps(memory)
         self.cost = float(self.rewards[idle].mean()) if idle.any() else None
         if self.cost is None:
             return
-        if memory.links is not self.links:
-            words = words_on_page(self.store, keys >> 32, keys & 0xFFFFFFFF)
-            self.classes = np.minimum(words, CLASSES - 1)
-            self.links = memory.links
+        self._classify(keys)
         self.changed = np.bincount(memory.pair_of_step[~idle], minlength=len(keys)) > 0
         tried = np.bincount(memory.pair_of_step[is_usual], minlength=len(keys)) > 0
         chance = np.full(len(keys), 0.5)
@@ -70,6 +71,22 @@ class Elimination:
             changes = np.bincount(group[self.changed & tried], minlength=group.max() + 1)
             chance = (changes[group] + chance) / (np.bincount(group, tried)[group] + 1)
         self.chance = chance / (memory.counts + 1)
+
+    def _classify(self, keys: Ids) -> None:
+        """Find the class of each pair; those of the previous call are kept."""
+        generations = (self.store.states.generation, self.store.actions.generation)
+        known = np.zeros(len(keys), bool)
+        classes = np.zeros(len(keys), np.int64)
+        if generations == self.generations and len(self.keys):
+            at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+            known = self.keys[at] == keys
+            classes[known] = self.classes[at[known]]
+        new = keys[~known]
+        words = words_on_page(self.store, new >> 32, new & 0xFFFFFFFF)
+        classes[~known] = np.minimum(words, CLASSES - 1)
+        self.generations = generations
+        self.keys = keys
+        self.classes = classes
 
 
 def idle_steps(memory: EpisodeMemory) -> tuple[Mask, Mask]:
