@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.reading import with_marks, words_and_pairs, words_and_phrases
+from drrn.reading import with_marks, words_and_phrases
 from drrn.writing import check_texts, words
 
 # of a vocabulary: a game that shows ever new numbers would fill the memory with their vectors
@@ -35,7 +36,7 @@ class Vocabulary:
         """Replace all words."""
         self.spelled: list[str] = list(dict.fromkeys(words))  # by number
         self.numbers: dict[str, int] = {word: number for number, word in enumerate(self.spelled)}
-        self.full = False  # a new word was left out
+        self.full = False  # whether a new word was left out
 
     def __len__(self) -> int:
         return len(self.spelled)
@@ -295,12 +296,10 @@ class Store:
         lexicon = Lexicon(Vocabulary(states))
         other = lexicon if shared else Lexicon(Vocabulary(actions))
         store = Store(lexicon, other, matches=matches)
-        split = words
-        if phrases:
-            split = words_and_pairs if pairs_only else words_and_phrases
+        read = partial(words_and_phrases, pairs_only=pairs_only) if phrases else words
         for side, is_hashed in zip((lexicon, other), hashed, strict=True):
             side.keeps_texts = keep_texts
-            side.split = whole if is_hashed else split
+            side.split = whole if is_hashed else read
         lexicon.is_fixed = select_words and not shared and len(lexicon.vocabulary) > 0
         return store
 

@@ -116,13 +116,30 @@ def test_a_resumed_run_that_forgets_texts_has_the_same_weights(settings, tmp_pat
     assert same_weights(whole, resumed)
 
 
+def full_warnings(caplog, **settings):
+    caplog.clear()
+    small = {name: value for name, value in SMALL.items() if name != "hidden"}
+    trainer = drrn.trainer(Endless(), paper=True, **small, **settings)
+    assert [finished.number for finished in trainer.train()] == [1, 2]
+    return trainer, [line for line in caplog.messages if "new ones are ignored" in line]
+
+
 def test_training_continues_with_a_full_vocabulary(monkeypatch, caplog):
     monkeypatch.setattr("drrn.text.MOST_WORDS", 30)
-    trainer = drrn.trainer(Endless(), paper=True, **SMALL)
-    assert [finished.number for finished in trainer.train()] == [1, 2]
-    (warning,) = [line for line in caplog.messages if "new ones are ignored" in line]
-    assert warning.startswith("endless: its pages and actions have more than")
+    trainer, warnings = full_warnings(caplog)
     assert len(trainer.store.states.vocabulary) == len(trainer.store.actions.vocabulary) == 30
+    full = "endless: its {} have 30 different {}, the most that a model reads: new ones are ignored"
+    assert warnings == [full.format(side, "words") for side in ("pages", "actions")]
+    assert full_warnings(caplog, phrases=True)[1] == [
+        full.format(side, "words and phrases") + "; a new run with pairs_only has more room"
+        for side in ("pages", "actions")
+    ]
+    assert full_warnings(caplog, phrases=True, pairs_only=True)[1] == [
+        full.format(side, "words and phrases") for side in ("pages", "actions")
+    ]
+    hashed = full_warnings(caplog, encoder="hash")[1]
+    assert hashed == [full.format(side, "texts") for side in ("pages", "actions")]
+    assert full_warnings(caplog, model="table")[1] == []
 
 
 def test_a_page_of_very_many_random_draws_is_one_sentence(tmp_path, capsys):

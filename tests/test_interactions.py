@@ -131,16 +131,35 @@ def test_training_is_evaluated_on_the_dev_fold(stand_ins):
         assert open_suite(name).evaluation() is None
 
 
-def test_episodes_of_the_training_can_be_shorter(stand_ins):
+def test_episodes_of_the_training_can_be_shorter(stand_ins, tmp_path, capsys):
+    name = "twx:coin?max_steps=8&train_steps=3"
+    settings = {**SMALL, "rounds": 1, "replicas": 1, "episodes_per_round": 4}
+    trainer = drrn.trainer(name, paper=True, **settings, interactions=30)
+    list(trainer.train())
+    (row,) = trainer.progress.rows
+    assert row["interactions"] <= 3 * row["episodes"]
+    assert trainer.evaluated.limit == 8
+    trainer.save(tmp_path / "run")
+    for options, limit in ([], 3), (["--max-steps", "5"], 5), (["--fold", "test"], 8):
+        assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2", "--json", *options]) == 0
+        replicas = json.loads(capsys.readouterr().out)["replicas"]
+        steps = [entry["steps"] for entry in replicas if entry["policy"] == "greedy"]
+        assert max(steps) <= limit, options
+
+
+def test_a_limit_of_training_episodes_is_part_of_the_game(stand_ins):
     name = "twx:coin?max_steps=30"
     game = open_suite(f"{name}&train_steps=5")
     other = game.evaluation()
     assert other is not None
     assert (game.max_steps, other.max_steps) == (5, 30)
-    assert open_suite(f"{name}&train_steps=5&fold=test").max_steps == 30
     assert game.fingerprint != open_suite(name).fingerprint
-    with pytest.raises(InputError, match="train_steps is 0"):
-        open_suite(f"{name}&train_steps=0")
+    on_test = open_suite(f"{name}&train_steps=5&fold=test")
+    assert on_test.max_steps == 30
+    assert on_test.fingerprint == open_suite(f"{name}&fold=test").fingerprint
+    for steps, problem in (0, "train_steps is 0"), (31, "train_steps is above max_steps"):
+        with pytest.raises(InputError, match=problem):
+            open_suite(f"{name}&train_steps={steps}")
 
 
 def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsys, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
-from drrn.reading import Lookup, with_marks, words_and_pairs, words_and_phrases
+from drrn.reading import Lookup, with_marks, words_and_phrases
 from drrn.text import Store
 
 
@@ -19,7 +19,15 @@ def test_phrases_are_pairs_of_neighbours_and_clauses():
         *("left 12", "not right"),
     ]
     assert words_and_phrases("Do not go!")[3:] == ["do not", "not go", "do not go"]
-    assert words_and_pairs("Go, do not go!")[4:] == ["do not", "not go"]
+
+
+def test_clauses_can_be_left_out():
+    for pairs_only in (False, True):
+        store = Store.of_words(phrases=True, pairs_only=pairs_only)
+        store.page("Go, do not go!", ["take the lamp"])
+        pages, actions = store.states.vocabulary.spelled, store.actions.vocabulary.spelled
+        assert pages == ["go", "do", "not", "do not", "not go", *["do not go"] * (not pairs_only)]
+        assert actions[3:] == ["take the", "the lamp", *["take the lamp"] * (not pairs_only)]
 
 
 def test_texts_of_the_same_words_differ_in_their_phrases():

@@ -69,7 +69,8 @@ def _spec(options: argparse.Namespace) -> GameSpec:
     """Return the spec of the game, on another fold or with another step limit if asked for."""
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     changes = {"fold": options.fold, "draw": "in-order" if options.fold else None}
-    changes["max_steps"] = options.max_steps
+    if options.max_steps:
+        changes |= {"max_steps": options.max_steps, "train_steps": ""}
     if any(changes.values()):
         spec = replace(spec, source=with_options(spec.source, **changes))
     return spec

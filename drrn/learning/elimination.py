@@ -25,7 +25,7 @@ class Elimination:
         self.memory = memory
         self.store = store
         self.discount = discount
-        self.links = np.zeros(0, np.int64)  # of the memory when all was derived
+        self.links = np.zeros(0, np.int64)  # of the memory at the last update
         self.rewards = np.zeros(0, np.float32)
         self.generations = (0, 0)  # of the texts that the keys are made of
         self.keys = np.zeros(0, np.int64)  # of the pairs whose classes are known, ascending
@@ -73,7 +73,10 @@ class Elimination:
         self.chance = chance / (memory.counts + 1)
 
     def _classify(self, keys: Ids) -> None:
-        """Find the class of each pair; those of the previous call are kept."""
+        """Find the class of each pair; those of the previous call are reused.
+
+        They stay valid, since the words of a text never change.
+        """
         generations = (self.store.states.generation, self.store.actions.generation)
         known = np.zeros(len(keys), bool)
         classes = np.zeros(len(keys), np.int64)
@@ -81,9 +84,10 @@ class Elimination:
             at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
             known = self.keys[at] == keys
             classes[known] = self.classes[at[known]]
-        new = keys[~known]
-        words = words_on_page(self.store, new >> 32, new & 0xFFFFFFFF)
-        classes[~known] = np.minimum(words, CLASSES - 1)
+        if not known.all():
+            new = keys[~known]
+            words = words_on_page(self.store, new >> 32, new & 0xFFFFFFFF)
+            classes[~known] = np.minimum(words, CLASSES - 1)
         self.generations = generations
         self.keys = keys
         self.classes = classes

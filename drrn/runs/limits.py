@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.settings import PAPER, Settings
-from drrn.text import MOST_WORDS, Store
+from drrn.text import Store
 
 log = logging.getLogger("drrn")
 
@@ -33,7 +33,7 @@ NO_WORDS = (
     "%s: its %s have no letters or digits, so the model cannot distinguish them (the model table "
     "can)"
 )
-FULL = "%s: its %s have more than %s words%s, and new ones are ignored%s"
+FULL = "%s: its %s have %s different %s, the most that a model reads: new ones are ignored%s"
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
@@ -101,18 +101,28 @@ def warn_about_missing_words(name: str, store: Store, settings: Settings) -> Non
             log.warning(NO_WORDS, name, side)
 
 
-def warn_about_full_vocabulary(name: str, store: Store, settings: Settings) -> bool:
-    """Warn if new words are ignored; return whether they are."""
-    sides = {"pages": store.states.vocabulary, "actions": store.actions.vocabulary}
-    full = [side for side, vocabulary in sides.items() if vocabulary.full]
-    if full:
-        phrases = (
-            (" and phrases", "; --pairs-only leaves more room")
-            if settings.model.phrases
-            else ("", "")
-        )
-        log.warning(FULL, name, " and ".join(full), f"{MOST_WORDS:,}", *phrases)
-    return bool(full)
+class VocabularyLimit:
+    """Warns once for pages and once for actions if new words are ignored."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.model = settings.model
+        self.warned: set[str] = set()
+
+    def check(self, name: str, store: Store) -> None:
+        sides = (("pages", store.states), ("actions", store.actions))
+        for (side, texts), encoder in zip(sides, self.model.encoders, strict=True):
+            unread = encoder == "sentence" or self.model.name == "table"
+            if unread or side in self.warned or not texts.vocabulary.full:
+                continue
+            self.warned.add(side)
+            noun = "words"
+            hint = ""
+            if encoder == "hash":
+                noun = "texts"
+            elif self.model.phrases:
+                noun = "words and phrases"
+                hint = "" if self.model.pairs_only else "; a new run with pairs_only has more room"
+            log.warning(FULL, name, side, f"{len(texts.vocabulary):,}", noun, hint)
 
 
 def _memory() -> int:

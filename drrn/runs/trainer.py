@@ -32,12 +32,7 @@ from drrn.playing.survey import choose
 from drrn.progress import tracked
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
-from drrn.runs.limits import (
-    Divergence,
-    check_memory,
-    warn_about_full_vocabulary,
-    warn_about_missing_words,
-)
+from drrn.runs.limits import Divergence, VocabularyLimit, check_memory, warn_about_missing_words
 from drrn.runs.progress import Progress
 from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
@@ -94,7 +89,6 @@ class Trainer:
     """
 
     round = 0  # the last finished one
-    vocabulary_full = False  # so that new words are ignored
     phase = ""  # "play" or "learn", during a round and if it was interrupted
     folder: Path | None = None  # where the run is saved
     played_steps: list[list[Steps]]  # of the round, by part and replica
@@ -146,6 +140,7 @@ class Trainer:
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
         self.divergence = Divergence(settings)
+        self.vocabulary_limit = VocabularyLimit(settings)
         optimistic = settings.exploration.name == "optimism"
         factor = self.learner.alpha_factor
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
@@ -304,9 +299,7 @@ class Trainer:
         self.divergence.check(self.model.state(), number)
         if number == 1:
             warn_about_missing_words(self.game.name, self.store, settings)
-        if not self.vocabulary_full:
-            full = warn_about_full_vocabulary(self.game.name, self.store, settings)
-            self.vocabulary_full = full
+        self.vocabulary_limit.check(self.game.name, self.store)
         alpha = settings.exploration.alpha * self.learner.alpha_factor
         episodes = settings.run.evaluation_episodes
         how = (alpha, episodes, settings.run.seeds, number)

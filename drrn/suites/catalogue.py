@@ -127,19 +127,20 @@ class SuiteChoice:
 
     @property
     def max_steps(self) -> int:
-        """The step limit of an episode, which may be a lower one on the fold train."""
+        """The step limit of an episode: on the fold train, `train_steps` if it is given."""
         options = self.options
-        own = options.get("train_steps") if options.get("fold") == "train" else None
-        return int(own or options["max_steps"])
+        train_steps = options.get("train_steps") if options.get("fold") == "train" else None
+        return int(train_steps or options["max_steps"])
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
         ignored = {name for name, option in self.suite.options.items() if option.same_results}
-        for name in ("floor", "initial_score", "train_steps"):
-            option = self.suite.options.get(name)  # added when hashes had been published
-            if option and self.options[name] == option.default:
+        for name in ("floor", "initial_score"):  # were added when hashes had been published
+            if self.options[name] == self.suite.options[name].default:
                 ignored.add(name)
+        if self.max_steps == self.options["max_steps"]:
+            ignored.add("train_steps")
         options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
         game = hashes(self.game) if self.suite.of_file else self.game
         values = (self.suite.name, self.suite.version, game, options)
@@ -171,17 +172,23 @@ def read_choice(name: str) -> SuiteChoice:
             raise missing_file(path)
         game = str(path.resolve())
     options = _read_options(suite, (match["options"] or "")[1:], name)
-    return SuiteChoice(suite, suite.aliases.get(game, game), options)
+    choice = SuiteChoice(suite, suite.aliases.get(game, game), options)
+    if choice.max_steps > choice.options["max_steps"]:
+        raise InputError(f"{name}: train_steps is above max_steps; write a lower train_steps")
+    return choice
 
 
 def with_options(name: str, **changes: Any) -> str:
-    """Return the name of a suite's game with other values of some options (None: as it is)."""
+    """Return the name of a suite's game with other values of some options.
+
+    None leaves an option as it is; an empty value restores its default.
+    """
     match = NAME.fullmatch(name)
     if match is None or match["suite"] not in SUITES:
         raise InputError(f"{name}: not a game of a suite, so it has no {' or '.join(changes)}")
     options = dict(pair.split("=", 1) for pair in (match["options"] or "?")[1:].split("&") if pair)
     options |= {key: str(value) for key, value in changes.items() if value is not None}
-    text = "&".join(f"{key}={value}" for key, value in options.items())
+    text = "&".join(f"{key}={value}" for key, value in options.items() if value)
     return f"{match['suite']}:{match['game']}{'?' if text else ''}{text}"
 
 
