@@ -2,15 +2,15 @@
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
-from drrn.settings import PAPER, Settings
-from drrn.text import Store
+from drrn.settings import PAPER, ModelSettings, Settings
+from drrn.text import Store, Vocabulary
 
 log = logging.getLogger("drrn")
 
@@ -95,10 +95,17 @@ def warn_about_missing_words(name: str, store: Store, settings: Settings) -> Non
     """Warn if a model that reads words has none to read; raise an error if there are no actions."""
     if not len(store.actions):
         raise InputError(f"{name}: its first page has no actions, so there is nothing to learn")
-    sides = (("pages", store.states), ("actions", store.actions))
-    for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
-        if not len(texts.vocabulary) and encoder != "sentence" and settings.model.name != "table":
+    for side, vocabulary, _ in _sides_by_words(store, settings.model):
+        if not len(vocabulary):
             log.warning(NO_WORDS, name, side)
+
+
+def _sides_by_words(store: Store, model: ModelSettings) -> Iterator[tuple[str, Vocabulary, str]]:
+    """Yield the name, the vocabulary and the encoder of each side that the model reads by words."""
+    sides = (("pages", store.states), ("actions", store.actions))
+    for (side, texts), encoder in zip(sides, model.encoders, strict=True):
+        if encoder != "sentence" and model.name != "table":
+            yield side, texts.vocabulary, encoder
 
 
 class VocabularyLimit:
@@ -109,10 +116,8 @@ class VocabularyLimit:
         self.warned: set[str] = set()
 
     def check(self, name: str, store: Store) -> None:
-        sides = (("pages", store.states), ("actions", store.actions))
-        for (side, texts), encoder in zip(sides, self.model.encoders, strict=True):
-            unread = encoder == "sentence" or self.model.name == "table"
-            if unread or side in self.warned or not texts.vocabulary.full:
+        for side, vocabulary, encoder in _sides_by_words(store, self.model):
+            if side in self.warned or not vocabulary.full:
                 continue
             self.warned.add(side)
             noun = "words"
@@ -122,7 +127,7 @@ class VocabularyLimit:
             elif self.model.phrases:
                 noun = "words and phrases"
                 hint = "" if self.model.pairs_only else "; a new run with pairs_only has more room"
-            log.warning(FULL, name, side, f"{len(texts.vocabulary):,}", noun, hint)
+            log.warning(FULL, name, side, f"{len(vocabulary):,}", noun, hint)
 
 
 def _memory() -> int:
