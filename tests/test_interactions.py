@@ -9,6 +9,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.progress import LAST, Progress
 from drrn.settings import Settings
 from drrn.suites.catalogue import with_options
@@ -138,7 +139,7 @@ def test_episodes_of_the_training_can_be_shorter(stand_ins, tmp_path, capsys):
     list(trainer.train())
     (row,) = trainer.progress.rows
     assert row["interactions"] <= 3 * row["episodes"]
-    assert trainer.evaluated.limit == 8
+    assert isinstance(trainer.evaluated, SteppedRollouts) and trainer.evaluated.limit == 8
     trainer.save(tmp_path / "run")
     for options, limit in ([], 3), (["--max-steps", "5"], 5), (["--fold", "test"], 8):
         assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2", "--json", *options]) == 0
