@@ -187,6 +187,32 @@ def test_ctrl_c_while_a_game_opens_ends_it(monkeypatch, handled_interrupts):
     assert child_processes() == []
 
 
+@needs("scienceworld")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "task", ["find-living-thing?simplifications=easy&copies=1", "boil?copies=1"]
+)
+def test_the_actions_of_scienceworld_are_those_of_the_suite(open_game, task):
+    """Names of equal objects are drawn at random, so both lists start from the same seed."""
+    game = open_game(f"scienceworld:{task}")
+    choose = random.Random(0)
+    page = game.reset(0)
+    environment = game._environment.service._environment
+    actions = environment.actions
+    chance = environments.scala_object(environment.env._gateway.jvm, "scala.util.Random")
+    for number in range(80):
+        chance.setSeed(number)
+        available = actions.available()
+        assert actions.fast
+        chance.setSeed(number)
+        assert sorted(available) == sorted(
+            environment.env.server.getValidActionObjectCombinations()
+        )
+        page = game.step(choose.randrange(len(page.actions)))
+        if page.ended:
+            page = game.reset(number)
+
+
 @needs("textworld")
 def test_a_trained_agent_plays_in_the_loop_of_textworld(open_game, coin_file, tmp_path):
     settings = {**SMALL, "rounds": 1, "replicas": 1}

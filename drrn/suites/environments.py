@@ -22,6 +22,7 @@ TEMPORARY = {"_obj_tree_tempfile": "close", "_obj_tree_tempdir": "cleanup"}
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
+TELEPORT = "teleport to "  # start of ScienceWorld's actions that move the player to any room
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
 FOLDS = ("train", "dev", "test")
@@ -393,6 +394,7 @@ class ScienceWorldEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("scienceworld", options)
         env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
+        self.actions: _ScienceWorldActions | None = None
         self.simplifications = options["simplifications"]
         self.task = game
         with self.closed_on_failure():
@@ -404,6 +406,8 @@ class ScienceWorldEnvironment(Environment):
 
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
         variation, _ = self.variations.select(seed, fold)
+        if self.actions is not None:
+            self.actions.start()
         if variation == self.current:
             observation, info = self.env.reset()
         else:  # a reset would load it again
@@ -431,13 +435,8 @@ class ScienceWorldEnvironment(Environment):
                 _send_at_once(gateway.java_gateway_server)
             with suppress(Exception):  # before Java 11: only slower
                 _silence(gateway.jvm.java)
-            join = gateway.jvm.java.lang.String.join
-
-            def actions() -> list[str]:
-                text: str = join("\n", env.server.getValidActionObjectCombinations())
-                return text.split("\n")
-
-            env.get_valid_action_object_combinations = actions
+            self.actions = _ScienceWorldActions(gateway.jvm, env.server)
+            env.get_valid_action_object_combinations = self.actions.available
 
     def _load(self, variation: int) -> None:
         name = f"scienceworld:{self.task}"
@@ -459,6 +458,73 @@ class ScienceWorldEnvironment(Environment):
         }
         won = done and info["score"] >= 100
         return self.page(parts, info["valid"], info["score"], won, done, done)
+
+
+class _ScienceWorldActions:
+    """Lists the valid actions in one call, and names only the objects near the player.
+
+    ScienceWorld names all objects of all rooms for each list, which takes most of its time, only to
+    add an action "teleport to" for each room. These actions stay the same, so that they are listed
+    once an episode. The others are listed by the functions that ScienceWorld itself calls.
+    """
+
+    def __init__(self, jvm: Any, server: Any) -> None:
+        self.server = server
+        self.join = jvm.java.lang.String.join
+        self.teleports: list[str] | None = None
+        self.fast = False
+        with suppress(Exception):  # another version of ScienceWorld: only slower
+            thing = jvm.java.lang.Class.forName("scienceworld.struct.EnvObject")
+            self.tag = scala_object(jvm, "scala.reflect.ClassTag").apply(thing)
+            self.nothing = jvm.java.lang.reflect.Array.newInstance(thing, 0)
+            self.nameless = scala_object(jvm, "scala.collection.immutable.Map").empty()
+            self.collect = scala_object(jvm, "scienceworld.input.InputParser").collectObjects
+            definitions = scala_object(jvm, "scienceworld.input.ActionDefinitions")
+            self.combine = definitions.mkPossibleActions
+            self.sequence = scala_object(jvm, "scala.Predef").genericArrayOps
+            self.fast = True
+
+    def start(self) -> None:
+        """Start an episode."""
+        self.teleports = None
+
+    def available(self) -> list[str]:
+        """Return the valid actions."""
+        near: list[str] = []
+        if self.fast and self.teleports is not None:
+            try:
+                near = self._near()
+            except Exception:  # another version of ScienceWorld: only slower
+                self.fast = False
+        if near:
+            return near + (self.teleports or [])
+        actions = self._all()
+        if self.teleports is None:
+            self.teleports = [action for action in actions if action.startswith(TELEPORT)]
+        return actions
+
+    def _all(self) -> list[str]:
+        text: str = self.join("\n", self.server.getValidActionObjectCombinations())
+        return text.split("\n")
+
+    def _near(self) -> list[str]:
+        """Return the actions with objects near the player; none if ScienceWorld asks which one."""
+        interface = self.server.agentInterface().get()
+        parser = interface.inputParser()
+        if parser.isInAmbiguousState():
+            return []
+        agent = interface.agent()
+        room = agent.getContainer().get()
+        objects = self.collect(room, False).toArray(self.tag)
+        names = parser.getAllUniqueReferentsLUTObjList(objects, room, True, True)
+        actions = self.combine(agent, objects, self.nothing, names, self.nameless)
+        text: str = self.sequence(actions).mkString("\n")
+        return text.split("\n")
+
+
+def scala_object(jvm: Any, name: str) -> Any:
+    """Return a singleton object of Scala."""
+    return jvm.java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None)
 
 
 def _send_at_once(server: Any) -> None:
