@@ -20,6 +20,7 @@ from drrn.suites import environments
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import TextWorldEnvironment
 from drrn.suites.game import SuiteGame
+from drrn.suites.scienceworld_actions import scala_object
 from tests.suite_files import child_processes, open_suite
 from tests.trainings import SMALL
 
@@ -199,7 +200,7 @@ def test_the_actions_of_scienceworld_are_those_of_the_suite(open_game, task):
     page = game.reset(0)
     environment = game._environment.service._environment
     actions = environment.actions
-    chance = environments.scala_object(environment.env._gateway.jvm, "scala.util.Random")
+    chance = scala_object(environment.env._gateway.jvm, "scala.util.Random")
     for number in range(80):
         chance.setSeed(number)
         available = actions.available()

