@@ -124,7 +124,7 @@ def scienceworld(choice: SuiteChoice) -> Any:
 class Comparison(NamedTuple):
     """Lists of a Jericho game's valid actions: CPU seconds, and effects that differ."""
 
-    theirs: float  # seconds of Jericho's own call, for all states
+    theirs: float  # seconds of Jericho's own call, for all states: estimated from some
     search: float  # of our search with its memory
     adaptor: float  # of our search where the state of the world is new, as the adaptor calls it
     effects: int  # that Jericho finds
@@ -136,8 +136,8 @@ class Comparison(NamedTuple):
 def compare_actions(choice: SuiteChoice, states: int, first: int = 0, every: int = 1) -> Comparison:
     """Compare our search with Jericho's in states of random play, with resets every 100 steps.
 
-    The memory is empty in state 0; of the states from `first` on, Jericho's call is made in those
-    with a multiple of `every` as their number, and only these count.
+    The memory is empty in state 0, and the states from `first` on count; Jericho's call is made in
+    those with a multiple of `every` as their number.
     """
     from drrn.suites.environments import JerichoEnvironment
 
@@ -156,12 +156,13 @@ def compare_actions(choice: SuiteChoice, states: int, first: int = 0, every: int
         lookup = time.process_time() - start
         effects = lists = environment.search.effects(**parts)
         search = time.process_time() - start
-        if number >= first and number % every == 0:
+        if number >= first:
             seconds["search"] += search
             seconds["adaptor"] += lookup if world in worlds else search
+        if number >= first and number % every == 0:
             start = time.process_time()
             lists = jericho_effects(env)
-            seconds["theirs"] += time.process_time() - start
+            seconds["theirs"] += every * (time.process_time() - start)
             env.set_state(before)
             counts["effects"] += len(lists)
             counts["missed"] += len(set(lists) - set(effects))
@@ -267,16 +268,16 @@ def print_first(names: Sequence[str], steps: int) -> None:
 def print_actions(names: Sequence[str], states: int) -> None:
     """Print milliseconds of CPU time for a list of Jericho's valid actions, and the speed-up.
 
-    The first states, and as many after four times that number, of which every fifth counts.
+    In the first N states, and in the states 5 N to 10 N, where Jericho's call is made in every 25th.
     """
     title = f"{'game':<20} {'states':>12} {'Jericho':>9} {'search':>15} {'adaptor':>15}"
     print(f"{title}  effects, missed, extra, differing states")
     for name in names:
-        for first, every in ((0, 1), (4 * states, 5)):
-            one = compare_actions(read_choice(name), states, first, every)
-            theirs, *ours = (1000 * spent / (states // every) for spent in one[:3])
+        for first, count, every in ((0, states, 1), (5 * states, 5 * states, 25)):
+            one = compare_actions(read_choice(name), count, first, every)
+            theirs, *ours = (1000 * spent / count for spent in one[:3])
             times = " ".join(f"{time:>8.1f} ({theirs / time:>3.1f})" for time in ours)
-            part = f"{first + 1} to {first + states}"
+            part = f"{first + 1} to {first + count}"
             print(f"{name[-20:]:<20} {part:>12} {theirs:>9.1f} {times}  {one[3:]}", flush=True)
 
 

@@ -268,7 +268,7 @@ class ActionSearch:
                 entries.append((noun, SCORES["NOUN"] + 0.1))
         scores: dict[str, float] = {}
         for word, score in entries:
-            if len(word.split()) > 1 or word[: self.word_length] in self.dictionary:
+            if all(part[: self.word_length] in self.dictionary for part in word.split()):
                 scores[word] = max(scores.get(word, -10.0), score - 0.01 * len(word))
         return scores
 
