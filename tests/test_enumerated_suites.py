@@ -5,7 +5,6 @@ import pytest
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
-from drrn.suites.cache import Cache
 from tests.game_checks import check_outcomes
 from tests.suite_files import game_file, open_suite
 
@@ -60,13 +59,3 @@ def test_an_answer_is_no_part_of_a_state_of_textworld(stand_ins, tmp_path):
     path = game_file(tmp_path)
     with pytest.raises(drrn.InputError, match="add text=description,inventory"):
         open_suite(f"textworld:{path}?enumerate=yes&text=feedback")
-
-
-def test_a_full_cache_drops_what_was_not_used_for_longest():
-    cache = Cache(3)
-    for number in range(3):
-        cache[number] = str(number)
-    assert cache[0] == cache.get(0) == "0"
-    cache[3] = "3"
-    assert dict(cache) == {2: "2", 0: "0", 3: "3"}
-    assert cache.get(1) is None

@@ -20,7 +20,7 @@ from drrn.suites import environments
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import TextWorldEnvironment
 from drrn.suites.game import SuiteGame
-from drrn.suites.scienceworld_actions import scala_object
+from drrn.suites.scienceworld_actions import _scala_object
 from tests.suite_files import child_processes, open_suite
 from tests.trainings import SMALL
 
@@ -190,28 +190,42 @@ def test_ctrl_c_while_a_game_opens_ends_it(monkeypatch, handled_interrupts):
 
 @needs("scienceworld")
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "task", ["find-living-thing?simplifications=easy&copies=1", "boil?copies=1"]
-)
-def test_the_actions_of_scienceworld_are_those_of_the_suite(open_game, task):
+@pytest.mark.parametrize("options", ["simplifications=easy&copies=1", "copies=1"])
+def test_the_actions_of_scienceworld_are_those_of_the_suite(open_game, options):
     """Names of equal objects are drawn at random, so both lists start from the same seed."""
-    game = open_game(f"scienceworld:{task}")
+    game = open_game(f"scienceworld:find-living-thing?{options}")
     choose = random.Random(0)
-    page = game.reset(0)
-    environment = game._environment.service._environment
-    actions = environment.actions
-    chance = scala_object(environment.env._gateway.jvm, "scala.util.Random")
-    for number in range(80):
-        chance.setSeed(number)
-        available = actions.available()
-        assert actions.fast
-        chance.setSeed(number)
-        assert sorted(available) == sorted(
-            environment.env.server.getValidActionObjectCombinations()
-        )
-        page = game.step(choose.randrange(len(page.actions)))
-        if page.ended:
-            page = game.reset(number)
+    for variation in range(4):
+        page = game.reset(variation)
+        environment = game._environment.service._environment
+        assert environment.actions.usable
+        chance = _scala_object(environment.env._gateway.jvm, "scala.util.Random")
+        for number in range(20):
+            chance.setSeed(number)
+            available = environment.actions.available()
+            chance.setSeed(number)
+            listed = environment.env.server.getValidActionObjectCombinations()
+            assert sorted(available) == sorted(listed)
+            page = game.step(choose.randrange(len(page.actions)))
+            if page.ended:
+                break
+
+
+@needs("scienceworld")
+@pytest.mark.slow
+def test_an_episode_of_scienceworld_repeats_on_another_machine(open_game):
+    name = "scienceworld:grow-plant?copies=1&simplifications=easy"
+    games = [open_game(name), open_game(name)]
+    games[1].reset(5)  # another variation before
+    choose = random.Random(0)
+    pages = [game.reset(2) for game in games]
+    for _ in range(40):
+        assert pages[0] == pages[1]
+        index = choose.randrange(len(pages[0].actions))
+        pages = [
+            game.reset(2) if page.ended else game.step(index)
+            for game, page in zip(games, pages, strict=True)
+        ]
 
 
 @needs("textworld")

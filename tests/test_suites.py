@@ -15,7 +15,7 @@ from drrn.game.make import is_suite, spec_for
 from drrn.suites import environments
 from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import (
-    TAGGERS,
+    SPACY_MODELS,
     JerichoEnvironment,
     ScienceWorldEnvironment,
     TextWorldEnvironment,
@@ -374,22 +374,21 @@ def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
     for template in [f"{verb} OBJ" for verb in range(SHARED)]:
         for name in ("lamp", "axe", "rope")[:REFUSALS]:
             assert not search.refuses(template, 0, False)
-            search.outcomes.setdefault((name,), {})
             reference = Reference(name, False, (), ())
             outcome = Outcome(b"You don't have the #1.", None, (reference,))
-            search.learn((template, (name,)), outcome, ())
+            search.learn((template, (name,)), {}, outcome, ())
     assert search.refuses("0 OBJ", 0, False) and not search.refuses("0 OBJ", 0, True)
     lamp = Reference("lamp", False, (), ())
-    search.learn(("0 OBJ", ("lamp",)), Outcome(b"Taken.", None, (lamp,)), ())
+    search.learn(("0 OBJ", ("lamp",)), {}, Outcome(b"Taken.", None, (lamp,)), ())
     assert not search.refuses("0 OBJ", 0, False)
 
 
 def test_the_tagger_spacy_uses_the_model_that_is_installed(stand_ins, tmp_path, monkeypatch):
     spacy = SimpleNamespace(load=lambda name: f"model {name}")
     monkeypatch.setitem(sys.modules, "spacy", spacy)
-    monkeypatch.setattr(environments, "find_spec", lambda name: name == TAGGERS[1])
+    monkeypatch.setattr(environments, "find_spec", lambda name: name == SPACY_MODELS[1])
     open_jericho(tmp_path, tagger="spacy")
-    assert sys.modules["jericho"].util.spacy_nlp == f"model {TAGGERS[1]}"
+    assert sys.modules["jericho"].util.spacy_nlp == f"model {SPACY_MODELS[1]}"
 
 
 def test_the_tagger_spacy_without_a_model_names_its_package(stand_ins, tmp_path, monkeypatch):
@@ -409,15 +408,20 @@ def test_commands_may_have_any_letters(stand_ins, tmp_path):
     assert search.play(("hum", ()), before) == (None, b"Done.")
 
 
-def test_the_memory_of_the_search_is_limited(stand_ins, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.suites.valid_actions.LIMIT", 3)
+@pytest.mark.parametrize("limit", [2, 3, 5])
+def test_a_full_memory_of_the_search_changes_no_list(stand_ins, tmp_path, monkeypatch, limit):
+    monkeypatch.setattr("drrn.suites.valid_actions.LIMIT", limit)
+    monkeypatch.setattr("drrn.suites.valid_actions.FILLINGS", limit)
     environment = open_jericho(tmp_path)
-    first = environment.reset(1).actions
-    environment.menus.clear()
-    assert environment.reset(1).actions == first
     search = environment.search
     assert search is not None
-    assert max(map(len, (search.memory, search.outcomes, search.replies))) <= 3
+    lists = [environment.reset(1).actions]
+    keys = set(search.memory)
+    lists.append(environment.step("take lamp").actions)
+    environment.menus.clear()
+    lists.append(environment.reset(1).actions)
+    assert lists[0] == lists[2] != lists[1]
+    assert len(search.memory) <= limit and not keys <= set(search.memory)
 
 
 def test_computing_a_menu_does_not_change_the_state_of_jericho(stand_ins, tmp_path):
@@ -500,64 +504,99 @@ class Simulator:
     def __init__(self):
         self.ambiguous = False
         self.lists = 0
-        room = object()
-        agent = SimpleNamespace(getContainer=lambda: SimpleNamespace(get=lambda: room))
+        self.detached: list[object] = []
+        self.room = object()
+        self.nothing: list[object] = []
+        self.no_names: dict[object, str] = {}
+        self.agent = SimpleNamespace(getContainer=lambda: SimpleNamespace(get=lambda: self.room))
         parser = SimpleNamespace(
-            isInAmbiguousState=lambda: self.ambiguous,
-            getAllUniqueReferentsLUTObjList=lambda objects, *_: {name: name for name in objects},
+            isInAmbiguousState=lambda: self.ambiguous, getAllUniqueReferentsLUTObjList=self.names
         )
-        interface = SimpleNamespace(agent=lambda: agent, inputParser=lambda: parser)
+        interface = SimpleNamespace(agent=lambda: self.agent, inputParser=lambda: parser)
         self.agentInterface = lambda: SimpleNamespace(get=lambda: interface)
-        near = SimpleNamespace(toArray=lambda tag: ["cup"])
-        objects = {
-            "scala.reflect.ClassTag$": SimpleNamespace(apply=lambda thing: thing),
-            "scala.collection.immutable.Map$": SimpleNamespace(empty=dict),
+        modules: dict[str, object] = {
+            "scala.reflect.ClassTag$": SimpleNamespace(apply=lambda thing: "tag"),
+            "scala.collection.immutable.Map$": SimpleNamespace(empty=lambda: self.no_names),
             "scala.Predef$": SimpleNamespace(
                 genericArrayOps=lambda array: SimpleNamespace(mkString=lambda end: end.join(array))
             ),
-            "scienceworld.input.InputParser$": SimpleNamespace(
-                collectObjects=lambda place, hidden: near if place is room else None
-            ),
+            "scienceworld.input.InputParser$": SimpleNamespace(collectObjects=self.collect),
             "scienceworld.input.ActionDefinitions$": SimpleNamespace(
-                mkPossibleActions=lambda agent, near, *_: [f"take {name}" for name in near]
+                mkPossibleActions=self.possible_actions
             ),
         }
+        self.modules = modules
 
         def for_name(name):
-            module = SimpleNamespace(get=lambda _: objects[name])
+            module = SimpleNamespace(get=lambda _: modules[name])
             return SimpleNamespace(getField=lambda field: module)
 
-        array = SimpleNamespace(newInstance=lambda thing, size: [])
-        reflect = SimpleNamespace(Array=array)
-        text = SimpleNamespace(join=str.join)
-        kind = SimpleNamespace(forName=for_name)
-        lang = SimpleNamespace(Class=kind, String=text, reflect=reflect)
+        array = SimpleNamespace(newInstance=lambda thing, size: self.nothing)
+        lang = SimpleNamespace(
+            Class=SimpleNamespace(forName=for_name),
+            String=SimpleNamespace(join=str.join),
+            reflect=SimpleNamespace(Array=array),
+        )
         self.jvm = SimpleNamespace(java=SimpleNamespace(lang=lang))
+        self.detach = self.detached.append
+        modules["scienceworld.struct.EnvObject"] = None
+
+    def collect(self, room, hidden):
+        assert room is self.room and hidden is False
+        return SimpleNamespace(toArray=lambda tag: [f"cup by {tag}"])
+
+    def names(self, objects, room, hidden, recursive):
+        assert room is self.room and hidden and recursive
+        return {thing: thing.partition(" ")[0] for thing in objects}
+
+    def possible_actions(self, agent, near, everywhere, names, all_names):
+        assert agent is self.agent and everywhere is self.nothing and all_names is self.no_names
+        return [f"take {names[thing]}" for thing in near]
 
     def getValidActionObjectCombinations(self):  # noqa: N802
         self.lists += 1
         return ["0", "1"] if self.ambiguous else ["take cup", "teleport to attic"]
 
 
+def simulated_actions(simulator):
+    actions = ScienceWorldActions(simulator, simulator)
+    actions.prepare()
+    return actions
+
+
 def test_scienceworld_lists_the_rooms_once_an_episode():
     simulator = Simulator()
-    actions = ScienceWorldActions(simulator.jvm, simulator)
+    actions = simulated_actions(simulator)
+    assert actions.usable
     for _ in range(2):
         actions.start()
         for _ in range(3):
             assert actions.available() == ["take cup", "teleport to attic"]
     assert simulator.lists == 2
+    assert len(simulator.detached) == 5 * 7  # all objects of the lists of near actions
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_scienceworld_lists_the_objects_of_an_ambiguous_command(first):
+    simulator = Simulator()
+    actions = simulated_actions(simulator)
+    actions.start()
+    if not first:
+        actions.available()
     simulator.ambiguous = True
     assert actions.available() == ["0", "1"]
     simulator.ambiguous = False
-    assert actions.available() == ["take cup", "teleport to attic"]
+    for _ in range(2):
+        assert actions.available() == ["take cup", "teleport to attic"]
 
 
-def test_another_version_of_scienceworld_lists_its_actions_itself():
+@pytest.mark.parametrize("missing", ["scala.Predef$", "agentInterface"])
+def test_another_version_of_scienceworld_lists_its_actions_itself(missing):
     simulator = Simulator()
-    actions = ScienceWorldActions(simulator.jvm, simulator)
-    del simulator.agentInterface
-    actions.start()
+    vars(simulator).pop(missing, None)
+    simulator.modules.pop(missing, None)
+    actions = simulated_actions(simulator)
+    assert not actions.usable
     assert [actions.available() for _ in range(3)] == [["take cup", "teleport to attic"]] * 3
     assert simulator.lists == 3
 

@@ -1,27 +1,42 @@
 """A dictionary of limited size."""
 
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Iterator, MutableMapping
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
-class Cache(OrderedDict[Any, Any]):
-    """A dictionary that, when it is full, drops the entry that was not used for longest."""
+class Cache(MutableMapping[K, V]):
+    """A dictionary that drops its least recently used entry when it is full.
+
+    Reading and assigning an entry are uses of it; `in` is not.
+    """
 
     def __init__(self, limit: int) -> None:
-        super().__init__()
         self.limit = limit
+        self.entries: OrderedDict[K, V] = OrderedDict()
 
-    def __getitem__(self, key: Any) -> Any:
-        self.move_to_end(key)
-        return super().__getitem__(key)
+    def __getitem__(self, key: K) -> V:
+        value = self.entries[key]
+        self.entries.move_to_end(key)
+        return value
 
-    def get(self, key: Any, default: Any = None) -> Any:
-        try:
-            return self[key]
-        except KeyError:
-            return default
+    def __setitem__(self, key: K, value: V) -> None:
+        self.entries[key] = value
+        self.entries.move_to_end(key)
+        if len(self.entries) > self.limit:
+            self.entries.popitem(last=False)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        super().__setitem__(key, value)
-        if len(self) > self.limit:
-            self.popitem(last=False)
+    def __delitem__(self, key: K) -> None:
+        del self.entries[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.entries
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)

