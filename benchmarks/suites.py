@@ -127,7 +127,7 @@ class Comparison(NamedTuple):
     theirs: float  # seconds of Jericho's own call
     search: float  # of our search with its memory
     adaptor: float  # of our search where the state of the world is new, as the adaptor calls it
-    effects: int  # that Jericho finds
+    effects: int  # that Jericho finds in the compared states
     missed: int
     extra: int
     differing: int  # states in which effects are missed or extra
@@ -139,8 +139,8 @@ def compare_actions(
 ) -> Comparison:
     """Compare our search with Jericho's in states of random play, with resets every 100 steps.
 
-    The memory is empty in state 0, and the states from `first` on count; Jericho's call is made in
-    a random share of them.
+    The memory is empty in state 0. Our times are for all states from `first` on; Jericho's call is
+    made in a random `share` of these, and only these are compared. Elsewhere play follows our list.
     """
     from drrn.suites.environments import JerichoEnvironment
 
@@ -273,7 +273,8 @@ def print_first(names: Sequence[str], steps: int) -> None:
 def print_actions(names: Sequence[str], states: int) -> None:
     """Print milliseconds of CPU time for a list of Jericho's valid actions, and the speed-up.
 
-    In the first N states, and in the 5 N states after 5 N, where Jericho lists the actions of a few.
+    Two parts: the first `states` states, all compared with Jericho's call; and the states from
+    5 × `states` + 1 to 10 × `states`, of which a random 5 % are compared.
     """
     title = f"{'game':<20} {'states':>12} {'Jericho':>9} {'search':>15} {'adaptor':>15}"
     print(f"{title}  effects, missed, extra, differing and compared states")

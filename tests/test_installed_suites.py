@@ -213,7 +213,7 @@ def test_the_actions_of_scienceworld_are_those_of_the_suite(open_game, options):
 
 @needs("scienceworld")
 @pytest.mark.slow
-def test_an_episode_of_scienceworld_repeats_on_another_machine(open_game):
+def test_an_episode_of_scienceworld_repeats_in_another_java_process(open_game):
     name = "scienceworld:grow-plant?copies=1&simplifications=easy"
     games = [open_game(name), open_game(name)]
     games[1].reset(5)  # another variation before

@@ -499,7 +499,7 @@ def test_an_episode_of_scienceworld_generates_its_world_once(stand_ins):
 
 
 class Simulator:
-    """ScienceWorld's lists of actions, and the functions that it makes them with."""
+    """Fake of ScienceWorld: its list of actions, and the functions that compute it."""
 
     def __init__(self):
         self.ambiguous = False

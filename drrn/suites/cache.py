@@ -9,9 +9,9 @@ V = TypeVar("V")
 
 
 class Cache(MutableMapping[K, V]):
-    """A dictionary that drops its least recently used entry when it is full.
+    """A mapping that drops its least recently used entry when it is full.
 
-    Reading and assigning an entry are uses of it; `in` is not.
+    Reading or assigning an entry counts as a use; `in` does not.
     """
 
     def __init__(self, limit: int) -> None:
@@ -36,7 +36,7 @@ class Cache(MutableMapping[K, V]):
         return key in self.entries
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self.entries)
+        return iter(list(self.entries))  # reading an entry changes the order
 
     def __len__(self) -> int:
         return len(self.entries)

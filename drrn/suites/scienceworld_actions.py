@@ -1,11 +1,12 @@
-"""The list of ScienceWorld's valid actions, by its own functions but with fewer names.
+"""List ScienceWorld's valid actions by calling its own functions on fewer objects.
 
 ScienceWorld names all objects of all rooms for each list, which takes most of its time, only to add
 an action "teleport to" for each room. These actions stay the same, so they are listed once an
 episode; for the others, only the objects near the player are named.
 
-Equal objects are named at random, by the generator that also moves ScienceWorld's animals. Fewer
-draws mean that an episode differs from that of ScienceWorld's own list after the same actions.
+Names of objects that ScienceWorld cannot distinguish are drawn at random, by the generator that also
+moves its bees. Fewer objects need fewer draws, so the same actions lead to other random events than
+with ScienceWorld's own list.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ TELEPORT = "teleport to "  # start of the actions that move the player to any ro
 
 
 class ScienceWorldActions:
-    """Lists the valid actions of a Java machine that runs ScienceWorld."""
+    """Lists ScienceWorld's valid actions through its Java process."""
 
     def __init__(self, gateway: Any, server: Any) -> None:
         self.gateway = gateway
@@ -25,7 +26,8 @@ class ScienceWorldActions:
     def prepare(self) -> None:
         """Find ScienceWorld's functions, and try them in the present episode.
 
-        In a version that lacks one, the lists are ScienceWorld's own: only slower.
+        In a version that lacks one, ScienceWorld's own lists are used: slower, and with other
+        random events.
         """
         jvm = self.gateway.jvm
         try:
@@ -76,17 +78,17 @@ class ScienceWorldActions:
         self.agent = interface.agent()
 
     def _near(self) -> list[str]:
-        """Return the actions with objects near the player, by the steps of ScienceWorld's list."""
+        """Return the actions on objects near the player, computed as ScienceWorld does."""
         container = self.agent.getContainer()
         room = container.get()
-        found = self.collect_objects(room, False)
-        objects = found.toArray(self.class_tag)
+        collected = self.collect_objects(room, False)
+        objects = collected.toArray(self.class_tag)
         names = self.parser.getAllUniqueReferentsLUTObjList(objects, room, True, True)
         arguments = (self.agent, objects, self.no_objects, names, self.no_names)
         actions = self.possible_actions(*arguments)
         lines = self.array_ops(actions)
         text: str = lines.mkString("\n")
-        for temporary in (container, room, found, objects, names, actions, lines):
+        for temporary in (container, room, collected, objects, names, actions, lines):
             self.gateway.detach(temporary)  # else Java keeps it until Python collects its garbage
         return text.split("\n")
 

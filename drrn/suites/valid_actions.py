@@ -25,9 +25,9 @@ ALL = "all"
 HELD = "held"
 TIMED = ("wait", "z", "sleep")  # templates whose effect depends on the time
 MARKS = (b"#1", b"#2")  # of objects in an answer
-LIMIT = 30_000  # keys in a cache
-FILLINGS = 5_000  # names of objects, and pairs of names, in the cache of outcomes
-ANSWERS = 100  # that are remembered of a template, of held or of other objects
+LIMIT = 30_000  # entries in a cache
+FILLINGS = 5_000  # entries in the cache of outcomes, one for each name or pair of names
+ANSWERS = 100  # answers stored for a template, a position in it, and held or not held
 LISTED = 200  # commands with the same effect
 LONGEST = 4096  # bytes of a command
 CODEC = "utf-8"  # in which Jericho sends a command to the game
@@ -202,7 +202,10 @@ class ActionSearch:
                 answers.setdefault(answer, set()).add(reference.name)
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
-        """Return whether the parser refuses all objects there that are held, or not held."""
+        """Return whether the parser refuses all objects in position i that are held, or not held.
+
+        After too many different answers it does not.
+        """
         refusals = 0
         answers = self.refusals.get((template, i, held), {})
         if len(answers) >= ANSWERS:
