@@ -4,9 +4,9 @@ ScienceWorld names all objects of all rooms for each list, which takes most of i
 an action "teleport to" for each room. These actions stay the same, so they are listed once an
 episode; for the others, only the objects near the player are named.
 
-Names of objects that ScienceWorld cannot distinguish are drawn at random, by the generator that also
-moves its bees. Fewer objects need fewer draws, so the same actions lead to other random events than
-with ScienceWorld's own list.
+Names of objects that ScienceWorld cannot distinguish are drawn at random, by the generator that
+also moves its bees. Fewer objects need fewer draws, so the same actions lead to other random events
+than with ScienceWorld's own list.
 """
 
 from typing import Any
