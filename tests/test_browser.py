@@ -121,6 +121,15 @@ def trained_game(browser, server, game):
     return game
 
 
+def test_a_request_of_a_view_that_was_left_is_no_error(open_page):
+    """The fixture asserts that the page has no errors."""
+    page = open_page()
+    cancel = "const c = new AbortController(); fetch('/api/games', { signal: c.signal }); c.abort()"
+    page.evaluate(f"() => {{ {cancel}; }}")
+    page.locator(".card").first.wait_for()
+    page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
 def test_a_dropped_story_is_played_and_undone_by_keys(open_page, game):
     page = open_page(f"#/game/{game}/play")
     page.locator("button.action").first.wait_for()

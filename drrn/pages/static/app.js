@@ -171,5 +171,9 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   document.querySelector("h1")?.focus();
 });
 themes();
+// Leaving a view cancels its requests, which is no error.
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason && isAborted(event.reason)) event.preventDefault();
+});
 addEventListener("hashchange", route);
 route();
