@@ -20,6 +20,7 @@ class ScienceWorldActions:
     def __init__(self, gateway: Any, server: Any) -> None:
         self.gateway = gateway
         self.server = server
+        self.join = gateway.jvm.java.lang.String.join  # each name in it is a message to Java
         self.usable = False  # whether this version of ScienceWorld has the functions
         self.start()
 
@@ -67,9 +68,8 @@ class ScienceWorldActions:
         return self._near() + self.teleports
 
     def _all(self) -> list[str]:
-        """Return ScienceWorld's own list, in one call instead of one for each action."""
-        join = self.gateway.jvm.java.lang.String.join
-        text: str = join("\n", self.server.getValidActionObjectCombinations())
+        """Return ScienceWorld's own list, as one string instead of one message for each action."""
+        text: str = self.join("\n", self.server.getValidActionObjectCombinations())
         return text.split("\n")
 
     def _enter(self) -> None:

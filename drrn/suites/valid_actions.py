@@ -92,7 +92,7 @@ class ActionSearch:
         self.effective: set[Command] = set()  # that had a distinct effect in some state
         self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
         self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
-        self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # equal effects, answers
+        self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # one copy of equal answers and effects
         self.valid = ctypes.create_string_buffer(LONGEST)
         self.row = np.zeros(WIDTH, np.uint16)
         self.pointer = np.ctypeslib.as_ctypes(self.row)
@@ -204,12 +204,12 @@ class ActionSearch:
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects in position i that are held, or not held.
 
-        After too many different answers it does not.
+        False after ANSWERS different answers.
         """
-        refusals = 0
         answers = self.refusals.get((template, i, held), {})
         if len(answers) >= ANSWERS:
             return False
+        refusals = 0
         for answer, names in answers.items():
             first = MARKS[0] in answer
             if len(self.givers.get(answer, ())) < SHARED or first == (MARKS[1] in answer):
