@@ -163,6 +163,7 @@ class ExplorationSettings(_Group):
     alpha_start: float | None = None
     optimism: float = 2.0
     optimism_share: float = 0.7
+    after_optimism: str = "softmax"
     optimism_count: float = 0.3
     replan: int = 50
 
@@ -303,6 +304,10 @@ class Settings:
         """Return whether a round is played with optimism."""
         last = self.exploration.optimism_share * self.run.rounds + 1e-9
         return self.exploration.name == "optimism" and number <= last
+
+    def plans_at(self, number: int) -> bool:
+        """Return whether a round after the optimistic ones takes the best known actions."""
+        return self.exploration.after_optimism == "plan" and not self.explores_at(number)
 
     def _share_before(self, number: int) -> float:
         """Return the share of the run before a round, from 0 for the first to 1 for the last."""

@@ -143,6 +143,67 @@ def test_the_explorer_clears_its_memory_after_the_last_round_of_exploration():
     assert has_memory == [True, True, False, False]
 
 
+# --- after the optimistic rounds, a plan
+
+
+def planner(**settings):
+    """An explorer in a planned round: all rounds are."""
+    optimism = explorer(after_optimism="plan", optimism_share=0.0, **settings)
+    optimism.start(1)
+    return optimism
+
+
+def test_a_plan_takes_the_best_action_that_was_tried_whatever_q_says():
+    optimism = planner()
+    optimism.observe(0, one_step_episodes(0, 1.0, times=2))
+    optimism.observe(0, one_step_episodes(2, 3.0))
+    q = np.array([[50.0, 90.0, -50.0]])  # action 1 was never tried
+    assert optimism.probabilities(0, q, PAGE).tolist() == [[0.0, 0.0, 1.0]]
+
+
+def test_on_a_page_without_a_tried_action_a_plan_is_the_softmax_over_q():
+    optimism = planner()
+    optimism.alpha = 1.0
+    optimism.observe(0, one_step_episodes(0, 1.0))
+    new = Pages(np.array([3]), PAGE.actions)
+    q = np.array([[1.0, 2.0, 3.0]])
+    assert optimism.probabilities(0, q, new)[0] == pytest.approx(np.exp(q[0]) / np.exp(q).sum())
+    assert planner().probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]  # without episodes
+
+
+def test_a_plan_weighs_a_later_reward_of_another_episode_by_the_discount():
+    """0 -5-> 1 paid nothing when it was taken; from 1, reached otherwise, 9 paid 4."""
+    first = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 0.0)], END)
+    second = ([(0, [5, 6], 1, 1.0)], END)
+    third = ([(1, [8, 9], 1, 4.0)], END)
+    page = Pages(np.array([0]), np.array([[5, 6]]))
+    expected = {0.5: [[1.0, 0.0]], 0.2: [[0.0, 1.0]]}  # γ 4 compared with 1
+    for discount, probabilities in expected.items():
+        optimism = planner(discount=discount, trace=0.0, sweeps=9)
+        optimism.observe(0, steps_of(first, second, third))
+        assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == probabilities
+
+
+def test_a_planned_round_keeps_what_exploration_found_and_softmax_does_not():
+    for policy, size in (("plan", 6), ("softmax", 0)):
+        optimism = explorer(after_optimism=policy, optimism_share=0.5, rounds=2)
+        assert optimism.start(1)
+        optimism.observe(0, one_step_episodes(0, 4.0, times=6))
+        assert optimism.start(2) == (policy == "plan")
+        assert len(optimism.memories[0]) == size
+
+
+def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_it():
+    settings: dict[str, Any] = {**SMALL, "interactions": 3000, "updates": 1, "batch_size": 4}
+    settings |= {"optimism_share": 0.6, "replan": 5, "survey": False}
+    last = {}
+    for policy in ("softmax", "plan"):
+        trainer = drrn.trainer(Corridor(), after_optimism=policy, **settings)
+        assert trainer.fit().number == 10
+        last[policy] = [row["last_return"] for row in trainer.progress.rows[-3:]]
+    assert min(last["plan"]) == 20.0 > max(last["softmax"])
+
+
 def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(monkeypatch):
     monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 50)
     settings = {

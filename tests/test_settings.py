@@ -697,6 +697,7 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("trace", 0.5, {"learner": "returns"}),
     ("optimism", 3.0, {"exploration": "optimism"}),
     ("optimism_share", 0.5, {"exploration": "optimism"}),
+    ("after_optimism", "plan", {"exploration": "optimism"}),
     ("optimism_count", 1.0, {"exploration": "optimism"}),
     ("replan", 10, {"exploration": "optimism"}),
     ("capacity", 10, {"exploration": "optimism"}),
@@ -741,6 +742,7 @@ def test_every_setting_without_effect_in_the_papers_recipe_is_tested():
     own = Settings.from_flat(model="mine:M", encoder="mine:E", learner="mine:L", vectors="v.txt")
     others = {name for name in without_effect if not own.uses(name)}
     assert others == {
+        "after_optimism",
         "capacity",
         "optimism",
         "optimism_count",

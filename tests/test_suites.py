@@ -102,6 +102,12 @@ def test_rewards_are_differences_of_the_score(open_game):
     assert [page.reward for page in pages] == [0, 5, 5]
 
 
+def test_the_text_of_a_page_of_jericho_ends_with_the_score_if_asked(open_game):
+    game = open_game("jericho:tale.z8?text=look,score")
+    texts = [game.reset(seed=0).text, game.step(game.reset(seed=0).actions.index("take lamp")).text]
+    assert [text.splitlines()[-1] for text in texts] == ["Score: 0", "Score: 5"]
+
+
 @pytest.mark.parametrize(
     ("name", "actions", "ending"),
     [

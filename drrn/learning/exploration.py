@@ -5,6 +5,9 @@ pair as (N mean + w V) / (N + w), where V exceeds all returns so far. Returns re
 values, so that a page from which something untried can be reached is worth visiting. If pages
 hardly recur, the memory counts by SimHash: texts of mostly the same words share a few bits (Tang et
 al. 2017).
+
+After the optimistic rounds, play can follow a plan: on a page of the memory, it takes the action
+with the best mean return. This repeats what exploration found, which the network may not yet.
 """
 
 from functools import partial
@@ -14,9 +17,9 @@ from numpy.typing import NDArray
 
 from drrn.learning.elimination import Elimination
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
-from drrn.learning.equations import Floats, Probabilities, Q, softmax
+from drrn.learning.equations import Floats, Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
-from drrn.learning.learner import MOST_ACTIONS, check_memories
+from drrn.learning.learner import GREEDY, MOST_ACTIONS, check_memories
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
@@ -41,6 +44,7 @@ class Optimism:
         self.settings = settings
         self.alpha_factor = alpha_factor
         self.alpha = settings.exploration.alpha
+        self.plans = False  # whether the round takes the best known actions
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
         self.all_memories = [*self.memories, *self.similar]
@@ -56,11 +60,14 @@ class Optimism:
         """Start a round; drop the episodes of an interrupted attempt.
 
         Returns:
-            Whether the round is optimistic; after the last such round, the memories are empty.
+            Whether the round is optimistic or planned; in other rounds, the memories are empty.
         """
         self.alpha = self.settings.alpha_at(number)
-        if self.settings.explores_at(number):
+        self.plans = self.settings.plans_at(number)
+        if self.plans or self.settings.explores_at(number):
             self.snapshot.start(number)
+            for memory in self.memories if self.plans else ():
+                self._plan(memory)
             return True
         for memory in self.all_memories:
             memory.clear()
@@ -71,6 +78,9 @@ class Optimism:
         """Take in episodes of a replica, and renew its estimates."""
         memory = self.memories[replica]
         memory.add(steps)
+        if self.plans:
+            self._plan(memory)
+            return
         if not recurs(memory, memory.texts):
             memory = self.similar[replica]
             memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
@@ -83,11 +93,13 @@ class Optimism:
             memory.rescale(factor)
 
     def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        """Return the softmax over optimistic values.
+        """Return the policy of the round: planned, or the softmax over optimistic values.
 
         If pages with their menus hardly recur, most actions are untried, and the network's Q
         distinguishes them.
         """
+        if self.plans:
+            return self._planned(replica, q, pages)
         memory = self.memories[replica]
         prior = self.optimistic_value(memory)
         keys = pages
@@ -102,6 +114,22 @@ class Optimism:
         untried = weight * prior / weight + preference  # rounded like the values of pairs
         optimistic = memory.of_pages(keys, self.values[replica], untried)
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
+
+    def _plan(self, memory: EpisodeMemory) -> None:
+        """Estimate the returns of the best known policy."""
+        memory.estimate(memory.pessimistic, self.settings.learner, GREEDY)
+
+    def _planned(self, replica: int, q: Q, pages: Pages) -> Probabilities:
+        """Return the best known action of each page; on new pages, the softmax over Q."""
+        memory = self.memories[replica]
+        if self.valued[replica] is not memory.means:
+            self.values[replica] = np.where(memory.counts > 0, memory.means, -np.inf)
+            self.valued[replica] = memory.means
+        returns = memory.of_pages(pages, self.values[replica], -np.inf)
+        is_known = np.isfinite(returns).any(axis=1)
+        probabilities = softmax(q, pages.mask, self._alpha_of(replica))
+        probabilities[is_known] = greedy(returns[is_known], pages.mask[is_known])
+        return probabilities
 
     def _values(self, replica: int, memory: EpisodeMemory) -> Floats:
         """Return the optimistic value of each pair of one of the replica's memories."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.learning.equations import Floats
-from drrn.learning.learner import Generators, Learner
+from drrn.learning.learner import GREEDY, Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
@@ -24,7 +24,6 @@ from drrn.text import Ids, State, check_range, ranges, saved_array, saved_count
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
 MOST_POWER = 6  # the factor on α is between 4^-6 and 4^6
-GREEDY = 1e9  # α of a policy that takes the best action, or one of several
 SHARP = 10.0  # α times the gap: e^10 outweighs thousands of actions
 MENU_PAIRS = 8  # a menu takes the place of this number of pairs in a batch
 AVERAGE_EVERY = 4  # updates between two steps of the average; its half-life is far longer

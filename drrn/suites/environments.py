@@ -541,6 +541,7 @@ class JerichoEnvironment(Environment):
             "feedback": feedback,
             "look": self._ask("look"),
             "inventory": self._ask("inventory"),
+            "score": f"Score: {score}",
         }
         return self.page(parts, self._menu(parts), score, won, lost, False)
 
