@@ -115,10 +115,12 @@ def test_a_loss_of_score_can_cost_less_in_training_episodes(open_game):
         open_game(f"{name}&train_penalty=101")
 
 
-def test_the_text_of_a_page_of_jericho_ends_with_the_score_if_asked(open_game):
+def test_the_text_of_a_page_ends_with_the_score_if_asked(open_game):
     game = open_game("jericho:tale.z8?text=look,score")
     texts = [game.reset(seed=0).text, game.step(game.reset(seed=0).actions.index("take lamp")).text]
     assert [text.splitlines()[-1] for text in texts] == ["Score: 0", "Score: 5"]
+    task = open_game("scienceworld:boil?variation=1&text=look,score")
+    assert [page.text.splitlines()[-1] for page in play(task, "wait")] == ["Score: 8", "Score: 9"]
 
 
 @pytest.mark.parametrize(
