@@ -102,10 +102,25 @@ def test_rewards_are_differences_of_the_score(open_game):
     assert [page.reward for page in pages] == [0, 5, 5]
 
 
-def test_the_text_of_a_page_of_jericho_ends_with_the_score_if_asked(open_game):
+def test_a_loss_of_score_can_cost_less_in_training_episodes(open_game):
+    name = "scienceworld:boil?variation=1&floor=0"
+    train = open_game(f"{name}&train_penalty=25")
+    assert [page.reward for page in play(train, "wait", "focus on bird")] == [0, 1, -2.25]
+    assert [page.reward for page in play(train, "wait", "focus on stone")] == [0, 1, 91]
+    dev = open_game(f"{name}&train_penalty=25&fold=dev")
+    assert [page.reward for page in play(dev, "wait", "focus on bird")] == [0, 1, -9]
+    assert train.fingerprint != open_game(name).fingerprint
+    assert dev.fingerprint == open_game(f"{name}&fold=dev").fingerprint
+    with pytest.raises(drrn.InputError, match="train_penalty is 101"):
+        open_game(f"{name}&train_penalty=101")
+
+
+def test_the_text_of_a_page_ends_with_the_score_if_asked(open_game):
     game = open_game("jericho:tale.z8?text=look,score")
     texts = [game.reset(seed=0).text, game.step(game.reset(seed=0).actions.index("take lamp")).text]
     assert [text.splitlines()[-1] for text in texts] == ["Score: 0", "Score: 5"]
+    task = open_game("scienceworld:boil?variation=1&text=look,score")
+    assert [page.text.splitlines()[-1] for page in play(task, "wait")] == ["Score: 8", "Score: 9"]
 
 
 @pytest.mark.parametrize(

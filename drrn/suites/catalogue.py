@@ -132,6 +132,14 @@ class SuiteChoice:
         train_steps = options.get("train_steps") if options.get("fold") == "train" else None
         return int(train_steps or options["max_steps"])
 
+    @property
+    def loss_share(self) -> float:
+        """The share of a loss of score that is paid: on the fold train, `train_penalty` percent."""
+        percentage = self.options.get("train_penalty")
+        if percentage is None or self.options["fold"] != "train":
+            return 1.0
+        return float(percentage) / 100
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
@@ -141,6 +149,8 @@ class SuiteChoice:
                 ignored.add(name)
         if self.max_steps == self.options["max_steps"]:
             ignored.add("train_steps")
+        if self.loss_share == 1:
+            ignored.add("train_penalty")
         options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
         game = hashes(self.game) if self.suite.of_file else self.game
         values = (self.suite.name, self.suite.version, game, options)

@@ -447,6 +447,7 @@ class ScienceWorldEnvironment(Environment):
             "look": info["look"],
             "inventory": info["inv"],
             "task": info["taskDesc"],
+            "score": f"Score: {info['score']}",
         }
         won = done and info["score"] >= 100
         return self.page(parts, info["valid"], info["score"], won, done, done)

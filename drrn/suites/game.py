@@ -252,6 +252,8 @@ class SuiteGame:
     def _observe(self, page: SuitePage) -> Observation:
         """Return the page, with the increase of the score as its reward."""
         reward = page.score - self._score
+        if reward < 0:
+            reward *= self.choice.loss_share
         self._score = page.score
         self.ending = page.ending or ""
         self.stopped = page.stopped
