@@ -68,7 +68,8 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
     test_game = protocol.test_game(name)
     assert test_game is not None and "fold=test&draw=in-order" in test_game
     _, name = read_protocol(f"protocol:jericho-aaai2020/{tmp_path}/zork1.z5")
-    assert name == f"jericho:{tmp_path}/zork1.z5?copies=2&max_steps=100"
+    options = "copies=2&text=feedback,look,inventory,score&max_steps=100"
+    assert name == f"jericho:{tmp_path}/zork1.z5?{options}"
     mapreader, _ = read_protocol("protocol:twx-eacl2023/mapreader")
     assert mapreader.training["alpha_start"] is None
     assert mapreader.training["interactions"] != protocol.training["interactions"]
