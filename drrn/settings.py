@@ -220,6 +220,10 @@ class Settings:
         if self.run.form == "online" and self.exploration.name == "optimism":
             cause = "exploration optimism needs whole episodes, but form online has none"
             raise InputError(f"{cause}; choose another exploration or form")
+        plans = self.exploration.after_optimism == "plan"
+        if plans and self.explores_at(self.run.rounds):
+            cause = "after_optimism plan needs rounds after the optimistic ones"
+            raise InputError(f"{cause}; choose a smaller optimism_share")
 
     @staticmethod
     def from_flat(settings: Flat | None = None, /, **more: Any) -> "Settings":
@@ -306,8 +310,9 @@ class Settings:
         return self.exploration.name == "optimism" and number <= last
 
     def plans_at(self, number: int) -> bool:
-        """Return whether a round after the optimistic ones takes the best known actions."""
-        return self.exploration.after_optimism == "plan" and not self.explores_at(number)
+        """Return whether a round follows the plan."""
+        plans = (self.exploration.name, self.exploration.after_optimism) == ("optimism", "plan")
+        return plans and not self.explores_at(number)
 
     def _share_before(self, number: int) -> float:
         """Return the share of the run before a round, from 0 for the first to 1 for the last."""

@@ -184,6 +184,51 @@ def test_a_plan_weighs_a_later_reward_of_another_episode_by_the_discount():
         assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == probabilities
 
 
+def test_a_plan_takes_a_bad_action_if_no_other_was_tried():
+    optimism = planner()
+    optimism.observe(0, one_step_episodes(1, -1.0))
+    assert optimism.probabilities(0, NO_Q, PAGE).tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_a_page_that_only_ended_a_truncated_episode_has_no_plan():
+    optimism = planner()
+    optimism.observe(0, steps_of(([(3, [5, 6], 0, 1.0)], (0, [5, 6, 7]))))
+    assert optimism.probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
+
+
+def test_replicas_plan_by_their_own_episodes():
+    optimism = planner(replicas=2)
+    for replica in (0, 1):
+        optimism.observe(replica, one_step_episodes(0, float(replica)))
+        optimism.observe(replica, one_step_episodes(2, 0.5))
+    best = [optimism.probabilities(replica, NO_Q, PAGE)[0].argmax() for replica in (0, 1)]
+    assert best == [2, 0]
+
+
+def test_a_plan_continues_with_the_best_action_and_not_with_the_softmax():
+    """After 0 -5-> 1, actions paid 3 and -5; 0 -6-> the end paid 2."""
+    optimism = planner(discount=0.9, trace=0.0)
+    optimism.alpha = 0.1
+    good, bad = (([(0, [5, 6], 0, 0.0), (1, [8, 9], i, r)], END) for i, r in ((0, 3.0), (1, -5.0)))
+    optimism.observe(0, steps_of(good, bad, bad, ([(0, [5, 6], 1, 2.0)], END)))
+    page = Pages(np.array([0]), np.array([[5, 6]]))
+    assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == [[1.0, 0.0]]
+
+
+def test_the_first_plan_does_not_rest_on_optimistic_estimates():
+    """0 -5-> 1 -5-> 0 pays nothing, but 7 was never tried on 1; 0 -6-> the end pays 1."""
+    settings = {"optimism_share": 0.5, "rounds": 2, "discount": 0.98, "trace": 0.0, "sweeps": 30}
+    optimism = explorer(after_optimism="plan", **settings)
+    optimism.start(1)
+    loop = [(0, [5, 6], 0, 0.0), (1, [5, 7], 0, 0.0)]
+    episode = ([*loop, *loop, (0, [5, 6], 1, 1.0)], END)
+    optimism.observe(0, steps_of(*[episode] * 20))
+    page = Pages(np.array([0]), np.array([[5, 6]]))
+    assert optimism.probabilities(0, NO_Q[:, :2], page)[0, 0] > 0.9
+    optimism.start(2)
+    assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == [[0.0, 1.0]]
+
+
 def test_a_planned_round_keeps_what_exploration_found_and_softmax_does_not():
     for policy, size in (("plan", 6), ("softmax", 0)):
         optimism = explorer(after_optimism=policy, optimism_share=0.5, rounds=2)
@@ -193,6 +238,7 @@ def test_a_planned_round_keeps_what_exploration_found_and_softmax_does_not():
         assert len(optimism.memories[0]) == size
 
 
+@pytest.mark.slow
 def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_it():
     settings: dict[str, Any] = {**SMALL, "interactions": 3000, "updates": 1, "batch_size": 4}
     settings |= {"optimism_share": 0.6, "replan": 5, "survey": False}

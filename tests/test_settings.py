@@ -676,6 +676,15 @@ def test_optimism_explores_in_the_first_share_of_the_rounds(share, rounds, last)
     assert not Settings.from_flat(exploration="softmax", rounds=rounds).explores_at(1)
 
 
+def test_a_plan_follows_optimism():
+    settings: dict[str, Any] = {"after_optimism": "plan", "optimism_share": 0.5, "rounds": 4}
+    plans = Settings.from_flat(exploration="optimism", **settings)
+    assert [plans.plans_at(number) for number in (1, 2, 3, 4)] == [False, False, True, True]
+    assert not Settings.from_flat(exploration="softmax", **settings).plans_at(4)
+    with pytest.raises(drrn.InputError, match="choose a smaller optimism_share"):
+        plans.replace(optimism_share=1.0)
+
+
 # --- settings that need others
 
 DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [

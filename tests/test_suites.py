@@ -107,6 +107,8 @@ def test_a_loss_of_score_can_cost_less_in_training_episodes(open_game):
     train = open_game(f"{name}&train_penalty=25")
     assert [page.reward for page in play(train, "wait", "focus on bird")] == [0, 1, -2.25]
     assert [page.reward for page in play(train, "wait", "focus on stone")] == [0, 1, 91]
+    whole = open_game(f"{name}&train_penalty=25&initial_score=yes")
+    assert [page.reward for page in play(whole, "focus on bird")] == [0, 8 - 2]
     dev = open_game(f"{name}&train_penalty=25&fold=dev")
     assert [page.reward for page in play(dev, "wait", "focus on bird")] == [0, 1, -9]
     assert train.fingerprint != open_game(name).fingerprint

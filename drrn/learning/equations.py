@@ -15,6 +15,7 @@ Q = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Probabilities = Floats
+GREEDY = 1e9  # α of a policy that takes the best action, or one of several
 
 # --- Policies
 

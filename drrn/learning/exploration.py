@@ -6,8 +6,9 @@ values, so that a page from which something untried can be reached is worth visi
 hardly recur, the memory counts by SimHash: texts of mostly the same words share a few bits (Tang et
 al. 2017).
 
-After the optimistic rounds, play can follow a plan: on a page of the memory, it takes the action
-with the best mean return. This repeats what exploration found, which the network may not yet.
+After the optimistic rounds, training can follow a plan: on a page of the memory, it takes the tried
+action with the highest mean return. It then repeats what exploration discovered, even if the
+network has not learned it yet.
 """
 
 from functools import partial
@@ -17,9 +18,9 @@ from numpy.typing import NDArray
 
 from drrn.learning.elimination import Elimination
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
-from drrn.learning.equations import Floats, Probabilities, Q, greedy, softmax
+from drrn.learning.equations import GREEDY, Floats, Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
-from drrn.learning.learner import GREEDY, MOST_ACTIONS, check_memories
+from drrn.learning.learner import MOST_ACTIONS, check_memories
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
@@ -44,7 +45,7 @@ class Optimism:
         self.settings = settings
         self.alpha_factor = alpha_factor
         self.alpha = settings.exploration.alpha
-        self.plans = False  # whether the round takes the best known actions
+        self.plans = False  # whether the round follows a plan
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
         self.all_memories = [*self.memories, *self.similar]
@@ -66,8 +67,8 @@ class Optimism:
         self.plans = self.settings.plans_at(number)
         if self.plans or self.settings.explores_at(number):
             self.snapshot.start(number)
-            for memory in self.memories if self.plans else ():
-                self._plan(memory)
+            if self.plans:
+                self._start_plan(number)
             return True
         for memory in self.all_memories:
             memory.clear()
@@ -115,17 +116,24 @@ class Optimism:
         optimistic = memory.of_pages(keys, self.values[replica], untried)
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
 
+    def _start_plan(self, number: int) -> None:
+        """Plan for a round; the first plan drops the optimistic estimates."""
+        for memory in self.memories:
+            if number == 1 or self.settings.explores_at(number - 1):
+                memory.means = np.zeros_like(memory.means)
+            self._plan(memory)
+        for memory in self.similar:
+            memory.clear()
+
     def _plan(self, memory: EpisodeMemory) -> None:
-        """Estimate the returns of the best known policy."""
+        """Estimate the returns of the policy that takes the best tried action of each page."""
         memory.estimate(memory.pessimistic, self.settings.learner, GREEDY)
 
     def _planned(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        """Return the best known action of each page; on new pages, the softmax over Q."""
+        """Return 1 for the best tried action of a page; if none was tried, the softmax over Q."""
         memory = self.memories[replica]
-        if self.valued[replica] is not memory.means:
-            self.values[replica] = np.where(memory.counts > 0, memory.means, -np.inf)
-            self.valued[replica] = memory.means
-        returns = memory.of_pages(pages, self.values[replica], -np.inf)
+        tried = np.where(memory.counts > 0, memory.means, -np.inf)
+        returns = memory.of_pages(pages, tried, -np.inf)
         is_known = np.isfinite(returns).any(axis=1)
         probabilities = softmax(q, pages.mask, self._alpha_of(replica))
         probabilities[is_known] = greedy(returns[is_known], pages.mask[is_known])

@@ -21,7 +21,6 @@ from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
 from drrn.text import Ids, State, check_range, texts_of_all
 
-GREEDY = 1e9  # α of a policy that takes the best action, or one of several
 MOST_ACTIONS = 100_000  # of a page, in the memory of a run that is resumed
 Generators = Sequence[np.random.Generator]  # one for each replica
 Alpha = float | NDArray[np.float64]  # α of all replicas, or of each

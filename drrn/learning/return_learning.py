@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
-from drrn.learning.equations import Floats
-from drrn.learning.learner import GREEDY, Generators, Learner
+from drrn.learning.equations import GREEDY, Floats
+from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings

@@ -134,7 +134,7 @@ class SuiteChoice:
 
     @property
     def loss_share(self) -> float:
-        """The share of a loss of score that is paid: on the fold train, `train_penalty` percent."""
+        """The share of a loss of score that is paid: `train_penalty` percent on the fold train."""
         percentage = self.options.get("train_penalty")
         if percentage is None or self.options["fold"] != "train":
             return 1.0

@@ -117,6 +117,7 @@ class Environment(ABC):
         A part that repeats another (a look after a move) is omitted. An episode that is `done`
         without being won or lost was truncated by the suite.
         """
+        parts = {**parts, "score": f"Score: {score}"}
         texts = (_without_blank_lines(str(parts.get(name) or "")) for name in self.parts)
         text = "\n".join(dict.fromkeys(filter(None, texts)))
         ending = "lost" if lost else None
@@ -447,7 +448,6 @@ class ScienceWorldEnvironment(Environment):
             "look": info["look"],
             "inventory": info["inv"],
             "task": info["taskDesc"],
-            "score": f"Score: {info['score']}",
         }
         won = done and info["score"] >= 100
         return self.page(parts, info["valid"], info["score"], won, done, done)
@@ -542,7 +542,6 @@ class JerichoEnvironment(Environment):
             "feedback": feedback,
             "look": self._ask("look"),
             "inventory": self._ask("inventory"),
-            "score": f"Score: {score}",
         }
         return self.page(parts, self._menu(parts), score, won, lost, False)
 

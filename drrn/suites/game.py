@@ -228,9 +228,10 @@ class SuiteGame:
         fold = self.choice.options.get("fold")
         self._environment, page = self._pool.start(self, number, fold)
         self._score = page.score
+        self._unpaid = 0.0
         observation = self._observe(page)
         if self.choice.options["initial_score"] == "yes":
-            self._score = 0.0  # the first action is paid for it
+            self._unpaid = page.score  # to the first action
         return observation
 
     def step(self, index: int) -> Observation:
@@ -254,6 +255,8 @@ class SuiteGame:
         reward = page.score - self._score
         if reward < 0:
             reward *= self.choice.loss_share
+        reward += self._unpaid
+        self._unpaid = 0.0
         self._score = page.score
         self.ending = page.ending or ""
         self.stopped = page.stopped
