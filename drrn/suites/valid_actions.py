@@ -34,6 +34,7 @@ CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
+Kind = tuple[str, bytes]  # a template and its answer
 
 
 class Outcome(NamedTuple):
@@ -42,6 +43,25 @@ class Outcome(NamedTuple):
     answer: bytes
     effect: bytes | None
     situation: Key  # what it may depend on
+
+
+class History:
+    """What the commands with the same names did when they were last played."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, Outcome] = {}  # by template
+        self.kinds: dict[Key, set[Kind]] = {}  # by situation
+        self.own: set[str] = set()  # templates that had a distinct effect in some state
+
+    def add(self, template: str, outcome: Outcome) -> None:
+        last = self.outcomes.get(template)
+        if last:
+            kinds = self.kinds[last.situation]
+            kinds.discard((template, last.answer))
+            if not kinds:
+                del self.kinds[last.situation]
+        self.outcomes[template] = outcome
+        self.kinds.setdefault(outcome.situation, set()).add((template, outcome.answer))
 
 
 class Thing(NamedTuple):
@@ -53,13 +73,17 @@ class Thing(NamedTuple):
     holder: "Thing | tuple[str, ...]"  # what it is in: (HELD,) is the player, () the room
 
 
-class Reference(NamedTuple):
-    """The state of all that a name refers to."""
+class Reference:
+    """The state of all that a name refers to; equal states share one object, for speed."""
 
-    name: str
-    held: bool
-    things: tuple[Thing, ...]
-    elsewhere: Key  # if it refers to nothing near in the object tree: its description, and the room
+    def __init__(self, name: str, held: bool, things: tuple[Thing, ...], elsewhere: Key) -> None:
+        self.state = (name, held, things, elsewhere)
+        self.name = name
+        self.held = held
+        self.things = things
+        self.elsewhere = elsewhere  # its description and the room, if it has no things near
+        self.holders = _holders(things)
+        self.numbers = {thing.number for thing in things}
 
 
 class Scene(NamedTuple):
@@ -85,14 +109,16 @@ class ActionSearch:
         self.word_length = max(map(len, self.dictionary))
         self.active: set[str] = set()  # templates that had a distinct effect in some state
         self.memory: Cache[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
-        self.outcomes: Cache[Names, dict[str, Outcome]] = Cache(FILLINGS)  # of templates
-        self.matters: Cache[Key, dict[Key, bool]] = Cache(LIMIT)  # changes, by template and answer
+        self.histories: Cache[Names, History] = Cache(FILLINGS)
+        self.verdicts: Cache[Key, tuple[set[Kind], set[Kind]]] = Cache(LIMIT)  # of changes:
+        # the answers that never changed with it, and those that did
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
+        self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
         self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
-        self.effective: set[Command] = set()  # that had a distinct effect in some state
+        self.references: Cache[Key, Reference] = Cache(LIMIT)
         self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
         self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
-        self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # one copy of equal answers and effects
+        self.shared: dict[bytes, bytes] = {}  # one copy of equal answers and effects
         self.valid = ctypes.create_string_buffer(LONGEST)
         self.row = np.zeros(WIDTH, np.uint16)
         self.pointer = np.ctypeslib.as_ctypes(self.row)
@@ -112,7 +138,8 @@ class ActionSearch:
         turn.confirm()
         own = turn.own_commands()
         self.active |= {template for template, _ in own}
-        self.effective.update(own)
+        for template, names in own:
+            self.histories.setdefault(names, History()).own.add(template)
         with_all: dict[Key, Names] = {}
         for template, names in own:
             for i in range(len(names)):
@@ -143,13 +170,13 @@ class ActionSearch:
             turn.add((*here, reference), quiet, (name,), (*here, 0, reference))
             situation = (*here, scene.total, reference)
             turn.add((*situation, len(active)), active, (name,), situation)
-        holders = {name: _holders(one.things) for name, one in objects.items()}
-        numbers = {name: {thing.number for thing in one.things} for name, one in objects.items()}
         for (first, one), (second, other) in itertools.permutations(objects.items(), 2):
             key = (scene.special, one, other)
-            outer = numbers[second].isdisjoint(holders[first])
-            inner = numbers[first].isdisjoint(holders[second])
-            turn.add(key, double, (first, second), (outer, inner, *key))
+            known = self.memory.get(key)
+            if known is None or known:
+                outer = other.numbers.isdisjoint(one.holders)
+                inner = one.numbers.isdisjoint(other.holders)
+                turn.add(key, double, (first, second), (outer, inner, *key))
 
     def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
         """Play a command in the state `before`; return its effect, if any, and the answer.
@@ -167,39 +194,79 @@ class ActionSearch:
         answer = library.get_narrative_text().strip().partition(b"\n")[0]
         for mark, name in zip(MARKS, command[1], strict=False):
             answer = answer.replace(name.encode(CODEC, errors="replace"), mark)
-        answer = self.shared.setdefault(answer, answer)
+        answer = self._share(answer)
         if not count:
             return None, answer
         effect = self.row.tobytes()
         self.row[:] = 0
-        return self.shared.setdefault(effect, effect), answer
+        return self._share(effect), answer
 
-    def learn(
-        self,
-        command: Command,
-        outcomes: dict[str, Outcome],
-        outcome: Outcome,
-        changes: Sequence[Key],
-    ) -> None:
-        """Remember an outcome, and whether changes since the last one changed the answer.
+    def _share(self, text: bytes) -> bytes:
+        """Return the stored copy of equal bytes."""
+        if len(self.shared) >= LIMIT:
+            self.shared.clear()
+        return self.shared.setdefault(text, text)
 
-        `outcomes` has the last outcomes of all templates with the same names.
-        """
-        template, names = command
+    def learn(self, filling: "_Filling", played: Mapping[str, Outcome]) -> None:
+        """Remember outcomes of templates, and whether changes since the last one changed answers."""
+        history = filling.history
+        steady: dict[Key, set[Kind]] = {}  # by the last situation
+        for template, outcome in played.items():
+            last = history.outcomes.get(template)
+            if last and last.answer == outcome.answer:
+                steady.setdefault(last.situation, set()).add((template, last.answer))
+            elif last:
+                self._blame((template, last.answer), filling.changes(last.situation))
+            history.add(template, outcome)
+            self._note(template, outcome)
+        for situation, kinds in steady.items():
+            for change in filling.changes(situation):
+                harmless, harmful = self.verdict(change)
+                harmless |= kinds - harmful
+
+    def verdict(self, change: Key) -> tuple[set[Kind], set[Kind]]:
+        """Return the templates whose answers never changed with a change, and those that did."""
+        verdict = self.verdicts.get(change)
+        if verdict is None:
+            verdict = self.verdicts[change] = (set(), set())
+        return verdict
+
+    def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
+        """Find the changes that may have changed an answer, if none is known to have done so."""
+        verdicts = [self.verdict(change) for change in changes]
+        if any(kind in harmful for _, harmful in verdicts):
+            return
+        for harmless, harmful in [one for one in verdicts if kind not in one[0]] or verdicts:
+            harmless.discard(kind)
+            harmful.add(kind)
+
+    def _note(self, template: str, outcome: Outcome) -> None:
+        """Count the objects for which the template gave the answer."""
         answer = outcome.answer
-        last = outcomes[template].answer if template in outcomes else answer
-        matters = self.matters.setdefault((template, last), {})
-        if answer == last:
-            matters.update({change: False for change in changes if change not in matters})
-        elif not any(matters.get(change) for change in changes):
-            suspects = [change for change in changes if change not in matters] or changes
-            matters.update(dict.fromkeys(suspects, True))
-        outcomes[template] = outcome
-        self.givers.setdefault(answer, set()).add(template)
-        for i, reference in enumerate(outcome.situation[-len(names) :]):
-            answers = self.refusals.setdefault((template, i, reference.held), {})
-            if answer in answers or len(answers) < ANSWERS:
-                answers.setdefault(answer, set()).add(reference.name)
+        givers = self.givers.get(answer)
+        if givers is None:
+            givers = self.givers[answer] = set()
+        checks = set()
+        if template not in givers:
+            givers.add(template)
+            if len(givers) == SHARED:
+                places = itertools.product(givers, (0, 1), (False, True))
+                checks.update(place for place in places if place in self.refusals)
+        for i, reference in enumerate(outcome.situation[-template.count("OBJ") :]):
+            place = (template, i, reference.held)
+            answers = self.refusals.setdefault(place, {})
+            if answer not in answers and len(answers) < ANSWERS:
+                answers[answer] = {reference.name}
+                checks.add(place)
+            elif answer in answers and reference.name not in answers[answer]:
+                answers[answer].add(reference.name)
+                checks.add(place)
+        for place in checks:
+            refused = self.refused.setdefault(place[1:], set())
+            if self.refuses(*place):
+                refused.add(place[0])
+            else:
+                refused.discard(place[0])
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects in position i that are held, or not held.
@@ -267,7 +334,11 @@ class ActionSearch:
         for description, (_, word) in best.items():
             things = scene.things.get(word[: self.word_length], ())
             elsewhere = () if things else (description, scene.room)
-            objects[word] = Reference(word, HELD in _holders(things), things, elsewhere)
+            state = (word, HELD in _holders(things), things, elsewhere)
+            reference = self.references.get(state)
+            if reference is None:
+                reference = self.references[state] = Reference(*state)
+            objects[word] = reference
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
@@ -290,13 +361,21 @@ class ActionSearch:
         return scores
 
 
-class _Filling(NamedTuple):
+class _Filling:
     """Names that fill templates, and what is known of these commands."""
 
-    names: Names
-    situation: Key  # what an effect may depend on; empty if none is expected
-    effects: dict[str, bytes]  # of templates, in the present state of the objects
-    outcomes: dict[str, Outcome]  # of templates, when they were last played
+    def __init__(self, names: Names, situation: Key, effects: dict[str, bytes], history: History):
+        self.names = names
+        self.situation = situation  # what an effect may depend on; empty if none is expected
+        self.effects = effects  # of templates, in the present state of the objects
+        self.history = history
+        self.differences: dict[Key, list[Key]] = {}
+
+    def changes(self, before: Key) -> Sequence[Key]:
+        """Return the differences from another situation."""
+        if before not in self.differences:
+            self.differences[before] = list(_differences(before, self.situation))
+        return self.differences[before]
 
 
 class _Turn:
@@ -307,22 +386,25 @@ class _Turn:
         self.before = before  # the state of the machine
         self.effects: dict[bytes, list[Command]] = {}
         self.expected: dict[bytes, list[tuple[str, _Filling]]] = {}
-        self.changes: dict[tuple[int, int], tuple[Key, Key, list[Key]]] = {}
 
     def add(
         self, key: Key, templates: Iterable[str], names: Names = (), situation: Key = ()
     ) -> None:
         """Fill templates with names; play those whose effect is neither known nor expected."""
         known = self.search.memory.get(key)
+        if known is not None and not known:
+            return
+        history = self.search.histories.get(names)
+        if history is None:
+            history = self.search.histories[names] = History()
         effects: dict[str, bytes] = {} if known is None else known
-        outcomes = self.search.outcomes.setdefault(names, {})
-        filling = _Filling(names, situation, effects, outcomes)
+        filling = _Filling(names, situation, effects, history)
         for template, effect in effects.items():
             self.expected.setdefault(effect, []).append((template, filling))
-        for template in templates if known is None else ():
-            self._consider(template, filling)
-        if key and known is None:
-            self.search.memory[key] = effects
+        if known is None:
+            self._play_new(filling, templates)
+            if key:
+                self.search.memory[key] = effects
 
     def confirm(self) -> None:
         """Play one of the commands that are expected to have the same effect.
@@ -345,45 +427,61 @@ class _Turn:
         groups = self.effects.values()
         return [command for group in groups if not _is_common(group) for command in group]
 
-    def _consider(self, template: str, filling: _Filling) -> None:
-        """Expect the last effect of a command, or a refusal, or play it."""
+    def _play_new(self, filling: _Filling, templates: Iterable[str]) -> None:
+        """Play the templates whose last effect or refusal cannot be expected again."""
         search = self.search
-        last = filling.outcomes.get(template)
-        if last and (template, filling.names) not in search.effective:
-            matters = search.matters.get((template, last.answer), {})
-            if all(matters.get(one) is False for one in self._changes(last.situation, filling)):
-                if last.effect is not None:
-                    filling.effects[template] = last.effect
-                    self.expected.setdefault(last.effect, []).append((template, filling))
-                return
-        objects = filling.situation[-len(filling.names) :]
-        if not any(search.refuses(template, i, one.held) for i, one in enumerate(objects)):
-            self._play_and_learn(template, filling)
+        history = filling.history
+        skipped: set[str] = set()
+        if filling.situation:
+            for i, reference in enumerate(filling.situation[-len(filling.names) :]):
+                skipped |= search.refused.get((i, reference.held), set())
+            skipped |= self._expect(filling)
+        played: dict[str, Outcome] = {}
+        for template in templates:
+            if template not in skipped:
+                played[template] = self._play(template, filling)
+        if filling.situation:
+            search.learn(filling, played)
+
+    def _expect(self, filling: _Filling) -> set[str]:
+        """Return the templates whose answer did not change; expect their last effects."""
+        history = filling.history
+        templates = set()
+        for situation, kinds in history.kinds.items():
+            for change in filling.changes(situation):
+                kinds = kinds & self.search.verdict(change)[0]
+                if not kinds:
+                    break
+            templates |= {template for template, _ in kinds}
+        templates -= history.own
+        for template in templates:
+            effect = history.outcomes[template].effect
+            if effect is not None:
+                filling.effects[template] = effect
+                self.expected.setdefault(effect, []).append((template, filling))
+        return templates
+
+    def _play(self, template: str, filling: _Filling) -> Outcome:
+        names = filling.names
+        effect, answer = self.search.play((template, names), self.before)
+        if effect is not None:  # otherwise an effect that it had may come back
+            filling.effects[template] = effect
+            self.effects.setdefault(effect, []).append((template, names))
+        return Outcome(answer, effect, filling.situation)
 
     def _play_and_learn(self, template: str, filling: _Filling) -> bytes | None:
-        names, situation, effects, outcomes = filling
-        effect, answer = self.search.play((template, names), self.before)
-        if situation:
-            last = outcomes.get(template)
-            changes = self._changes(last.situation, filling) if last else ()
-            outcome = Outcome(answer, effect, situation)
-            self.search.learn((template, names), outcomes, outcome, changes)
-        if effect is not None:  # otherwise an effect that it had may come back
-            effects[template] = effect
-            self.effects.setdefault(effect, []).append((template, names))
-        return effect
-
-    def _changes(self, before: Key, filling: _Filling) -> Sequence[Key]:
-        after = filling.situation
-        key = (id(before), id(after))
-        if key not in self.changes:  # with both situations: their ids are not used again
-            self.changes[key] = (before, after, list(_differences(before, after)))
-        return self.changes[key][2]
+        outcome = self._play(template, filling)
+        if filling.situation:
+            self.search.learn(filling, {template: outcome})
+        return outcome.effect
 
 
 def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
     """Return the paths to the parts of two situations that differ: bits, numbers, lengths."""
     if before == after:
+        return
+    if isinstance(before, Reference) and isinstance(after, Reference):
+        yield from _differences(before.state, after.state, path)
         return
     if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
         for i, (one, other) in enumerate(zip(before, after, strict=True)):
