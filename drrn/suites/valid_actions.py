@@ -30,11 +30,16 @@ FILLINGS = 5_000  # entries in the cache of outcomes, one for each name or pair 
 ANSWERS = 100  # answers stored for a template, a position in it, and held or not held
 LISTED = 200  # commands with the same effect
 LONGEST = 4096  # bytes of a command
+import os
+ZERO = int(os.environ.get("ZERO","0"))
+NAMES = int(os.environ.get("NAMES","95"))
+import collections
 CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
 Kind = tuple[str, bytes]  # a template and its answer
+Result = tuple[str, bytes, bytes | None]  # a template, its answer and its effect
 
 
 class Outcome(NamedTuple):
@@ -84,6 +89,7 @@ class Reference:
         self.elsewhere = elsewhere  # its description and the room, if it has no things near
         self.holders = _holders(things)
         self.numbers = {thing.number for thing in things}
+        self.looks = (name, held, tuple((thing.number, thing.attributes) for thing in things))
 
 
 class Scene(NamedTuple):
@@ -114,6 +120,7 @@ class ActionSearch:
         # the answers that never changed with it, and those that did
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
         self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
+        self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
         self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
         self.references: Cache[Key, Reference] = Cache(LIMIT)
         self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
@@ -162,7 +169,12 @@ class ActionSearch:
         here = (scene.room, scene.special)
         without, single, double = self.templates
         always = self.active.union(TIMED)
-        turn.add((), [one for one in without if one in always])
+        if ZERO:
+            turn.add((), [one for one in without if one in TIMED])
+            acts=[one for one in without if one in always and one not in TIMED]
+            turn.add((*here, scene.total, 0, len(acts)), acts)
+        else:
+            turn.add((), [one for one in without if one in always])
         turn.add((*here, scene.total), [one for one in without if one not in always])
         quiet = [template for template in single if template not in self.active]
         active = [template for template in single if template in self.active]
@@ -170,12 +182,22 @@ class ActionSearch:
             turn.add((*here, reference), quiet, (name,), (*here, 0, reference))
             situation = (*here, scene.total, reference)
             turn.add((*situation, len(active)), active, (name,), situation)
+        bad = set()
+        if NAMES:
+            for name in objects:
+                hist = self.histories.get((name,))
+                if hist is None: continue
+                c = collections.Counter(o.answer for o in hist.outcomes.values() if o.effect is None).most_common(1)
+                if c and c[0][1] >= max(8, NAMES/100 * len(hist.outcomes)): bad.add(name)
         for (first, one), (second, other) in itertools.permutations(objects.items(), 2):
             key = (scene.special, one, other)
             known = self.memory.get(key)
             if known is None or known:
                 outer = other.numbers.isdisjoint(one.holders)
                 inner = one.numbers.isdisjoint(other.holders)
+                if not {first, second}.isdisjoint(bad):
+                    hist=self.histories.get((first,second)) 
+                    if not known and not (hist and hist.own): continue
                 turn.add(key, double, (first, second), (outer, inner, *key))
 
     def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
@@ -223,6 +245,17 @@ class ActionSearch:
             for change in filling.changes(situation):
                 harmless, harmful = self.verdict(change)
                 harmless |= kinds - harmful
+
+    def results(self, references: Iterable[Reference]) -> list[set[Result]]:
+        """Return the results of templates with each of two objects and any other object."""
+        sets = []
+        for i, reference in enumerate(references):
+            key = (i, reference.looks)
+            results = self.ordinary.get(key)
+            if results is None:
+                results = self.ordinary[key] = set()
+            sets.append(results)
+        return sets
 
     def verdict(self, change: Key) -> tuple[set[Kind], set[Kind]]:
         """Return the templates whose answers never changed with a change, and those that did."""
@@ -332,6 +365,8 @@ class ActionSearch:
         self.env.set_state(before)
         objects: dict[str, Reference] = {}
         for description, (_, word) in best.items():
+            if any(part[: self.word_length] not in self.dictionary for part in word.split()):
+                continue  # the parser knows no such word
             things = scene.things.get(word[: self.word_length], ())
             elsewhere = () if things else (description, scene.room)
             state = (word, HELD in _holders(things), things, elsewhere)
@@ -430,18 +465,40 @@ class _Turn:
     def _play_new(self, filling: _Filling, templates: Iterable[str]) -> None:
         """Play the templates whose last effect or refusal cannot be expected again."""
         search = self.search
-        history = filling.history
         skipped: set[str] = set()
         if filling.situation:
-            for i, reference in enumerate(filling.situation[-len(filling.names) :]):
+            references = filling.situation[-len(filling.names) :]
+            for i, reference in enumerate(references):
                 skipped |= search.refused.get((i, reference.held), set())
             skipped |= self._expect(filling)
+            if len(references) > 1:
+                skipped |= self._expect_ordinary(filling, search.results(references), skipped)
         played: dict[str, Outcome] = {}
         for template in templates:
             if template not in skipped:
                 played[template] = self._play(template, filling)
         if filling.situation:
             search.learn(filling, played)
+            if len(references) > 1:
+                new = {(template, one.answer, one.effect) for template, one in played.items()}
+                for results in search.results(references):
+                    results |= new
+
+    def _expect_ordinary(
+        self, filling: _Filling, results: Sequence[set[Result]], skipped: set[str]
+    ) -> set[str]:
+        """Return the templates that had the same result with either object and any other."""
+        first, second = results
+        outer, inner, *_ = filling.situation
+        templates = set()
+        for template, answer, effect in first & second if outer and inner else ():
+            own = template in skipped or template in filling.history.own
+            if not own and len(self.search.givers.get(answer, ())) < SHARED:
+                templates.add(template)
+                if effect is not None:
+                    filling.effects[template] = effect
+                    self.expected.setdefault(effect, []).append((template, filling))
+        return templates
 
     def _expect(self, filling: _Filling) -> set[str]:
         """Return the templates whose answer did not change; expect their last effects."""
