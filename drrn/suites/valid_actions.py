@@ -9,6 +9,7 @@ that are held (or all that are not) in that template.
 
 import ctypes
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ WIDTH = 128  # numbers that describe an effect
 COMMON = 20  # templates with the same effect: it is not their own
 SHARED = 8  # templates with the same answer: it is the parser's
 REFUSALS = 3  # objects that a template refused, before it is expected to refuse others
+UNFIT = 0.95  # share of templates that give one answer to a name that fits none
 SCORES = {"NOUN": 1.0, "PROPN": 0.5, "ADJ": 0.0}  # of the names of an object, as in Jericho
 ALL = "all"
 HELD = "held"
@@ -30,10 +32,6 @@ FILLINGS = 5_000  # entries in the cache of outcomes, one for each name or pair 
 ANSWERS = 100  # answers stored for a template, a position in it, and held or not held
 LISTED = 200  # commands with the same effect
 LONGEST = 4096  # bytes of a command
-import os
-ZERO = int(os.environ.get("ZERO","0"))
-NAMES = int(os.environ.get("NAMES","95"))
-import collections
 CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
@@ -116,8 +114,7 @@ class ActionSearch:
         self.active: set[str] = set()  # templates that had a distinct effect in some state
         self.memory: Cache[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
         self.histories: Cache[Names, History] = Cache(FILLINGS)
-        self.verdicts: Cache[Key, tuple[set[Kind], set[Kind]]] = Cache(LIMIT)  # of changes:
-        # the answers that never changed with it, and those that did
+        self.verdicts: Cache[Key, tuple[set[Kind], set[Kind]]] = Cache(LIMIT)  # by change
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
         self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
         self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
@@ -169,12 +166,7 @@ class ActionSearch:
         here = (scene.room, scene.special)
         without, single, double = self.templates
         always = self.active.union(TIMED)
-        if ZERO:
-            turn.add((), [one for one in without if one in TIMED])
-            acts=[one for one in without if one in always and one not in TIMED]
-            turn.add((*here, scene.total, 0, len(acts)), acts)
-        else:
-            turn.add((), [one for one in without if one in always])
+        turn.add((), [one for one in without if one in always])
         turn.add((*here, scene.total), [one for one in without if one not in always])
         quiet = [template for template in single if template not in self.active]
         active = [template for template in single if template in self.active]
@@ -182,22 +174,13 @@ class ActionSearch:
             turn.add((*here, reference), quiet, (name,), (*here, 0, reference))
             situation = (*here, scene.total, reference)
             turn.add((*situation, len(active)), active, (name,), situation)
-        bad = set()
-        if NAMES:
-            for name in objects:
-                hist = self.histories.get((name,))
-                if hist is None: continue
-                c = collections.Counter(o.answer for o in hist.outcomes.values() if o.effect is None).most_common(1)
-                if c and c[0][1] >= max(8, NAMES/100 * len(hist.outcomes)): bad.add(name)
-        for (first, one), (second, other) in itertools.permutations(objects.items(), 2):
+        fit = [pair for pair in objects.items() if not self._unfit(pair[0])]
+        for (first, one), (second, other) in itertools.permutations(fit, 2):
             key = (scene.special, one, other)
             known = self.memory.get(key)
             if known is None or known:
                 outer = other.numbers.isdisjoint(one.holders)
                 inner = one.numbers.isdisjoint(other.holders)
-                if not {first, second}.isdisjoint(bad):
-                    hist=self.histories.get((first,second)) 
-                    if not known and not (hist and hist.own): continue
                 turn.add(key, double, (first, second), (outer, inner, *key))
 
     def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
@@ -222,6 +205,16 @@ class ActionSearch:
         effect = self.row.tobytes()
         self.row[:] = 0
         return self._share(effect), answer
+
+    def _unfit(self, name: str) -> bool:
+        """Return whether nearly all templates with the name alone give one answer, and no effect.
+
+        Then the parser does not understand the name, or asks which object is meant.
+        """
+        history = self.histories.get((name,))
+        outcomes = history.outcomes.values() if history else ()
+        answers = Counter(one.answer for one in outcomes if one.effect is None)
+        return max(answers.values(), default=0) >= max(SHARED, UNFIT * len(outcomes))
 
     def _share(self, text: bytes) -> bytes:
         """Return the stored copy of equal bytes."""
@@ -258,7 +251,7 @@ class ActionSearch:
         return sets
 
     def verdict(self, change: Key) -> tuple[set[Kind], set[Kind]]:
-        """Return the templates whose answers never changed with a change, and those that did."""
+        """Return the answers that never changed with a change, and those that did."""
         verdict = self.verdicts.get(change)
         if verdict is None:
             verdict = self.verdicts[change] = (set(), set())
@@ -492,7 +485,7 @@ class _Turn:
         outer, inner, *_ = filling.situation
         templates = set()
         for template, answer, effect in first & second if outer and inner else ():
-            own = template in skipped or template in filling.history.own
+            own = template in skipped or template in self.search.active
             if not own and len(self.search.givers.get(answer, ())) < SHARED:
                 templates.add(template)
                 if effect is not None:
