@@ -11,6 +11,7 @@ import ctypes
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
+Effects = dict[bytes, list[Command]]
 Kind = tuple[str, bytes]  # a template and its answer
 Result = tuple[str, bytes, bytes | None]  # a template, its answer and its effect
 
@@ -112,13 +114,13 @@ class ActionSearch:
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
         self.active: set[str] = set()  # templates that had a distinct effect in some state
-        self.memory: Cache[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
+        self.memory: Cache[Key, Effects] = Cache(LIMIT)
         self.histories: Cache[Names, History] = Cache(FILLINGS)
         self.verdicts: Cache[Key, tuple[set[Kind], set[Kind]]] = Cache(LIMIT)  # by change
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
         self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
         self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
-        self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
+        self.givers: dict[bytes, set[str]] = {}  # templates of an answer
         self.references: Cache[Key, Reference] = Cache(LIMIT)
         self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
         self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
@@ -223,7 +225,7 @@ class ActionSearch:
         return self.shared.setdefault(text, text)
 
     def learn(self, filling: "_Filling", played: Mapping[str, Outcome]) -> None:
-        """Remember outcomes of templates, and whether changes since the last one changed answers."""
+        """Remember outcomes, and whether changes since the last ones changed answers."""
         history = filling.history
         steady: dict[Key, set[Kind]] = {}  # by the last situation
         for template, outcome in played.items():
@@ -269,24 +271,24 @@ class ActionSearch:
     def _note(self, template: str, outcome: Outcome) -> None:
         """Count the objects for which the template gave the answer."""
         answer = outcome.answer
-        givers = self.givers.get(answer)
-        if givers is None:
-            givers = self.givers[answer] = set()
-        checks = set()
+        if len(self.givers) >= LIMIT:
+            self.givers.clear()
+        givers = self.givers.setdefault(answer, set())
+        checks: list[tuple[str, int, bool]] = []
         if template not in givers:
             givers.add(template)
             if len(givers) == SHARED:
                 places = itertools.product(givers, (0, 1), (False, True))
-                checks.update(place for place in places if place in self.refusals)
+                checks += [place for place in places if place in self.refusals]
         for i, reference in enumerate(outcome.situation[-template.count("OBJ") :]):
             place = (template, i, reference.held)
             answers = self.refusals.setdefault(place, {})
-            if answer not in answers and len(answers) < ANSWERS:
-                answers[answer] = {reference.name}
-                checks.add(place)
-            elif answer in answers and reference.name not in answers[answer]:
-                answers[answer].add(reference.name)
-                checks.add(place)
+            names = answers.get(answer)
+            if names is None and len(answers) < ANSWERS:
+                names = answers[answer] = set()
+            if names is not None and reference.name not in names:
+                names.add(reference.name)
+                checks.append(place)
         for place in checks:
             refused = self.refused.setdefault(place[1:], set())
             if self.refuses(*place):
@@ -392,10 +394,10 @@ class ActionSearch:
 class _Filling:
     """Names that fill templates, and what is known of these commands."""
 
-    def __init__(self, names: Names, situation: Key, effects: dict[str, bytes], history: History):
+    def __init__(self, names: Names, situation: Key, effects: Effects, history: History) -> None:
         self.names = names
         self.situation = situation  # what an effect may depend on; empty if none is expected
-        self.effects = effects  # of templates, in the present state of the objects
+        self.effects = effects  # in the present state of the objects
         self.history = history
         self.differences: dict[Key, list[Key]] = {}
 
@@ -412,8 +414,8 @@ class _Turn:
     def __init__(self, search: ActionSearch, before: Any) -> None:
         self.search = search
         self.before = before  # the state of the machine
-        self.effects: dict[bytes, list[Command]] = {}
-        self.expected: dict[bytes, list[tuple[str, _Filling]]] = {}
+        self.effects: Effects = {}
+        self.expected: dict[bytes, list[tuple[_Filling, list[Command]]]] = {}
 
     def add(
         self, key: Key, templates: Iterable[str], names: Names = (), situation: Key = ()
@@ -425,29 +427,40 @@ class _Turn:
         history = self.search.histories.get(names)
         if history is None:
             history = self.search.histories[names] = History()
-        effects: dict[str, bytes] = {} if known is None else known
+        effects: Effects = {} if known is None else known
         filling = _Filling(names, situation, effects, history)
-        for template, effect in effects.items():
-            self.expected.setdefault(effect, []).append((template, filling))
         if known is None:
             self._play_new(filling, templates)
             if key:
                 self.search.memory[key] = effects
+        else:
+            for effect, commands in effects.items():
+                self.expected.setdefault(effect, []).append((filling, commands))
 
     def confirm(self) -> None:
         """Play one of the commands that are expected to have the same effect.
 
         If it does not have it, the others are played; a common effect may be confirmed by any.
         """
-        for effect, group in self.expected.items():
-            commands = [(template, filling.names) for template, filling in group]
-            common = _is_common(commands)
+        for effect, parts in self.expected.items():
+            group = list(itertools.chain.from_iterable(commands for _, commands in parts))
+            common = _is_common(group)
             confirmed = common and effect in self.effects
-            for i, (template, filling) in enumerate(group):
-                if confirmed:
-                    self.effects[effect] += commands[i:]
-                    break
-                confirmed = self._play_and_learn(template, filling) == effect and (common or i == 0)
+            played = 0
+            for filling, commands in parts:
+                for command in () if confirmed else list(commands):
+                    outcome = self._play(command, filling)
+                    if filling.situation:
+                        self.search.learn(filling, {command[0]: outcome})
+                    if outcome.effect not in (effect, None):  # otherwise it may come back
+                        commands.remove(command)
+                        filling.effects.setdefault(outcome.effect, []).append(command)
+                    confirmed = outcome.effect == effect and (common or played == 0)
+                    played += 1
+                    if confirmed:
+                        break
+            if confirmed:
+                self.effects[effect] += group[played:]
         self.expected = {}
 
     def own_commands(self) -> list[Command]:
@@ -465,33 +478,20 @@ class _Turn:
                 skipped |= search.refused.get((i, reference.held), set())
             skipped |= self._expect(filling)
             if len(references) > 1:
-                skipped |= self._expect_ordinary(filling, search.results(references), skipped)
+                skipped |= self._expect_ordinary(filling, skipped)
         played: dict[str, Outcome] = {}
         for template in templates:
             if template not in skipped:
-                played[template] = self._play(template, filling)
+                command = (template, filling.names)
+                played[template] = outcome = self._play(command, filling)
+                if outcome.effect is not None:
+                    filling.effects.setdefault(outcome.effect, []).append(command)
         if filling.situation:
             search.learn(filling, played)
             if len(references) > 1:
                 new = {(template, one.answer, one.effect) for template, one in played.items()}
                 for results in search.results(references):
                     results |= new
-
-    def _expect_ordinary(
-        self, filling: _Filling, results: Sequence[set[Result]], skipped: set[str]
-    ) -> set[str]:
-        """Return the templates that had the same result with either object and any other."""
-        first, second = results
-        outer, inner, *_ = filling.situation
-        templates = set()
-        for template, answer, effect in first & second if outer and inner else ():
-            own = template in skipped or template in self.search.active
-            if not own and len(self.search.givers.get(answer, ())) < SHARED:
-                templates.add(template)
-                if effect is not None:
-                    filling.effects[template] = effect
-                    self.expected.setdefault(effect, []).append((template, filling))
-        return templates
 
     def _expect(self, filling: _Filling) -> set[str]:
         """Return the templates whose answer did not change; expect their last effects."""
@@ -504,26 +504,44 @@ class _Turn:
                     break
             templates |= {template for template, _ in kinds}
         templates -= history.own
-        for template in templates:
-            effect = history.outcomes[template].effect
-            if effect is not None:
-                filling.effects[template] = effect
-                self.expected.setdefault(effect, []).append((template, filling))
+        effects = [(one, history.outcomes[one].effect) for one in sorted(templates)]
+        self._expect_effects(filling, effects)
         return templates
 
-    def _play(self, template: str, filling: _Filling) -> Outcome:
-        names = filling.names
-        effect, answer = self.search.play((template, names), self.before)
-        if effect is not None:  # otherwise an effect that it had may come back
-            filling.effects[template] = effect
-            self.effects.setdefault(effect, []).append((template, names))
-        return Outcome(answer, effect, filling.situation)
+    def _expect_ordinary(self, filling: _Filling, skipped: set[str]) -> set[str]:
+        """Return the templates that had the same result with either object and any other.
 
-    def _play_and_learn(self, template: str, filling: _Filling) -> bytes | None:
-        outcome = self._play(template, filling)
-        if filling.situation:
-            self.search.learn(filling, {template: outcome})
-        return outcome.effect
+        Templates that ever had a distinct effect are not among them, nor answers of the parser.
+        """
+        first, second = self.search.results(filling.situation[-2:])
+        search = self.search
+        apart = all(filling.situation[:2])  # neither object is in the other one
+        effects = {}
+        for template, answer, effect in first & second if apart else ():
+            if template not in skipped and template not in search.active:
+                if len(search.givers.get(answer, ())) < SHARED:
+                    effects[template] = effect
+        self._expect_effects(filling, sorted(effects.items(), key=itemgetter(0)))
+        return set(effects)
+
+    def _expect_effects(
+        self, filling: _Filling, effects: Iterable[tuple[str, bytes | None]]
+    ) -> None:
+        """Expect effects of templates."""
+        groups: Effects = {}
+        for template, effect in effects:
+            if effect is not None:
+                groups.setdefault(effect, []).append((template, filling.names))
+        for effect, commands in groups.items():
+            own = filling.effects.setdefault(effect, [])
+            self.expected.setdefault(effect, []).append((filling, own))
+            own += commands
+
+    def _play(self, command: Command, filling: _Filling) -> Outcome:
+        effect, answer = self.search.play(command, self.before)
+        if effect is not None:
+            self.effects.setdefault(effect, []).append(command)
+        return Outcome(answer, effect, filling.situation)
 
 
 def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
@@ -556,7 +574,7 @@ def _holders(things: Iterable[Thing]) -> set[Any]:
 
 
 def _is_common(group: Sequence[Command]) -> bool:
-    return len(group) >= COMMON and len({template for template, _ in group}) >= COMMON
+    return len(group) >= COMMON and len(set(map(itemgetter(0), group))) >= COMMON
 
 
 def _fill(template: str, names: Iterable[str]) -> str:
