@@ -192,15 +192,16 @@ class ActionSearch:
         other objects. A command that halts the interpreter has no effect.
         """
         library = self.env.frotz_lib
-        text = _fill(*command).replace(";", " ").encode(CODEC, errors="replace")
+        template, names = command
+        text = _fill(template, names).replace(";", " ").encode(CODEC, "replace")
         count = library.filter_candidate_actions(text, self.valid, self.pointer)
         if library.halted():
             self.env.reset()
             self.env.set_state(before)
             return None, b""
         answer = library.get_narrative_text().strip().partition(b"\n")[0]
-        for mark, name in zip(MARKS, command[1], strict=False):
-            answer = answer.replace(name.encode(CODEC, errors="replace"), mark)
+        for mark, name in zip(MARKS, names, strict=False):
+            answer = answer.replace(name.encode(CODEC, "replace"), mark)
         answer = self._share(answer)
         if not count:
             return None, answer
@@ -246,18 +247,12 @@ class ActionSearch:
         sets = []
         for i, reference in enumerate(references):
             key = (i, reference.looks)
-            results = self.ordinary.get(key)
-            if results is None:
-                results = self.ordinary[key] = set()
-            sets.append(results)
+            sets.append(self.ordinary.setdefault(key, set()))
         return sets
 
     def verdict(self, change: Key) -> tuple[set[Kind], set[Kind]]:
         """Return the answers that never changed with a change, and those that did."""
-        verdict = self.verdicts.get(change)
-        if verdict is None:
-            verdict = self.verdicts[change] = (set(), set())
-        return verdict
+        return self.verdicts.setdefault(change, (set(), set()))
 
     def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
         """Find the changes that may have changed an answer, if none is known to have done so."""
@@ -424,9 +419,7 @@ class _Turn:
         known = self.search.memory.get(key)
         if known is not None and not known:
             return
-        history = self.search.histories.get(names)
-        if history is None:
-            history = self.search.histories[names] = History()
+        history = self.search.histories.setdefault(names, History())
         effects: Effects = {} if known is None else known
         filling = _Filling(names, situation, effects, history)
         if known is None:
@@ -453,7 +446,7 @@ class _Turn:
                     if filling.situation:
                         self.search.learn(filling, {command[0]: outcome})
                     if outcome.effect not in (effect, None):  # otherwise it may come back
-                        commands.remove(command)
+                        filling.effects[effect].remove(command)
                         filling.effects.setdefault(outcome.effect, []).append(command)
                     confirmed = outcome.effect == effect and (common or played == 0)
                     played += 1
@@ -518,9 +511,9 @@ class _Turn:
         apart = all(filling.situation[:2])  # neither object is in the other one
         effects = {}
         for template, answer, effect in first & second if apart else ():
-            if template not in skipped and template not in search.active:
-                if len(search.givers.get(answer, ())) < SHARED:
-                    effects[template] = effect
+            own = template in skipped or template in search.active
+            if not own and len(search.givers.get(answer, ())) < SHARED:
+                effects[template] = effect
         self._expect_effects(filling, sorted(effects.items(), key=itemgetter(0)))
         return set(effects)
 
@@ -533,9 +526,8 @@ class _Turn:
             if effect is not None:
                 groups.setdefault(effect, []).append((template, filling.names))
         for effect, commands in groups.items():
-            own = filling.effects.setdefault(effect, [])
-            self.expected.setdefault(effect, []).append((filling, own))
-            own += commands
+            filling.effects.setdefault(effect, []).extend(commands)
+            self.expected.setdefault(effect, []).append((filling, commands))
 
     def _play(self, command: Command, filling: _Filling) -> Outcome:
         effect, answer = self.search.play(command, self.before)
