@@ -39,6 +39,7 @@ Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
 Effects = dict[bytes, list[Command]]
 Kind = tuple[str, bytes]  # a template and its answer
+Verdict = tuple[set[Kind], set[Kind]]
 Result = tuple[str, bytes, bytes | None]  # a template, its answer and its effect
 
 
@@ -116,7 +117,7 @@ class ActionSearch:
         self.active: set[str] = set()  # templates that had a distinct effect in some state
         self.memory: Cache[Key, Effects] = Cache(LIMIT)
         self.histories: Cache[Names, History] = Cache(FILLINGS)
-        self.verdicts: Cache[Key, tuple[set[Kind], set[Kind]]] = Cache(LIMIT)  # by change
+        self.verdicts: Cache[Key, Verdict] = Cache(LIMIT)  # by change
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
         self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
         self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
@@ -139,7 +140,7 @@ class ActionSearch:
         before = self.env.get_state()
         scene = self._scene()
         objects = self._objects(look, inventory, scene, before)
-        turn = _Turn(self, before)
+        turn = Turn(self, before)
         self._add_commands(turn, scene, objects)
         turn.confirm()
         own = turn.own_commands()
@@ -159,7 +160,7 @@ class ActionSearch:
         groups = turn.effects.items()
         return {effect: [_fill(*one) for one in group[:LISTED]] for effect, group in groups}
 
-    def _add_commands(self, turn: "_Turn", scene: Scene, objects: Mapping[str, Reference]) -> None:
+    def _add_commands(self, turn: "Turn", scene: Scene, objects: Mapping[str, Reference]) -> None:
         """Add the commands without objects, with each object, and with each pair of objects.
 
         A template that ever had a distinct effect is tried without objects in every state, and
@@ -225,7 +226,7 @@ class ActionSearch:
             self.shared.clear()
         return self.shared.setdefault(text, text)
 
-    def learn(self, filling: "_Filling", played: Mapping[str, Outcome]) -> None:
+    def learn(self, filling: "Filling", played: Mapping[str, Outcome]) -> None:
         """Remember outcomes, and whether changes since the last ones changed answers."""
         history = filling.history
         steady: dict[Key, set[Kind]] = {}  # by the last situation
@@ -250,9 +251,10 @@ class ActionSearch:
             sets.append(self.ordinary.setdefault(key, set()))
         return sets
 
-    def verdict(self, change: Key) -> tuple[set[Kind], set[Kind]]:
+    def verdict(self, change: Key) -> Verdict:
         """Return the answers that never changed with a change, and those that did."""
-        return self.verdicts.setdefault(change, (set(), set()))
+        verdict: Verdict = self.verdicts.setdefault(change, (set(), set()))
+        return verdict
 
     def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
         """Find the changes that may have changed an answer, if none is known to have done so."""
@@ -386,7 +388,7 @@ class ActionSearch:
         return scores
 
 
-class _Filling:
+class Filling:
     """Names that fill templates, and what is known of these commands."""
 
     def __init__(self, names: Names, situation: Key, effects: Effects, history: History) -> None:
@@ -403,14 +405,14 @@ class _Filling:
         return self.differences[before]
 
 
-class _Turn:
+class Turn:
     """The commands of one state: those to play, and those whose effect is expected."""
 
     def __init__(self, search: ActionSearch, before: Any) -> None:
         self.search = search
         self.before = before  # the state of the machine
         self.effects: Effects = {}
-        self.expected: dict[bytes, list[tuple[_Filling, list[Command]]]] = {}
+        self.expected: dict[bytes, list[tuple[Filling, list[Command]]]] = {}
 
     def add(
         self, key: Key, templates: Iterable[str], names: Names = (), situation: Key = ()
@@ -421,7 +423,7 @@ class _Turn:
             return
         history = self.search.histories.setdefault(names, History())
         effects: Effects = {} if known is None else known
-        filling = _Filling(names, situation, effects, history)
+        filling = Filling(names, situation, effects, history)
         if known is None:
             self._play_new(filling, templates)
             if key:
@@ -461,7 +463,7 @@ class _Turn:
         groups = self.effects.values()
         return [command for group in groups if not _is_common(group) for command in group]
 
-    def _play_new(self, filling: _Filling, templates: Iterable[str]) -> None:
+    def _play_new(self, filling: Filling, templates: Iterable[str]) -> None:
         """Play the templates whose last effect or refusal cannot be expected again."""
         search = self.search
         skipped: set[str] = set()
@@ -471,7 +473,7 @@ class _Turn:
                 skipped |= search.refused.get((i, reference.held), set())
             skipped |= self._expect(filling)
             if len(references) > 1:
-                skipped |= self._expect_ordinary(filling, skipped)
+                skipped |= self.expect_ordinary(filling, skipped)
         played: dict[str, Outcome] = {}
         for template in templates:
             if template not in skipped:
@@ -486,7 +488,7 @@ class _Turn:
                 for results in search.results(references):
                     results |= new
 
-    def _expect(self, filling: _Filling) -> set[str]:
+    def _expect(self, filling: Filling) -> set[str]:
         """Return the templates whose answer did not change; expect their last effects."""
         history = filling.history
         templates = set()
@@ -501,7 +503,7 @@ class _Turn:
         self._expect_effects(filling, effects)
         return templates
 
-    def _expect_ordinary(self, filling: _Filling, skipped: set[str]) -> set[str]:
+    def expect_ordinary(self, filling: Filling, skipped: set[str]) -> set[str]:
         """Return the templates that had the same result with either object and any other.
 
         Templates that ever had a distinct effect are not among them, nor answers of the parser.
@@ -518,7 +520,7 @@ class _Turn:
         return set(effects)
 
     def _expect_effects(
-        self, filling: _Filling, effects: Iterable[tuple[str, bytes | None]]
+        self, filling: Filling, effects: Iterable[tuple[str, bytes | None]]
     ) -> None:
         """Expect effects of templates."""
         groups: Effects = {}
@@ -529,7 +531,7 @@ class _Turn:
             filling.effects.setdefault(effect, []).extend(commands)
             self.expected.setdefault(effect, []).append((filling, commands))
 
-    def _play(self, command: Command, filling: _Filling) -> Outcome:
+    def _play(self, command: Command, filling: Filling) -> Outcome:
         effect, answer = self.search.play(command, self.before)
         if effect is not None:
             self.effects.setdefault(effect, []).append(command)
