@@ -418,9 +418,9 @@ def test_a_pair_of_objects_is_not_tried_if_both_have_the_same_answer_with_others
     first.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"No.", None)})
     second.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"Never.", None)})
     turn = Turn(search, None)
-    assert turn.expect_ordinary(filling, set()) == {"rub OBJ OBJ"}
+    assert turn.expect_ordinary(filling) == {"rub OBJ OBJ": None}
     search.active.add("rub OBJ OBJ")
-    assert turn.expect_ordinary(filling, set()) == set()
+    assert turn.expect_ordinary(filling) == {}
     assert search.results(references[::-1]) == [set(), set()]  # other positions
 
 

@@ -29,11 +29,10 @@ class Cache(MutableMapping[K, V]):
             self.entries.move_to_end(key)
         return value
 
-    def setdefault(self, key: K, default: Any = None) -> Any:
-        value = self.get(key)
-        if value is None:
-            self[key] = value = default
-        return value
+    def setdefault(self, key: K, default: V) -> V:  # type: ignore[override]
+        if key not in self.entries:
+            self[key] = default
+        return self[key]
 
     def __setitem__(self, key: K, value: V) -> None:
         self.entries[key] = value

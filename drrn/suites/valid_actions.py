@@ -11,6 +11,7 @@ import ctypes
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -51,13 +52,13 @@ class Outcome(NamedTuple):
     situation: Key  # what it may depend on
 
 
+@dataclass
 class History:
     """What the commands with the same names did when they were last played."""
 
-    def __init__(self) -> None:
-        self.outcomes: dict[str, Outcome] = {}  # by template
-        self.kinds: dict[Key, set[Kind]] = {}  # by situation
-        self.own: set[str] = set()  # templates that had a distinct effect in some state
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  # by template
+    kinds: dict[Key, set[Kind]] = field(default_factory=dict)  # by situation
+    own: set[str] = field(default_factory=set)  # templates that had a distinct effect in some state
 
     def add(self, template: str, outcome: Outcome) -> None:
         last = self.outcomes.get(template)
@@ -80,14 +81,15 @@ class Thing(NamedTuple):
 
 
 class Reference:
-    """The state of all that a name refers to; equal states share one object, for speed."""
+    """The state of all that a name refers to; equal states share one object, for speed.
+
+    `elsewhere` is its description and the room if it refers to nothing near in the object tree.
+    """
 
     def __init__(self, name: str, held: bool, things: tuple[Thing, ...], elsewhere: Key) -> None:
         self.state = (name, held, things, elsewhere)
         self.name = name
         self.held = held
-        self.things = things
-        self.elsewhere = elsewhere  # its description and the room, if it has no things near
         self.holders = _holders(things)
         self.numbers = {thing.number for thing in things}
         self.looks = (name, held, tuple((thing.number, thing.attributes) for thing in things))
@@ -245,16 +247,11 @@ class ActionSearch:
 
     def results(self, references: Iterable[Reference]) -> list[set[Result]]:
         """Return the results of templates with each of two objects and any other object."""
-        sets = []
-        for i, reference in enumerate(references):
-            key = (i, reference.looks)
-            sets.append(self.ordinary.setdefault(key, set()))
-        return sets
+        return [self.ordinary.setdefault((i, one.looks), set()) for i, one in enumerate(references)]
 
     def verdict(self, change: Key) -> Verdict:
         """Return the answers that never changed with a change, and those that did."""
-        verdict: Verdict = self.verdicts.setdefault(change, (set(), set()))
-        return verdict
+        return self.verdicts.setdefault(change, (set(), set()))
 
     def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
         """Find the changes that may have changed an answer, if none is known to have done so."""
@@ -288,10 +285,8 @@ class ActionSearch:
                 checks.append(place)
         for place in checks:
             refused = self.refused.setdefault(place[1:], set())
-            if self.refuses(*place):
-                refused.add(place[0])
-            else:
-                refused.discard(place[0])
+            change = refused.add if self.refuses(*place) else refused.discard
+            change(place[0])
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects in position i that are held, or not held.
@@ -388,15 +383,15 @@ class ActionSearch:
         return scores
 
 
+@dataclass
 class Filling:
     """Names that fill templates, and what is known of these commands."""
 
-    def __init__(self, names: Names, situation: Key, effects: Effects, history: History) -> None:
-        self.names = names
-        self.situation = situation  # what an effect may depend on; empty if none is expected
-        self.effects = effects  # in the present state of the objects
-        self.history = history
-        self.differences: dict[Key, list[Key]] = {}
+    names: Names
+    situation: Key  # what an effect may depend on; empty if none is expected
+    effects: Effects  # in the present state of the objects
+    history: History
+    differences: dict[Key, list[Key]] = field(default_factory=dict)  # from other situations
 
     def changes(self, before: Key) -> Sequence[Key]:
         """Return the differences from another situation."""
@@ -466,70 +461,59 @@ class Turn:
     def _play_new(self, filling: Filling, templates: Iterable[str]) -> None:
         """Play the templates whose last effect or refusal cannot be expected again."""
         search = self.search
+        names, situation = filling.names, filling.situation
         skipped: set[str] = set()
-        if filling.situation:
-            references = filling.situation[-len(filling.names) :]
-            for i, reference in enumerate(references):
+        if situation:
+            for i, reference in enumerate(situation[-len(names) :]):
                 skipped |= search.refused.get((i, reference.held), set())
-            skipped |= self._expect(filling)
-            if len(references) > 1:
-                skipped |= self.expect_ordinary(filling, skipped)
+            expected = self.expect(filling)
+            if len(names) > 1:
+                expected = self.expect_ordinary(filling) | expected
+            for template in templates:
+                effect = expected.get(template)
+                if effect is not None:
+                    filling.effects.setdefault(effect, []).append((template, names))
+            for effect, commands in filling.effects.items():
+                self.expected.setdefault(effect, []).append((filling, commands.copy()))
+            skipped.update(expected)
         played: dict[str, Outcome] = {}
         for template in templates:
             if template not in skipped:
-                command = (template, filling.names)
-                played[template] = outcome = self._play(command, filling)
+                played[template] = outcome = self._play((template, names), filling)
                 if outcome.effect is not None:
-                    filling.effects.setdefault(outcome.effect, []).append(command)
-        if filling.situation:
+                    filling.effects.setdefault(outcome.effect, []).append((template, names))
+        if situation:
             search.learn(filling, played)
-            if len(references) > 1:
-                new = {(template, one.answer, one.effect) for template, one in played.items()}
-                for results in search.results(references):
-                    results |= new
+        if len(names) > 1:
+            new = {(template, one.answer, one.effect) for template, one in played.items()}
+            for results in search.results(situation[-2:]):
+                results |= new
 
-    def _expect(self, filling: Filling) -> set[str]:
-        """Return the templates whose answer did not change; expect their last effects."""
-        history = filling.history
+    def expect(self, filling: Filling) -> dict[str, bytes | None]:
+        """Return the last effects of templates whose answer did not change since."""
+        outcomes = filling.history.outcomes
         templates = set()
-        for situation, kinds in history.kinds.items():
+        for situation, kinds in filling.history.kinds.items():
             for change in filling.changes(situation):
                 kinds = kinds & self.search.verdict(change)[0]
                 if not kinds:
                     break
             templates |= {template for template, _ in kinds}
-        templates -= history.own
-        effects = [(one, history.outcomes[one].effect) for one in sorted(templates)]
-        self._expect_effects(filling, effects)
-        return templates
+        return {one: outcomes[one].effect for one in templates - filling.history.own}
 
-    def expect_ordinary(self, filling: Filling, skipped: set[str]) -> set[str]:
-        """Return the templates that had the same result with either object and any other.
+    def expect_ordinary(self, filling: Filling) -> dict[str, bytes | None]:
+        """Return the effects that templates had with either object and any other.
 
         Templates that ever had a distinct effect are not among them, nor answers of the parser.
         """
-        first, second = self.search.results(filling.situation[-2:])
         search = self.search
+        first, second = search.results(filling.situation[-2:])
         apart = all(filling.situation[:2])  # neither object is in the other one
         effects = {}
         for template, answer, effect in first & second if apart else ():
-            own = template in skipped or template in search.active
-            if not own and len(search.givers.get(answer, ())) < SHARED:
+            if template not in search.active and len(search.givers.get(answer, ())) < SHARED:
                 effects[template] = effect
-        self._expect_effects(filling, sorted(effects.items(), key=itemgetter(0)))
-        return set(effects)
-
-    def _expect_effects(
-        self, filling: Filling, effects: Iterable[tuple[str, bytes | None]]
-    ) -> None:
-        """Expect effects of templates."""
-        groups: Effects = {}
-        for template, effect in effects:
-            if effect is not None:
-                groups.setdefault(effect, []).append((template, filling.names))
-        for effect, commands in groups.items():
-            filling.effects.setdefault(effect, []).extend(commands)
-            self.expected.setdefault(effect, []).append((filling, commands))
+        return effects
 
     def _play(self, command: Command, filling: Filling) -> Outcome:
         effect, answer = self.search.play(command, self.before)
