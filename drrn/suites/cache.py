@@ -29,10 +29,10 @@ class Cache(MutableMapping[K, V]):
             self.entries.move_to_end(key)
         return value
 
-    def setdefault(self, key: K, default: V) -> V:  # type: ignore[override]
-        if key not in self.entries:
-            self[key] = default
-        return self[key]
+    def setdefault(self, key: K, default: V) -> V:
+        value = self.entries.get(key, default)
+        self[key] = value
+        return value
 
     def __setitem__(self, key: K, value: V) -> None:
         self.entries[key] = value

@@ -4,7 +4,8 @@ Jericho fills each template of the game with every object and every pair of obje
 of these commands on a restored machine. Here a command is played only if its effect cannot be
 expected. It can if the command was played in the same state of its objects, or if all changes to
 them since then never changed the template's answer, or if the parser refused all other objects
-that are held (or all that are not) in that template.
+that are held (or all that are not) in that template, or if both objects of a pair had the same
+answer with others.
 """
 
 import ctypes
@@ -12,7 +13,6 @@ import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
 Effects = dict[bytes, list[Command]]
 Kind = tuple[str, bytes]  # a template and its answer
-Verdict = tuple[set[Kind], set[Kind]]
+Verdict = tuple[set[Kind], set[Kind]]  # answers that never changed with a change, and others
 Result = tuple[str, bytes, bytes | None]  # a template, its answer and its effect
 
 
@@ -81,10 +81,7 @@ class Thing(NamedTuple):
 
 
 class Reference:
-    """The state of all that a name refers to; equal states share one object, for speed.
-
-    `elsewhere` is its description and the room if it refers to nothing near in the object tree.
-    """
+    """The state of all that a name refers to; equal states share one object, for speed."""
 
     def __init__(self, name: str, held: bool, things: tuple[Thing, ...], elsewhere: Key) -> None:
         self.state = (name, held, things, elsewhere)
@@ -119,15 +116,15 @@ class ActionSearch:
         self.active: set[str] = set()  # templates that had a distinct effect in some state
         self.memory: Cache[Key, Effects] = Cache(LIMIT)
         self.histories: Cache[Names, History] = Cache(FILLINGS)
-        self.verdicts: Cache[Key, Verdict] = Cache(LIMIT)  # by change
+        self.verdicts: Cache[Key, Verdict] = Cache(LIMIT)  # on changes
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
         self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
         self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
-        self.givers: dict[bytes, set[str]] = {}  # templates of an answer
+        self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
         self.references: Cache[Key, Reference] = Cache(LIMIT)
         self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
         self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
-        self.shared: dict[bytes, bytes] = {}  # one copy of equal answers and effects
+        self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # one copy of equal answers and effects
         self.valid = ctypes.create_string_buffer(LONGEST)
         self.row = np.zeros(WIDTH, np.uint16)
         self.pointer = np.ctypeslib.as_ctypes(self.row)
@@ -205,12 +202,12 @@ class ActionSearch:
         answer = library.get_narrative_text().strip().partition(b"\n")[0]
         for mark, name in zip(MARKS, names, strict=False):
             answer = answer.replace(name.encode(CODEC, "replace"), mark)
-        answer = self._share(answer)
+        answer = self.shared.setdefault(answer, answer)
         if not count:
             return None, answer
         effect = self.row.tobytes()
         self.row[:] = 0
-        return self._share(effect), answer
+        return self.shared.setdefault(effect, effect), answer
 
     def _unfit(self, name: str) -> bool:
         """Return whether nearly all templates with the name alone give one answer, and no effect.
@@ -221,12 +218,6 @@ class ActionSearch:
         outcomes = history.outcomes.values() if history else ()
         answers = Counter(one.answer for one in outcomes if one.effect is None)
         return max(answers.values(), default=0) >= max(SHARED, UNFIT * len(outcomes))
-
-    def _share(self, text: bytes) -> bytes:
-        """Return the stored copy of equal bytes."""
-        if len(self.shared) >= LIMIT:
-            self.shared.clear()
-        return self.shared.setdefault(text, text)
 
     def learn(self, filling: "Filling", played: Mapping[str, Outcome]) -> None:
         """Remember outcomes, and whether changes since the last ones changed answers."""
@@ -242,20 +233,16 @@ class ActionSearch:
             self._note(template, outcome)
         for situation, kinds in steady.items():
             for change in filling.changes(situation):
-                harmless, harmful = self.verdict(change)
+                harmless, harmful = self.verdicts.setdefault(change, (set(), set()))
                 harmless |= kinds - harmful
 
     def results(self, references: Iterable[Reference]) -> list[set[Result]]:
         """Return the results of templates with each of two objects and any other object."""
         return [self.ordinary.setdefault((i, one.looks), set()) for i, one in enumerate(references)]
 
-    def verdict(self, change: Key) -> Verdict:
-        """Return the answers that never changed with a change, and those that did."""
-        return self.verdicts.setdefault(change, (set(), set()))
-
     def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
         """Find the changes that may have changed an answer, if none is known to have done so."""
-        verdicts = [self.verdict(change) for change in changes]
+        verdicts = [self.verdicts.setdefault(change, (set(), set())) for change in changes]
         if any(kind in harmful for _, harmful in verdicts):
             return
         for harmless, harmful in [one for one in verdicts if kind not in one[0]] or verdicts:
@@ -265,8 +252,6 @@ class ActionSearch:
     def _note(self, template: str, outcome: Outcome) -> None:
         """Count the objects for which the template gave the answer."""
         answer = outcome.answer
-        if len(self.givers) >= LIMIT:
-            self.givers.clear()
         givers = self.givers.setdefault(answer, set())
         checks: list[tuple[str, int, bool]] = []
         if template not in givers:
@@ -285,8 +270,7 @@ class ActionSearch:
                 checks.append(place)
         for place in checks:
             refused = self.refused.setdefault(place[1:], set())
-            change = refused.add if self.refuses(*place) else refused.discard
-            change(place[0])
+            (refused.add if self.refuses(*place) else refused.discard)(place[0])
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects in position i that are held, or not held.
@@ -357,10 +341,7 @@ class ActionSearch:
             things = scene.things.get(word[: self.word_length], ())
             elsewhere = () if things else (description, scene.room)
             state = (word, HELD in _holders(things), things, elsewhere)
-            reference = self.references.get(state)
-            if reference is None:
-                reference = self.references[state] = Reference(*state)
-            objects[word] = reference
+            objects[word] = self.references.setdefault(state, Reference(*state))
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
@@ -437,18 +418,17 @@ class Turn:
             common = _is_common(group)
             confirmed = common and effect in self.effects
             played = 0
-            for filling, commands in parts:
-                for command in () if confirmed else list(commands):
-                    outcome = self._play(command, filling)
-                    if filling.situation:
-                        self.search.learn(filling, {command[0]: outcome})
-                    if outcome.effect not in (effect, None):  # otherwise it may come back
-                        filling.effects[effect].remove(command)
-                        filling.effects.setdefault(outcome.effect, []).append(command)
-                    confirmed = outcome.effect == effect and (common or played == 0)
-                    played += 1
-                    if confirmed:
-                        break
+            for filling, command in ((one, command) for one, part in parts for command in [*part]):
+                if confirmed:
+                    break
+                filling.effects[effect].remove(command)
+                outcome = self._play(command, filling)
+                if filling.situation:
+                    self.search.learn(filling, {command[0]: outcome})
+                if outcome.effect is None:  # it may come back
+                    filling.effects[effect].append(command)
+                confirmed = outcome.effect == effect and (common or played == 0)
+                played += 1
             if confirmed:
                 self.effects[effect] += group[played:]
         self.expected = {}
@@ -460,34 +440,32 @@ class Turn:
 
     def _play_new(self, filling: Filling, templates: Iterable[str]) -> None:
         """Play the templates whose last effect or refusal cannot be expected again."""
-        search = self.search
         names, situation = filling.names, filling.situation
-        skipped: set[str] = set()
-        if situation:
-            for i, reference in enumerate(situation[-len(names) :]):
-                skipped |= search.refused.get((i, reference.held), set())
-            expected = self.expect(filling)
-            if len(names) > 1:
-                expected = self.expect_ordinary(filling) | expected
-            for template in templates:
-                effect = expected.get(template)
-                if effect is not None:
-                    filling.effects.setdefault(effect, []).append((template, names))
-            for effect, commands in filling.effects.items():
-                self.expected.setdefault(effect, []).append((filling, commands.copy()))
-            skipped.update(expected)
+        skipped = self._expect_effects(filling, templates) if situation else set()
         played: dict[str, Outcome] = {}
         for template in templates:
             if template not in skipped:
-                played[template] = outcome = self._play((template, names), filling)
-                if outcome.effect is not None:
-                    filling.effects.setdefault(outcome.effect, []).append((template, names))
+                played[template] = self._play((template, names), filling)
         if situation:
-            search.learn(filling, played)
+            self.search.learn(filling, played)
         if len(names) > 1:
             new = {(template, one.answer, one.effect) for template, one in played.items()}
-            for results in search.results(situation[-2:]):
+            for results in self.search.results(situation[-2:]):
                 results |= new
+
+    def _expect_effects(self, filling: Filling, templates: Iterable[str]) -> set[str]:
+        """Expect effects of templates; return those that need not be played."""
+        expected = self.expect_ordinary(filling) if len(filling.names) > 1 else {}
+        expected |= self.expect(filling)
+        for template in templates:
+            effect = expected.get(template)
+            if effect is not None:
+                filling.effects.setdefault(effect, []).append((template, filling.names))
+        for effect, commands in filling.effects.items():
+            self.expected.setdefault(effect, []).append((filling, commands.copy()))
+        refused = self.search.refused
+        places = [(i, one.held) for i, one in enumerate(filling.situation[-len(filling.names) :])]
+        return set(expected).union(*(refused.get(place, ()) for place in places))
 
     def expect(self, filling: Filling) -> dict[str, bytes | None]:
         """Return the last effects of templates whose answer did not change since."""
@@ -495,7 +473,7 @@ class Turn:
         templates = set()
         for situation, kinds in filling.history.kinds.items():
             for change in filling.changes(situation):
-                kinds = kinds & self.search.verdict(change)[0]
+                kinds = kinds & self.search.verdicts.get(change, (set(), set()))[0]
                 if not kinds:
                     break
             templates |= {template for template, _ in kinds}
@@ -506,12 +484,12 @@ class Turn:
 
         Templates that ever had a distinct effect are not among them, nor answers of the parser.
         """
-        search = self.search
-        first, second = search.results(filling.situation[-2:])
+        first, second = self.search.results(filling.situation[-2:])
         apart = all(filling.situation[:2])  # neither object is in the other one
         effects = {}
         for template, answer, effect in first & second if apart else ():
-            if template not in search.active and len(search.givers.get(answer, ())) < SHARED:
+            parsed = len(self.search.givers.get(answer, ())) < SHARED
+            if parsed and template not in self.search.active:
                 effects[template] = effect
         return effects
 
@@ -519,6 +497,7 @@ class Turn:
         effect, answer = self.search.play(command, self.before)
         if effect is not None:
             self.effects.setdefault(effect, []).append(command)
+            filling.effects.setdefault(effect, []).append(command)
         return Outcome(answer, effect, filling.situation)
 
 
@@ -526,9 +505,7 @@ def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
     """Return the paths to the parts of two situations that differ: bits, numbers, lengths."""
     if before == after:
         return
-    if isinstance(before, Reference) and isinstance(after, Reference):
-        yield from _differences(before.state, after.state, path)
-        return
+    before, after = (getattr(one, "state", one) for one in (before, after))  # of references
     if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
         for i, (one, other) in enumerate(zip(before, after, strict=True)):
             yield from _differences(one, other, (*path, i))
@@ -552,7 +529,7 @@ def _holders(things: Iterable[Thing]) -> set[Any]:
 
 
 def _is_common(group: Sequence[Command]) -> bool:
-    return len(group) >= COMMON and len(set(map(itemgetter(0), group))) >= COMMON
+    return len(group) >= COMMON and len(dict(group)) >= COMMON
 
 
 def _fill(template: str, names: Iterable[str]) -> str:
