@@ -22,7 +22,17 @@ from drrn.suites.environments import (
 )
 from drrn.suites.game import SuiteGame
 from drrn.suites.scienceworld_actions import ScienceWorldActions
-from drrn.suites.valid_actions import COMMON, REFUSALS, SHARED, ActionSearch, Outcome, Reference
+from drrn.suites.valid_actions import (
+    COMMON,
+    REFUSALS,
+    SHARED,
+    ActionSearch,
+    Filling,
+    History,
+    Outcome,
+    Reference,
+    Turn,
+)
 from tests.suite_files import game_file, open_suite
 from tests.trainings import SMALL, same_weights
 
@@ -386,8 +396,11 @@ def test_a_change_that_never_changed_an_answer_is_harmless(stand_ins, tmp_path):
     env.step("take lamp")
     env.answers["rub lamp"] = b"A genie winks."
     search.effects("A cave.", "A lamp.")
-    (rubbed, eaten) = (search.matters[template, b"Done."] for template in ("rub OBJ", "eat OBJ"))
-    assert all(rubbed.values()) and not any(eaten.values()) and set(rubbed) == set(eaten)
+    verdicts = list(search.verdicts.values())
+    rubbed = [("rub OBJ", b"Done.") in harmful for _, harmful in verdicts]
+    eaten = [("eat OBJ", b"Done.") in harmless for harmless, _ in verdicts]
+    assert any(rubbed) and rubbed == eaten
+    assert not any(("eat OBJ", b"Done.") in harmful for _, harmful in verdicts)
 
 
 def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
@@ -397,13 +410,35 @@ def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
     for template in [f"{verb} OBJ" for verb in range(SHARED)]:
         for name in ("lamp", "axe", "rope")[:REFUSALS]:
             assert not search.refuses(template, 0, False)
-            reference = Reference(name, False, (), ())
-            outcome = Outcome(b"You don't have the #1.", None, (reference,))
-            search.learn((template, (name,)), {}, outcome, ())
+            learn(search, template, Reference(name, False, (), ()), b"You don't have the #1.")
     assert search.refuses("0 OBJ", 0, False) and not search.refuses("0 OBJ", 0, True)
-    lamp = Reference("lamp", False, (), ())
-    search.learn(("0 OBJ", ("lamp",)), {}, Outcome(b"Taken.", None, (lamp,)), ())
-    assert not search.refuses("0 OBJ", 0, False)
+    assert search.refused[0, False] == {f"{verb} OBJ" for verb in range(SHARED)}
+    learn(search, "0 OBJ", Reference("lamp", False, (), ()), b"Taken.")
+    assert not search.refuses("0 OBJ", 0, False) and "0 OBJ" not in search.refused[0, False]
+
+
+def learn(search, template, reference, answer):
+    """Let the search remember an answer without an effect."""
+    filling = Filling((reference.name,), (reference,), {}, History())
+    search.learn(filling, {template: Outcome(answer, None, filling.situation)})
+
+
+def test_a_pair_of_objects_is_not_tried_if_both_have_the_same_answer_with_others(
+    stand_ins, tmp_path
+):
+    """Templates that ever had an effect, and pairs with another answer, are tried."""
+    search = open_jericho(tmp_path).search
+    assert search is not None
+    references = [Reference(name, False, (), ()) for name in ("lamp", "axe")]
+    filling = Filling(("lamp", "axe"), (True, True, (), *references), {}, History())
+    (first, second) = search.results(references)
+    first.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"No.", None)})
+    second.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"Never.", None)})
+    turn = Turn(search, None)
+    assert turn.expect_ordinary(filling) == {"rub OBJ OBJ": None}
+    search.active.add("rub OBJ OBJ")
+    assert turn.expect_ordinary(filling) == {}
+    assert search.results(references[::-1]) == [set(), set()]  # other positions
 
 
 def test_the_tagger_spacy_uses_the_model_that_is_installed(stand_ins, tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -21,6 +21,17 @@ class Cache(MutableMapping[K, V]):
     def __getitem__(self, key: K) -> V:
         value = self.entries[key]
         self.entries.move_to_end(key)
+        return value
+
+    def get(self, key: K, default: Any = None) -> Any:
+        value = self.entries.get(key, default)
+        if value is not default:
+            self.entries.move_to_end(key)
+        return value
+
+    def setdefault(self, key: K, default: V) -> V:
+        value = self.entries.get(key, default)
+        self[key] = value
         return value
 
     def __setitem__(self, key: K, value: V) -> None:

@@ -4,12 +4,15 @@ Jericho fills each template of the game with every object and every pair of obje
 of these commands on a restored machine. Here a command is played only if its effect cannot be
 expected. It can if the command was played in the same state of its objects, or if all changes to
 them since then never changed the template's answer, or if the parser refused all other objects
-that are held (or all that are not) in that template.
+that are held (or all that are not) in that template, or if both objects of a pair had the same
+answer with others.
 """
 
 import ctypes
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +23,7 @@ WIDTH = 128  # numbers that describe an effect
 COMMON = 20  # templates with the same effect: it is not their own
 SHARED = 8  # templates with the same answer: it is the parser's
 REFUSALS = 3  # objects that a template refused, before it is expected to refuse others
+UNFIT = 0.95  # share of templates that give one answer to a name that fits none
 SCORES = {"NOUN": 1.0, "PROPN": 0.5, "ADJ": 0.0}  # of the names of an object, as in Jericho
 ALL = "all"
 HELD = "held"
@@ -34,6 +38,10 @@ CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
 Command = tuple[str, Names]
+Effects = dict[bytes, list[Command]]
+Kind = tuple[str, bytes]  # a template and its answer
+Verdict = tuple[set[Kind], set[Kind]]  # answers that never changed with a change, and others
+Result = tuple[str, bytes, bytes | None]  # a template, its answer and its effect
 
 
 class Outcome(NamedTuple):
@@ -42,6 +50,25 @@ class Outcome(NamedTuple):
     answer: bytes
     effect: bytes | None
     situation: Key  # what it may depend on
+
+
+@dataclass
+class History:
+    """What the commands with the same names did when they were last played."""
+
+    outcomes: dict[str, Outcome] = field(default_factory=dict)  # by template
+    kinds: dict[Key, set[Kind]] = field(default_factory=dict)  # by situation
+    own: set[str] = field(default_factory=set)  # templates that had a distinct effect in some state
+
+    def add(self, template: str, outcome: Outcome) -> None:
+        last = self.outcomes.get(template)
+        if last:
+            kinds = self.kinds[last.situation]
+            kinds.discard((template, last.answer))
+            if not kinds:
+                del self.kinds[last.situation]
+        self.outcomes[template] = outcome
+        self.kinds.setdefault(outcome.situation, set()).add((template, outcome.answer))
 
 
 class Thing(NamedTuple):
@@ -53,13 +80,16 @@ class Thing(NamedTuple):
     holder: "Thing | tuple[str, ...]"  # what it is in: (HELD,) is the player, () the room
 
 
-class Reference(NamedTuple):
-    """The state of all that a name refers to."""
+class Reference:
+    """The state of all that a name refers to; equal states share one object, for speed."""
 
-    name: str
-    held: bool
-    things: tuple[Thing, ...]
-    elsewhere: Key  # if it refers to nothing near in the object tree: its description, and the room
+    def __init__(self, name: str, held: bool, things: tuple[Thing, ...], elsewhere: Key) -> None:
+        self.state = (name, held, things, elsewhere)
+        self.name = name
+        self.held = held
+        self.holders = _holders(things)
+        self.numbers = {thing.number for thing in things}
+        self.looks = (name, held, tuple((thing.number, thing.attributes) for thing in things))
 
 
 class Scene(NamedTuple):
@@ -84,12 +114,14 @@ class ActionSearch:
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
         self.active: set[str] = set()  # templates that had a distinct effect in some state
-        self.memory: Cache[Key, dict[str, bytes]] = Cache(LIMIT)  # effects of templates
-        self.outcomes: Cache[Names, dict[str, Outcome]] = Cache(FILLINGS)  # of templates
-        self.matters: Cache[Key, dict[Key, bool]] = Cache(LIMIT)  # changes, by template and answer
+        self.memory: Cache[Key, Effects] = Cache(LIMIT)
+        self.histories: Cache[Names, History] = Cache(FILLINGS)
+        self.verdicts: Cache[Key, Verdict] = Cache(LIMIT)  # on changes
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
+        self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
+        self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
         self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
-        self.effective: set[Command] = set()  # that had a distinct effect in some state
+        self.references: Cache[Key, Reference] = Cache(LIMIT)
         self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
         self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
         self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # one copy of equal answers and effects
@@ -107,12 +139,13 @@ class ActionSearch:
         before = self.env.get_state()
         scene = self._scene()
         objects = self._objects(look, inventory, scene, before)
-        turn = _Turn(self, before)
+        turn = Turn(self, before)
         self._add_commands(turn, scene, objects)
         turn.confirm()
         own = turn.own_commands()
         self.active |= {template for template, _ in own}
-        self.effective.update(own)
+        for template, names in own:
+            self.histories.setdefault(names, History()).own.add(template)
         with_all: dict[Key, Names] = {}
         for template, names in own:
             for i in range(len(names)):
@@ -126,7 +159,7 @@ class ActionSearch:
         groups = turn.effects.items()
         return {effect: [_fill(*one) for one in group[:LISTED]] for effect, group in groups}
 
-    def _add_commands(self, turn: "_Turn", scene: Scene, objects: Mapping[str, Reference]) -> None:
+    def _add_commands(self, turn: "Turn", scene: Scene, objects: Mapping[str, Reference]) -> None:
         """Add the commands without objects, with each object, and with each pair of objects.
 
         A template that ever had a distinct effect is tried without objects in every state, and
@@ -143,13 +176,14 @@ class ActionSearch:
             turn.add((*here, reference), quiet, (name,), (*here, 0, reference))
             situation = (*here, scene.total, reference)
             turn.add((*situation, len(active)), active, (name,), situation)
-        holders = {name: _holders(one.things) for name, one in objects.items()}
-        numbers = {name: {thing.number for thing in one.things} for name, one in objects.items()}
-        for (first, one), (second, other) in itertools.permutations(objects.items(), 2):
+        fit = [pair for pair in objects.items() if not self._unfit(pair[0])]
+        for (first, one), (second, other) in itertools.permutations(fit, 2):
             key = (scene.special, one, other)
-            outer = numbers[second].isdisjoint(holders[first])
-            inner = numbers[first].isdisjoint(holders[second])
-            turn.add(key, double, (first, second), (outer, inner, *key))
+            known = self.memory.get(key)
+            if known is None or known:
+                outer = other.numbers.isdisjoint(one.holders)
+                inner = one.numbers.isdisjoint(other.holders)
+                turn.add(key, double, (first, second), (outer, inner, *key))
 
     def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
         """Play a command in the state `before`; return its effect, if any, and the answer.
@@ -158,15 +192,16 @@ class ActionSearch:
         other objects. A command that halts the interpreter has no effect.
         """
         library = self.env.frotz_lib
-        text = _fill(*command).replace(";", " ").encode(CODEC, errors="replace")
+        template, names = command
+        text = _fill(template, names).replace(";", " ").encode(CODEC, "replace")
         count = library.filter_candidate_actions(text, self.valid, self.pointer)
         if library.halted():
             self.env.reset()
             self.env.set_state(before)
             return None, b""
         answer = library.get_narrative_text().strip().partition(b"\n")[0]
-        for mark, name in zip(MARKS, command[1], strict=False):
-            answer = answer.replace(name.encode(CODEC, errors="replace"), mark)
+        for mark, name in zip(MARKS, names, strict=False):
+            answer = answer.replace(name.encode(CODEC, "replace"), mark)
         answer = self.shared.setdefault(answer, answer)
         if not count:
             return None, answer
@@ -174,32 +209,68 @@ class ActionSearch:
         self.row[:] = 0
         return self.shared.setdefault(effect, effect), answer
 
-    def learn(
-        self,
-        command: Command,
-        outcomes: dict[str, Outcome],
-        outcome: Outcome,
-        changes: Sequence[Key],
-    ) -> None:
-        """Remember an outcome, and whether changes since the last one changed the answer.
+    def _unfit(self, name: str) -> bool:
+        """Return whether nearly all templates with the name alone give one answer, and no effect.
 
-        `outcomes` has the last outcomes of all templates with the same names.
+        Then the parser does not understand the name, or asks which object is meant.
         """
-        template, names = command
+        history = self.histories.get((name,))
+        outcomes = history.outcomes.values() if history else ()
+        answers = Counter(one.answer for one in outcomes if one.effect is None)
+        return max(answers.values(), default=0) >= max(SHARED, UNFIT * len(outcomes))
+
+    def learn(self, filling: "Filling", played: Mapping[str, Outcome]) -> None:
+        """Remember outcomes, and whether changes since the last ones changed answers."""
+        history = filling.history
+        steady: dict[Key, set[Kind]] = {}  # by the last situation
+        for template, outcome in played.items():
+            last = history.outcomes.get(template)
+            if last and last.answer == outcome.answer:
+                steady.setdefault(last.situation, set()).add((template, last.answer))
+            elif last:
+                self._blame((template, last.answer), filling.changes(last.situation))
+            history.add(template, outcome)
+            self._note(template, outcome)
+        for situation, kinds in steady.items():
+            for change in filling.changes(situation):
+                harmless, harmful = self.verdicts.setdefault(change, (set(), set()))
+                harmless |= kinds - harmful
+
+    def results(self, references: Iterable[Reference]) -> list[set[Result]]:
+        """Return the results of templates with each of two objects and any other object."""
+        return [self.ordinary.setdefault((i, one.looks), set()) for i, one in enumerate(references)]
+
+    def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
+        """Find the changes that may have changed an answer, if none is known to have done so."""
+        verdicts = [self.verdicts.setdefault(change, (set(), set())) for change in changes]
+        if any(kind in harmful for _, harmful in verdicts):
+            return
+        for harmless, harmful in [one for one in verdicts if kind not in one[0]] or verdicts:
+            harmless.discard(kind)
+            harmful.add(kind)
+
+    def _note(self, template: str, outcome: Outcome) -> None:
+        """Count the objects for which the template gave the answer."""
         answer = outcome.answer
-        last = outcomes[template].answer if template in outcomes else answer
-        matters = self.matters.setdefault((template, last), {})
-        if answer == last:
-            matters.update({change: False for change in changes if change not in matters})
-        elif not any(matters.get(change) for change in changes):
-            suspects = [change for change in changes if change not in matters] or changes
-            matters.update(dict.fromkeys(suspects, True))
-        outcomes[template] = outcome
-        self.givers.setdefault(answer, set()).add(template)
-        for i, reference in enumerate(outcome.situation[-len(names) :]):
-            answers = self.refusals.setdefault((template, i, reference.held), {})
-            if answer in answers or len(answers) < ANSWERS:
-                answers.setdefault(answer, set()).add(reference.name)
+        givers = self.givers.setdefault(answer, set())
+        checks: list[tuple[str, int, bool]] = []
+        if template not in givers:
+            givers.add(template)
+            if len(givers) == SHARED:
+                places = itertools.product(givers, (0, 1), (False, True))
+                checks += [place for place in places if place in self.refusals]
+        for i, reference in enumerate(outcome.situation[-template.count("OBJ") :]):
+            place = (template, i, reference.held)
+            answers = self.refusals.setdefault(place, {})
+            names = answers.get(answer)
+            if names is None and len(answers) < ANSWERS:
+                names = answers[answer] = set()
+            if names is not None and reference.name not in names:
+                names.add(reference.name)
+                checks.append(place)
+        for place in checks:
+            refused = self.refused.setdefault(place[1:], set())
+            (refused.add if self.refuses(*place) else refused.discard)(place[0])
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects in position i that are held, or not held.
@@ -265,9 +336,12 @@ class ActionSearch:
         self.env.set_state(before)
         objects: dict[str, Reference] = {}
         for description, (_, word) in best.items():
+            if any(part[: self.word_length] not in self.dictionary for part in word.split()):
+                continue  # the parser knows no such word
             things = scene.things.get(word[: self.word_length], ())
             elsewhere = () if things else (description, scene.room)
-            objects[word] = Reference(word, HELD in _holders(things), things, elsewhere)
+            state = (word, HELD in _holders(things), things, elsewhere)
+            objects[word] = self.references.setdefault(state, Reference(*state))
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
@@ -290,54 +364,73 @@ class ActionSearch:
         return scores
 
 
-class _Filling(NamedTuple):
+@dataclass
+class Filling:
     """Names that fill templates, and what is known of these commands."""
 
     names: Names
     situation: Key  # what an effect may depend on; empty if none is expected
-    effects: dict[str, bytes]  # of templates, in the present state of the objects
-    outcomes: dict[str, Outcome]  # of templates, when they were last played
+    effects: Effects  # in the present state of the objects
+    history: History
+    differences: dict[Key, list[Key]] = field(default_factory=dict)  # from other situations
+
+    def changes(self, before: Key) -> Sequence[Key]:
+        """Return the differences from another situation."""
+        if before not in self.differences:
+            self.differences[before] = list(_differences(before, self.situation))
+        return self.differences[before]
 
 
-class _Turn:
+class Turn:
     """The commands of one state: those to play, and those whose effect is expected."""
 
     def __init__(self, search: ActionSearch, before: Any) -> None:
         self.search = search
         self.before = before  # the state of the machine
-        self.effects: dict[bytes, list[Command]] = {}
-        self.expected: dict[bytes, list[tuple[str, _Filling]]] = {}
-        self.changes: dict[tuple[int, int], tuple[Key, Key, list[Key]]] = {}
+        self.effects: Effects = {}
+        self.expected: dict[bytes, list[tuple[Filling, list[Command]]]] = {}
 
     def add(
         self, key: Key, templates: Iterable[str], names: Names = (), situation: Key = ()
     ) -> None:
         """Fill templates with names; play those whose effect is neither known nor expected."""
         known = self.search.memory.get(key)
-        effects: dict[str, bytes] = {} if known is None else known
-        outcomes = self.search.outcomes.setdefault(names, {})
-        filling = _Filling(names, situation, effects, outcomes)
-        for template, effect in effects.items():
-            self.expected.setdefault(effect, []).append((template, filling))
-        for template in templates if known is None else ():
-            self._consider(template, filling)
-        if key and known is None:
-            self.search.memory[key] = effects
+        if known is not None and not known:
+            return
+        history = self.search.histories.setdefault(names, History())
+        effects: Effects = {} if known is None else known
+        filling = Filling(names, situation, effects, history)
+        if known is None:
+            self._play_new(filling, templates)
+            if key:
+                self.search.memory[key] = effects
+        else:
+            for effect, commands in effects.items():
+                self.expected.setdefault(effect, []).append((filling, commands))
 
     def confirm(self) -> None:
         """Play one of the commands that are expected to have the same effect.
 
         If it does not have it, the others are played; a common effect may be confirmed by any.
         """
-        for effect, group in self.expected.items():
-            commands = [(template, filling.names) for template, filling in group]
-            common = _is_common(commands)
+        for effect, parts in self.expected.items():
+            group = list(itertools.chain.from_iterable(commands for _, commands in parts))
+            common = _is_common(group)
             confirmed = common and effect in self.effects
-            for i, (template, filling) in enumerate(group):
+            played = 0
+            for filling, command in ((one, command) for one, part in parts for command in [*part]):
                 if confirmed:
-                    self.effects[effect] += commands[i:]
                     break
-                confirmed = self._play_and_learn(template, filling) == effect and (common or i == 0)
+                filling.effects[effect].remove(command)
+                outcome = self._play(command, filling)
+                if filling.situation:
+                    self.search.learn(filling, {command[0]: outcome})
+                if outcome.effect is None:  # it may come back
+                    filling.effects[effect].append(command)
+                confirmed = outcome.effect == effect and (common or played == 0)
+                played += 1
+            if confirmed:
+                self.effects[effect] += group[played:]
         self.expected = {}
 
     def own_commands(self) -> list[Command]:
@@ -345,46 +438,74 @@ class _Turn:
         groups = self.effects.values()
         return [command for group in groups if not _is_common(group) for command in group]
 
-    def _consider(self, template: str, filling: _Filling) -> None:
-        """Expect the last effect of a command, or a refusal, or play it."""
-        search = self.search
-        last = filling.outcomes.get(template)
-        if last and (template, filling.names) not in search.effective:
-            matters = search.matters.get((template, last.answer), {})
-            if all(matters.get(one) is False for one in self._changes(last.situation, filling)):
-                if last.effect is not None:
-                    filling.effects[template] = last.effect
-                    self.expected.setdefault(last.effect, []).append((template, filling))
-                return
-        objects = filling.situation[-len(filling.names) :]
-        if not any(search.refuses(template, i, one.held) for i, one in enumerate(objects)):
-            self._play_and_learn(template, filling)
-
-    def _play_and_learn(self, template: str, filling: _Filling) -> bytes | None:
-        names, situation, effects, outcomes = filling
-        effect, answer = self.search.play((template, names), self.before)
+    def _play_new(self, filling: Filling, templates: Iterable[str]) -> None:
+        """Play the templates whose last effect or refusal cannot be expected again."""
+        names, situation = filling.names, filling.situation
+        skipped = self._expect_effects(filling, templates) if situation else set()
+        played: dict[str, Outcome] = {}
+        for template in templates:
+            if template not in skipped:
+                played[template] = self._play((template, names), filling)
         if situation:
-            last = outcomes.get(template)
-            changes = self._changes(last.situation, filling) if last else ()
-            outcome = Outcome(answer, effect, situation)
-            self.search.learn((template, names), outcomes, outcome, changes)
-        if effect is not None:  # otherwise an effect that it had may come back
-            effects[template] = effect
-            self.effects.setdefault(effect, []).append((template, names))
-        return effect
+            self.search.learn(filling, played)
+        if len(names) > 1:
+            new = {(template, one.answer, one.effect) for template, one in played.items()}
+            for results in self.search.results(situation[-2:]):
+                results |= new
 
-    def _changes(self, before: Key, filling: _Filling) -> Sequence[Key]:
-        after = filling.situation
-        key = (id(before), id(after))
-        if key not in self.changes:  # with both situations: their ids are not used again
-            self.changes[key] = (before, after, list(_differences(before, after)))
-        return self.changes[key][2]
+    def _expect_effects(self, filling: Filling, templates: Iterable[str]) -> set[str]:
+        """Expect effects of templates; return those that need not be played."""
+        expected = self.expect_ordinary(filling) if len(filling.names) > 1 else {}
+        expected |= self.expect(filling)
+        for template in templates:
+            effect = expected.get(template)
+            if effect is not None:
+                filling.effects.setdefault(effect, []).append((template, filling.names))
+        for effect, commands in filling.effects.items():
+            self.expected.setdefault(effect, []).append((filling, commands.copy()))
+        refused = self.search.refused
+        places = [(i, one.held) for i, one in enumerate(filling.situation[-len(filling.names) :])]
+        return set(expected).union(*(refused.get(place, ()) for place in places))
+
+    def expect(self, filling: Filling) -> dict[str, bytes | None]:
+        """Return the last effects of templates whose answer did not change since."""
+        outcomes = filling.history.outcomes
+        templates = set()
+        for situation, kinds in filling.history.kinds.items():
+            for change in filling.changes(situation):
+                kinds = kinds & self.search.verdicts.get(change, (set(), set()))[0]
+                if not kinds:
+                    break
+            templates |= {template for template, _ in kinds}
+        return {one: outcomes[one].effect for one in templates - filling.history.own}
+
+    def expect_ordinary(self, filling: Filling) -> dict[str, bytes | None]:
+        """Return the effects that templates had with either object and any other.
+
+        Templates that ever had a distinct effect are not among them, nor answers of the parser.
+        """
+        first, second = self.search.results(filling.situation[-2:])
+        apart = all(filling.situation[:2])  # neither object is in the other one
+        effects = {}
+        for template, answer, effect in first & second if apart else ():
+            parsed = len(self.search.givers.get(answer, ())) < SHARED
+            if parsed and template not in self.search.active:
+                effects[template] = effect
+        return effects
+
+    def _play(self, command: Command, filling: Filling) -> Outcome:
+        effect, answer = self.search.play(command, self.before)
+        if effect is not None:
+            self.effects.setdefault(effect, []).append(command)
+            filling.effects.setdefault(effect, []).append(command)
+        return Outcome(answer, effect, filling.situation)
 
 
 def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
     """Return the paths to the parts of two situations that differ: bits, numbers, lengths."""
     if before == after:
         return
+    before, after = (getattr(one, "state", one) for one in (before, after))  # of references
     if isinstance(before, tuple) and isinstance(after, tuple) and len(before) == len(after):
         for i, (one, other) in enumerate(zip(before, after, strict=True)):
             yield from _differences(one, other, (*path, i))
@@ -408,7 +529,7 @@ def _holders(things: Iterable[Thing]) -> set[Any]:
 
 
 def _is_common(group: Sequence[Command]) -> bool:
-    return len(group) >= COMMON and len({template for template, _ in group}) >= COMMON
+    return len(group) >= COMMON and len(dict(group)) >= COMMON
 
 
 def _fill(template: str, names: Iterable[str]) -> str:
