@@ -18,11 +18,19 @@ from tests.experiment_jobs import InProcessWorkers
 from tests.imitation import add_imitation, write_clone
 from tests.paper_games import PAPER_GAMES_FOLDER
 from tests.stories import FORK, REWARDS
+from tests.suite_files import child_processes
 
 Story = Callable[..., Game]
 
 settings.register_profile("drrn", deadline=None)  # a busy machine must not fail a property test
 settings.load_profile("drrn")
+
+
+@pytest.fixture
+def environments() -> Callable[[], list[int]]:
+    """Function that returns the processes of the environments that this test started."""
+    earlier = set(child_processes())
+    return lambda: [pid for pid in child_processes() if pid not in earlier]
 
 
 @pytest.fixture

@@ -16,12 +16,11 @@ import drrn
 from benchmarks.suites import compare_actions
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
-from drrn.suites import environments
 from drrn.suites.catalogue import SUITES, read_choice
-from drrn.suites.environments import TextWorldEnvironment
+from drrn.suites.environments import TextWorldEnvironment, _send_at_once
 from drrn.suites.game import SuiteGame
 from drrn.suites.scienceworld_actions import _scala_object
-from tests.suite_files import child_processes, open_suite
+from tests.suite_files import open_suite
 from tests.trainings import SMALL
 
 ROOT = Path(__file__).parents[1]
@@ -140,15 +139,17 @@ def test_an_agent_learns_to_collect_a_near_coin(open_game):
         pytest.param(signal.SIGSTOP, "no answer within 1 seconds", id="hanging"),
     ],
 )
-def test_a_dead_or_hanging_java_process_truncates_one_episode(open_game, caplog, stop, message):
+def test_a_dead_or_hanging_java_process_truncates_one_episode(
+    environments, open_game, caplog, stop, message
+):
     game = open_game("twx:coin?seed=1&copies=1&seconds=1")
     first = game.reset(0)
-    (java,) = child_processes()
+    (java,) = environments()
     os.kill(java, stop)
     game.step(0)
     assert game.stopped and message in caplog.text
     assert {record.name for record in caplog.records} == {"drrn"}  # py4j logs no tracebacks
-    assert game.reset(0) == first and child_processes() != [java]
+    assert game.reset(0) == first and environments() != [java]
 
 
 @pytest.fixture
@@ -160,32 +161,33 @@ def handled_interrupts():
 
 
 @needs("twx")
-def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(open_game, handled_interrupts):
+def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(
+    environments, open_game, handled_interrupts
+):
     game = open_game("twx:coin?seed=1&copies=1&seconds=20")
     game.reset(0)
-    (java,) = child_processes()
+    (java,) = environments()
     os.kill(java, signal.SIGSTOP)
     threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         game.step(0)
-    assert child_processes() == []
+    assert environments() == []
 
 
 @needs("scienceworld")
-def test_ctrl_c_while_a_game_opens_ends_it(monkeypatch, handled_interrupts):
+def test_ctrl_c_while_a_game_opens_ends_it(environments, monkeypatch, handled_interrupts):
     """It arrives where failures of py4j are ignored."""
-    send_at_once = environments._send_at_once
 
     def interrupt(server):
-        (java,) = child_processes()
+        (java,) = environments()
         os.kill(java, signal.SIGSTOP)
         threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        send_at_once(server)
+        _send_at_once(server)
 
-    monkeypatch.setattr(environments, "_send_at_once", interrupt)
+    monkeypatch.setattr("drrn.suites.environments._send_at_once", interrupt)
     with pytest.raises(KeyboardInterrupt):
         open_suite("scienceworld:boil?copies=1")
-    assert child_processes() == []
+    assert environments() == []
 
 
 @needs("scienceworld")

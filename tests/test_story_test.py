@@ -34,6 +34,8 @@ from drrn.writing import percent
 from tests.ink_stories import STALL
 from tests.tiny_engine import tiny_story
 
+ROOT = Path(__file__).resolve().parents[1]
+
 TALE = """\
 :: Start
 <<set $gold = 2>>You stand before a house.
@@ -630,6 +632,7 @@ BUILT_IN = [
 @pytest.mark.slow
 def test_the_example_workflow_runs_on_built_in_stories(capsys, tmp_path, monkeypatch):
     yaml = pytest.importorskip("yaml")
+    monkeypatch.chdir(ROOT)
     workflow = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))
     job = workflow["jobs"]["test"]
     installation, *commands = [step["run"] for step in job["steps"] if "run" in step]

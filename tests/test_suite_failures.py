@@ -14,17 +14,10 @@ import pytest
 import drrn
 from drrn.suites.game import MAX_FAILURES
 from drrn.suites.java import CHECK_SECONDS
-from tests.suite_files import child_processes, is_running, open_suite
+from tests.suite_files import is_running, open_suite
 from tests.trainings import SMALL
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc is needed")
-
-
-@pytest.fixture
-def environments():
-    """Function that returns the processes of the environments that this test started."""
-    earlier = set(child_processes())
-    return lambda: [pid for pid in child_processes() if pid not in earlier]
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def _read_suites() -> dict[str, Suite]:
     suites = {}
     for name, fields in table["suites"].items():
         options = {}
-        for key, values in (fields.pop("options") | table["options"]).items():
+        for key, values in (table["options"] | fields.pop("options")).items():
             options[key] = Setting(key, str if "choices" in values else int, **values)
         suites[name] = Suite(name, options, **fields)
     return suites
