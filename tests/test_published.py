@@ -89,7 +89,9 @@ def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monke
     capsys.readouterr()
     text = (tmp_path / "out" / "RESULTS.md").read_text()
     assert "TextWorldExpress: ours and published" in text and "EACL 2023" in text
-    assert "at the step limit" in text and "steps of DRRN" not in text  # it has none for this game
+    assert (
+        "at the step limit" in text and "steps, published DRRN" not in text
+    )  # it has none for this game
     rows = (tmp_path / "out" / "rows" / "twx-eacl2023-coin" / f"{coin}.progress.csv").read_text()
     assert rows.startswith("seed,round,interactions,episodes,last_return,seconds")
     final = [line for line in rows.splitlines() if line.startswith("1000,2,")]

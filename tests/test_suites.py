@@ -198,7 +198,7 @@ def test_the_seed_selects_the_variation(open_game):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("twx:", "name a game after the suite, such as twx:coin"),
+        ("twx:", "add a game to the name of the suite, such as twx:coin"),
         ("twx:coins", 'has no game "coins". Did you mean "coin"\\?'),
         ("twx:coin?numLocation=3", r'Unrecognized property name.* Did you mean "numLocations"\?'),
         ("twx:coin?numLocations=many", 'numLocations is "many"; it must be a whole number'),
@@ -217,7 +217,7 @@ def test_the_seed_selects_the_variation(open_game):
         ("jericho:none.z5", "not a story file of the Z-machine"),
         ("jericho:cut.z5", "truncated story file: 128 of 512 bytes"),
         ("jericho:other.z5", "Jericho does not know this game"),
-        ("textworld:lonely.z8", "lonely.json, which tw-make writes"),
+        ("textworld:lonely.z8", "lonely.json is missing next to it"),
         ("textworld:none.z5", "not a game of TextWorld"),
     ],
 )

@@ -175,7 +175,7 @@ def read_choice(name: str) -> SuiteChoice:
     game = match["game"]
     if not game:
         example = f"{suite.name}:{suite.example}"
-        raise InputError(f"{name}: name a game after the suite, such as {example}")
+        raise InputError(f"{name}: add a game to the name of the suite, such as {example}")
     if suite.of_file:
         path = Path(game).expanduser()
         if not path.is_file():

@@ -259,12 +259,13 @@ class TextWorldEnvironment(Environment):
 
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("textworld", options)
+        self.game = game
         table = Path(game).with_suffix(".json")
         if not table.is_file():
             raise InputError(
-                f"{game}: {table.name}, which tw-make writes next to it, is missing, so its "
-                "commands are unknown; make the game again with tw-make, or open a game that is "
-                f"not TextWorld's as jericho:{game}"
+                f"{game}: {table.name} is missing next to it, so its commands cannot be listed; "
+                "make the game again with tw-make; if TextWorld did not make it, open it as "
+                f"jericho:{game}"
             )
         names = {*self.parts, "admissible_commands", "score", "won", "lost"} - {"description"}
         try:
@@ -353,8 +354,8 @@ class TextWorldEnvironment(Environment):
     def _page(self, state: Info, done: bool) -> SuitePage:
         commands = state.get("admissible_commands")
         if commands is None:
-            message = "TextWorld lists no commands for this game; make it again with tw-make"
-            raise InputError(message)
+            message = "TextWorld lists no commands for it; make it again with tw-make"
+            raise InputError(f"{self.game}: {message}")
         feedback = state.get("feedback") or ""
         if "\n>" in feedback:  # a prompt and a status line (room, score, moves) at the end
             feedback = feedback.rpartition("\n>")[0]

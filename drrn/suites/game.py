@@ -131,7 +131,8 @@ class EnvironmentPool:
         self.failures += 1
         name = self.choice.name
         if self.failures >= MAX_FAILURES:
-            raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
+            message = f"{name}: failed {MAX_FAILURES} times in a row; the last time: {error}"
+            raise InputError(message) from error
         log.warning("%s: %s; %s", name, error, consequence)
 
     def _start(
@@ -274,7 +275,7 @@ class SuiteGame:
     def _truncate(self, error: ServiceError) -> Observation:
         """Return the page again, as the last of a truncated episode."""
         self._release()
-        self._pool.report(error, "the episode is truncated, the next one gets a new environment")
+        self._pool.report(error, "the episode is truncated; the next one gets a new environment")
         self.stopped = True
         return Observation(self._page.text, self._page.actions, 0.0)
 

@@ -279,7 +279,9 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     settings |= {**common, **variant.settings, "seed": scale.first_seed}
     if scale.quick and variant.group == "published":
         settings |= {"rounds": 2, "interactions": 4 * step_limit_of(game), "evaluation_episodes": 2}
-    settings["replicas"] = scale.seeds or SEEDS.get(variant.group, PAPER_SETTINGS.run.replicas)
+    protocol = PROTOCOLS.get(variant.job)
+    seeds = protocol.seeds if protocol else SEEDS.get(variant.group, PAPER_SETTINGS.run.replicas)
+    settings["replicas"] = scale.seeds or seeds
     if variant.job:
         return settings_for(settings, {})
     # A setting of all jobs is refused only if neither recipe nor this job uses it.

@@ -56,7 +56,14 @@ def _published_table(
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
     header = ["", "policy", "ours", "95 % interval", "random play", *names]
-    header += ["steps", "steps of DRRN", "at the step limit", "interactions", "seeds", "minutes"]
+    header += [
+        "steps",
+        "steps, published DRRN",
+        "at the step limit",
+        "interactions",
+        "seeds",
+        "minutes",
+    ]
     columns = [i for i in range(len(header)) if any(row[i] != MISSING for row in rows)]
     header = [header[i] for i in columns]
     rows = [[row[i] for i in columns] for row in rows]

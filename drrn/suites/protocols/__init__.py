@@ -32,6 +32,7 @@ class Protocol:
     policy: str  # of our agent, whose score is reported
     settings: dict[str, Any]
     differs: str  # from the paper
+    seeds: int  # of our rows
     checked: str = ""  # where the published scores were verified; empty: they were not
     fold: str | None = None  # of the measured episodes
     episodes: int = 0
