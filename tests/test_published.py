@@ -1,6 +1,8 @@
 """Statistics over seeds and games, LaTeX tables, and the protocols of papers."""
 
+import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,9 @@ from drrn.document import Document, Table, to_latex
 from drrn.game.episodes import play_episodes
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.measure import facts
+from drrn.lab.experiments.results import Results
+from drrn.lab.reports.published import published_scores
+from drrn.lab.reports.result_set import ResultSet
 from drrn.runs.intervals import (
     interquartile_interval,
     interquartile_mean,
@@ -20,6 +25,8 @@ from drrn.runs.intervals import (
 from drrn.settings import STRONG, all_settings
 from drrn.suites.protocols import protocols, read_protocol
 from tests.suite_files import open_suite
+
+ROWS = Path(__file__).parents[1] / "results" / "rows"
 
 
 def test_the_interquartile_mean_is_that_of_the_middle_half():
@@ -89,13 +96,33 @@ def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monke
     capsys.readouterr()
     text = (tmp_path / "out" / "RESULTS.md").read_text()
     assert "TextWorldExpress: ours and published" in text and "EACL 2023" in text
-    assert (
-        "at the step limit" in text and "steps, published DRRN" not in text
-    )  # it has none for this game
+    assert "at the step limit" in text
+    assert "steps, published DRRN" not in text  # the paper has none for this game
     rows = (tmp_path / "out" / "rows" / "twx-eacl2023-coin" / f"{coin}.progress.csv").read_text()
     assert rows.startswith("seed,round,interactions,episodes,last_return,seconds")
     final = [line for line in rows.splitlines() if line.startswith("1000,2,")]
     assert 100 < int(final[0].split(",")[2]) <= 200
+
+
+def test_our_score_is_that_of_the_measure_of_the_protocol():
+    """Computed from the files: the last of ten evaluations, and the last training episodes."""
+    results = ResultSet(Results(ROWS.parent))
+    jobs = {job.games[0]: job for job in plan.PUBLISHED}
+    every = {protocol.slug: protocol for protocol in protocols()}
+
+    def read(slug, kind):
+        with (ROWS / slug / f"published-{slug}{kind}.csv").open() as file:
+            return list(csv.DictReader(file))
+
+    slug = "scienceworld-emnlp2022-find-living-thing"
+    rows = [row for row in read(slug, "") if (row["round"], row["final"]) == ("10", "no")]
+    returns = [float(row["return"]) / 100 for row in rows if row["policy"] == "softmax"]
+    scores = published_scores(results, every[slug], jobs[slug])
+    assert len(scores) == 3 and scores == pytest.approx(returns)
+    slug = "jericho-aaai2020-zork1"
+    rows = [row for row in read(slug, ".progress") if row["round"] == "20"]
+    scores = published_scores(results, every[slug], jobs[slug])
+    assert len(scores) == 3 and scores == [float(row["last_return"]) for row in rows]
 
 
 @pytest.mark.parametrize(("name", "fold"), [("twx-eacl2023-coin", "test"), ("twx-coin", "train")])

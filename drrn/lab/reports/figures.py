@@ -160,11 +160,14 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
         look = {"color": INK, "linestyle": (0, (4, 2, 1, 2)), "linewidth": 1.2, "zorder": 1}
         axes.axhline(data["rest"], label=f"fixed point of Q-learning {data['rest']:.1f}", **look)
     for name, (text, colour, dashes, is_above) in MARKS.items():
-        if data[name] is not None:
+        if data.get(name) is not None:
             axes.axhline(data[name], color=colour, linestyle=(0, dashes), linewidth=1.2, zorder=1)
-            text = f"{text} {data[name]:.1f}"
+            text = f"{text} {data[name]:{data.get('digits', '.1f')}}"
             axes.annotate(text, (1, data[name]), **NOTE, **(ABOVE if is_above else BELOW))
-    axes.set(xlabel="episodes played", ylabel=data.get("measure", "mean final reward"))
+    axes.set(
+        xlabel=data.get("progress", "episodes played"),
+        ylabel=data.get("measure", "mean final reward"),
+    )
     axes.set(title=data["title"])
     axes.set_xlim(left=0)
     axes.margins(y=0.08)

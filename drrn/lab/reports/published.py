@@ -1,13 +1,15 @@
 """Published protocols: our scores next to those of papers, and what differs."""
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, pstdev
+from typing import Any
 
 from drrn.document import MISSING, Block, Table
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import Variant
 from drrn.lab.experiments.results import Row
 from drrn.lab.reports.beyond import Cells, minutes
+from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.result_set import ResultSet, decimal, percent
 from drrn.lab.reports.texts import PROSE
 from drrn.runs.intervals import interval_of_mean
@@ -21,13 +23,18 @@ MEASURED = {
 
 
 def published_section(results: ResultSet) -> list[Block]:
-    """Return a table for each paper; nothing without rows."""
+    """Return a table and learning curves for each paper; nothing without rows."""
     papers: dict[str, list[Protocol]] = {}
     jobs = {job.games[0]: job for job in plan.PUBLISHED}
     for protocol in protocols():
         if results.jobs_of(protocol.slug, [jobs[protocol.slug]]):
             papers.setdefault(protocol.paper, []).append(protocol)
-    return [_published_table(results, each, jobs) for each in papers.values()]
+    blocks: list[Block] = []
+    for each in papers.values():
+        blocks.append(_published_table(results, each, jobs))
+        if each[0].measure != "test":  # else training is scored on another fold than the paper's
+            blocks.append(_curves(results, each, jobs))
+    return blocks
 
 
 def _published_table(
@@ -39,7 +46,7 @@ def _published_table(
     for each in papers:
         job = jobs[each.slug]
         last = _last_progress(results, each.slug, job)
-        scores = [score / each.scale for score in published_scores(results, each, job)]
+        scores = published_scores(results, each, job)
         interval = interval_of_mean(scores)
         policy = "training" if each.measure == "last episodes" else f"`{each.policy}`"
         cells: Cells = [each.game, policy, decimal(fmean(scores), 2)]
@@ -81,15 +88,51 @@ def _last_progress(results: ResultSet, game: str, job: Variant) -> list[Row]:
     return [row for row in rows if row["round"] == last]
 
 
+def _curves(results: ResultSet, papers: Sequence[Protocol], jobs: Mapping[str, Variant]) -> Plot:
+    """Draw the scores after each round against the interactions of a seed."""
+    panels = []
+    for each in papers:
+        job = jobs[each.slug]
+        progress = results.rows(each.slug, job, ".progress")
+        points = []
+        for number, scores in _scores_by_round(results, each, job).items():
+            steps = fmean(row["interactions"] for row in progress if row["round"] == number)
+            points.append((round(steps), round(fmean(scores), 4), round(pstdev(scores), 4)))
+        line = {"label": "our agent", "style": "drrn-2x100", "points": points}
+        chance = results.fact(each.slug, "random_return")
+        panel: dict[str, Any] = {
+            "title": each.game,
+            "lines": [line],
+            "rest": None,
+            "measure": "score",
+        }
+        panel["random"] = chance / each.scale if chance is not None else None
+        panel["published"] = each.published.get("DRRN")
+        panels.append({**panel, "progress": "interactions", "digits": "g"})
+    caption = PROSE["published_figure"].format(title=papers[0].title)
+    return plot(papers[0].paper, caption, "panels", {"panels": panels})
+
+
+def _scores_by_round(
+    results: ResultSet, protocol: Protocol, job: Variant
+) -> dict[int, list[float]]:
+    """Return the scores of the seeds after each round: of training, or of evaluations."""
+    if protocol.measure == "last episodes":
+        rows, column = results.rows(protocol.slug, job, ".progress"), "last_return"
+    else:
+        rows, column = results.rows(protocol.slug, job), "return"
+        rows = [r for r in rows if not r["final"] and r["policy"] == protocol.policy]
+    scores: dict[int, list[float]] = {}
+    for row in sorted(rows, key=lambda row: (row["round"], row["seed"])):
+        scores.setdefault(row["round"], []).append(row[column] / protocol.scale)
+    return scores
+
+
 def published_scores(results: ResultSet, protocol: Protocol, job: Variant) -> list[float]:
     """Return the score of each seed by the measure of the protocol."""
-    if protocol.measure == "last episodes":
-        return [row["last_return"] for row in _last_progress(results, protocol.slug, job)]
     if protocol.measure == "test":
-        return results.scores(protocol.slug, job, "return", policy=protocol.policy)
-    rows = [row for row in results.rows(protocol.slug, job) if not row["final"]]
-    rows = [row for row in rows if row["policy"] == protocol.policy]
-    last = max(row["round"] for row in rows)
-    tenth = [row for row in rows if row["round"] > last - max(1, last // 10)]
-    seeds = sorted({row["seed"] for row in tenth})
-    return [fmean(r["return"] for r in tenth if r["seed"] == seed) for seed in seeds]
+        scores = results.scores(protocol.slug, job, "return", policy=protocol.policy)
+        return [score / protocol.scale for score in scores]
+    rounds = list(_scores_by_round(results, protocol, job).values())
+    counted = max(1, len(rounds) // 10) if protocol.measure == "last tenth" else 1
+    return [fmean(scores) for scores in zip(*rounds[-counted:], strict=True)]
