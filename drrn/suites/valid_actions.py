@@ -5,7 +5,7 @@ of these commands on a restored machine. Here a command is played only if its ef
 expected. It can if the command was played in the same state of its objects, or if all changes to
 them since then never changed the template's answer, or if the parser refused all other objects
 that are held (or all that are not) in that template, or if both objects of a pair had the same
-answer with others.
+answer with others and the command was played before.
 """
 
 import ctypes
@@ -58,7 +58,6 @@ class History:
 
     outcomes: dict[str, Outcome] = field(default_factory=dict)  # by template
     kinds: dict[Key, set[Kind]] = field(default_factory=dict)  # by situation
-    own: set[str] = field(default_factory=set)  # templates that had a distinct effect in some state
 
     def add(self, template: str, outcome: Outcome) -> None:
         last = self.outcomes.get(template)
@@ -76,7 +75,7 @@ class Thing(NamedTuple):
 
     number: int
     attributes: bytes
-    child: int
+    contents: tuple[int, ...]  # numbers of the objects directly in it
     holder: "Thing | tuple[str, ...]"  # what it is in: (HELD,) is the player, () the room
 
 
@@ -144,8 +143,6 @@ class ActionSearch:
         turn.confirm()
         own = turn.own_commands()
         self.active |= {template for template, _ in own}
-        for template, names in own:
-            self.histories.setdefault(names, History()).own.add(template)
         with_all: dict[Key, Names] = {}
         for template, names in own:
             for i in range(len(names)):
@@ -163,9 +160,9 @@ class ActionSearch:
         """Add the commands without objects, with each object, and with each pair of objects.
 
         A template that ever had a distinct effect is tried without objects in every state, and
-        with an object when anything near has changed.
+        with an object when anything near has changed, unless it refused all such objects.
         """
-        here = (scene.room, scene.special)
+        here = (str(scene.room), scene.special)  # a text: each room is a change of its own
         without, single, double = self.templates
         always = self.active.union(TIMED)
         turn.add((), [one for one in without if one in always])
@@ -306,9 +303,14 @@ class ActionSearch:
                 near[number] = ()
                 waiting.append((entry.child, (HELD,)))
                 continue
-            thing = Thing(number, bytes(entry._attr), entry.child, holder)
+            contents = []
+            inner = entry.child
+            while 0 < inner < len(world) and inner not in contents:
+                contents.append(inner)
+                inner = world[inner].sibling
+            thing = Thing(number, bytes(entry._attr), tuple(contents), holder)
             near[number] = thing
-            waiting.append((thing.child, thing))
+            waiting.append((entry.child, thing._replace(contents=())))
             names.append(entry.name)
             for word in {entry.name, *entry.name.split()}:
                 things.setdefault(word[: self.word_length], []).append(thing)
@@ -468,7 +470,10 @@ class Turn:
         return set(expected).union(*(refused.get(place, ()) for place in places))
 
     def expect(self, filling: Filling) -> dict[str, bytes | None]:
-        """Return the last effects of templates whose answer did not change since."""
+        """Return the last effects of templates whose answer did not change since.
+
+        Templates that ever had a distinct effect are not among them.
+        """
         outcomes = filling.history.outcomes
         templates = set()
         for situation, kinds in filling.history.kinds.items():
@@ -477,21 +482,24 @@ class Turn:
                 if not kinds:
                     break
             templates |= {template for template, _ in kinds}
-        return {one: outcomes[one].effect for one in templates - filling.history.own}
+        return {one: outcomes[one].effect for one in templates - self.search.active}
 
     def expect_ordinary(self, filling: Filling) -> dict[str, bytes | None]:
         """Return the effects that templates had with either object and any other.
 
-        Templates that ever had a distinct effect are not among them, nor answers of the parser.
+        Not of templates that ever had a distinct effect, that had several effects or that were
+        never played with this pair; and no answers of the parser.
         """
+        if not all(filling.situation[:2]):  # one of the objects is in the other
+            return {}
         first, second = self.search.results(filling.situation[-2:])
-        apart = all(filling.situation[:2])  # neither object is in the other one
-        effects = {}
-        for template, answer, effect in first & second if apart else ():
+        effects: dict[str, set[bytes | None]] = {}
+        for template, answer, effect in first & second:
             parsed = len(self.search.givers.get(answer, ())) < SHARED
-            if parsed and template not in self.search.active:
-                effects[template] = effect
-        return effects
+            tried = template in filling.history.outcomes
+            if parsed and tried and template not in self.search.active:
+                effects.setdefault(template, set()).add(effect)
+        return {template: each.pop() for template, each in effects.items() if len(each) == 1}
 
     def _play(self, command: Command, filling: Filling) -> Outcome:
         effect, answer = self.search.play(command, self.before)
@@ -512,6 +520,8 @@ def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
     elif isinstance(before, bytes):
         bits = int.from_bytes(before, "big") ^ int.from_bytes(after, "big")
         yield from ((*path, bit) for bit in range(bits.bit_length()) if bits >> bit & 1)
+    elif isinstance(after, str):
+        yield (*path, after)
     else:
         sizes = (len(one) if isinstance(one, tuple) else one != 0 for one in (before, after))
         yield (*path, *sizes)
