@@ -135,11 +135,11 @@ class Comparison(NamedTuple):
 
 
 def compare_actions(
-    choice: SuiteChoice, states: int, first: int = 0, share: float = 1
+    choice: SuiteChoice, states: int, first: int = 0, share: float = 1, walkthrough: bool = False
 ) -> Comparison:
     """Compare our search with Jericho's in states of random play, with resets every 100 steps.
 
-    The memory is empty in state 0. Our times are for all states from `first` on; Jericho's call is
+    With `walkthrough`, at most `states` states of Jericho's walkthrough are compared. The memory is empty in state 0. Our times are for all states from `first` on; Jericho's call is
     made in a random `share` of these, and only these are compared. Elsewhere play follows our list.
     """
     from drrn.suites.environments import JerichoEnvironment
@@ -151,8 +151,12 @@ def compare_actions(
     seconds = dict.fromkeys(("theirs", "search", "adaptor"), 0.0)
     counts = dict.fromkeys(("effects", "missed", "extra", "differing", "compared"), 0)
     worlds = set()
+    path = []
+    if walkthrough:
+        env.seed(None)  # with which it was recorded
+        path = env.get_walkthrough()[:states]
     env.reset()
-    for number in range(first + states):
+    for number in range(len(path) or first + states):
         before = env.get_state()
         start = time.process_time()
         parts = {name: environment._ask(name) for name in ("look", "inventory")}
@@ -174,6 +178,11 @@ def compare_actions(
             counts["differing"] += set(lists) != set(effects)
             counts["compared"] += 1
         worlds.add(world)
+        if path:
+            env.step(path[number])
+            if env.game_over() or env.victory():
+                break
+            continue
         actions = sorted(min(group) for group in lists.values())
         if actions and number % 100 != 99:
             env.step(choose.choice(actions))
@@ -273,18 +282,21 @@ def print_first(names: Sequence[str], steps: int) -> None:
 def print_actions(names: Sequence[str], states: int) -> None:
     """Print milliseconds of CPU time for a list of Jericho's valid actions, and the speed-up.
 
-    Two parts: the first `states` states, all compared with Jericho's call; and the states from
-    5 × `states` + 1 to 10 × `states`, of which a random 5 % are compared.
+    Three parts: the first `states` states, all compared with Jericho's call; the states from
+    5 × `states` + 1 to 10 × `states`, of which a random 5 % are compared; and the first states of
+    the walkthrough, at most 2 × `states`.
     """
     title = f"{'game':<20} {'states':>12} {'Jericho':>9} {'search':>15} {'adaptor':>15}"
     print(f"{title}  effects, missed, extra, differing and compared states")
     for name in names:
-        for first, count, share in ((0, states, 1), (5 * states, 5 * states, 0.05)):
-            one = compare_actions(read_choice(name), count, first, share)
+        parts = [(0, states, 1, False), (5 * states, 5 * states, 0.05, False)]
+        for first, count, share, walkthrough in [*parts, (0, 2 * states, 1, True)]:
+            one = compare_actions(read_choice(name), count, first, share, walkthrough)
+            count = one.compared if walkthrough else count
             theirs = 1000 * one.theirs / max(1, one.compared)
             ours = [1000 * seconds / count for seconds in (one.search, one.adaptor)]
             times = " ".join(f"{time:>8.1f} ({theirs / time:>3.1f})" for time in ours)
-            part = f"{first + 1} to {first + count}"
+            part = "walkthrough" if walkthrough else f"{first + 1} to {first + count}"
             print(f"{name[-20:]:<20} {part:>12} {theirs:>9.1f} {times}  {one[3:]}", flush=True)
 
 

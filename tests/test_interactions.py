@@ -92,9 +92,8 @@ def test_episodes_of_several_replicas_get_choices_from_their_own_menus():
 
 
 def test_too_few_interactions_for_an_episode_are_refused():
-    trainer = drrn.trainer(Corridor(), paper=True, **{**TWO_ROUNDS, "interactions": 9})
     with pytest.raises(drrn.InputError, match="5 steps; give at least 10"):
-        list(trainer.train())
+        drrn.trainer(Corridor(), paper=True, **{**TWO_ROUNDS, "interactions": 9})
 
 
 def test_a_resumed_run_continues_its_budget(tmp_path):
@@ -112,7 +111,7 @@ def test_a_resumed_run_continues_its_budget(tmp_path):
 
 def test_the_last_100_training_episodes_are_averaged():
     settings = Settings.from_flat(replicas=1)
-    progress = Progress(settings)
+    progress = Progress(settings, limit=5)
     episodes: list[Any] = [([(0, [0], 0, 50.0)], (1, [])), *[([(0, [0], 0, 1.0)], (1, []))] * LAST]
     progress.add(1, [[steps_of(*episodes)]], seconds=2.0)
     (row,) = progress.rows
@@ -146,6 +145,14 @@ def test_episodes_of_the_training_can_be_shorter(stand_ins, tmp_path, capsys):
         replicas = json.loads(capsys.readouterr().out)["replicas"]
         steps = [entry["steps"] for entry in replicas if entry["policy"] == "greedy"]
         assert max(steps) <= limit, options
+    assert with_options("twx:coin?variations=2", fold="test", variations="") == "twx:coin?fold=test"
+    for source, message in (
+        ("twx:coin?seed=3", "always plays one variation, so no fold can be chosen"),
+        ("twx:coin?seed", 'seed" has no value'),
+        ("twx:coin?fold=dev&fold=dev", "fold is given twice"),
+    ):
+        assert main(["evaluate", str(tmp_path / "run"), "--game", source, "--fold", "test"]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_limit_of_training_episodes_is_part_of_the_game(stand_ins):

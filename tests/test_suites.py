@@ -31,7 +31,9 @@ from drrn.suites.valid_actions import (
     History,
     Outcome,
     Reference,
+    Thing,
     Turn,
+    _differences,
 )
 from tests.suite_files import game_file, open_suite
 from tests.trainings import SMALL, same_weights
@@ -426,7 +428,7 @@ def learn(search, template, reference, answer):
 def test_a_pair_of_objects_is_not_tried_if_both_have_the_same_answer_with_others(
     stand_ins, tmp_path
 ):
-    """Templates that ever had an effect, and pairs with another answer, are tried."""
+    """New commands, several effects, templates that ever had one, and other answers are tried."""
     search = open_jericho(tmp_path).search
     assert search is not None
     references = [Reference(name, False, (), ()) for name in ("lamp", "axe")]
@@ -435,10 +437,25 @@ def test_a_pair_of_objects_is_not_tried_if_both_have_the_same_answer_with_others
     first.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"No.", None)})
     second.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"Never.", None)})
     turn = Turn(search, None)
+    assert turn.expect_ordinary(filling) == {}  # the pair may be the key and its lock
+    for template in ("rub OBJ OBJ", "cut OBJ OBJ"):
+        filling.history.add(template, Outcome(b"No.", None, filling.situation))
     assert turn.expect_ordinary(filling) == {"rub OBJ OBJ": None}
+    for results in (first, second):
+        results.add(("rub OBJ OBJ", b"No.", b"effect"))
+    assert turn.expect_ordinary(filling) == {}
+    for results in (first, second):
+        results.remove(("rub OBJ OBJ", b"No.", b"effect"))
     search.active.add("rub OBJ OBJ")
     assert turn.expect_ordinary(filling) == {}
     assert search.results(references[::-1]) == [set(), set()]  # other positions
+
+
+def test_each_room_and_what_is_in_an_object_are_changes():
+    box = Thing(1, b"", (2, 3), ())
+    assert list(_differences(("4", box), ("5", box))) == [(0, "5")]
+    assert list(_differences(box, box._replace(contents=(2,)))) == [(2, 2, 1)]
+    assert list(_differences(box, box._replace(attributes=b""))) == []
 
 
 def test_the_tagger_spacy_uses_the_model_that_is_installed(stand_ins, tmp_path, monkeypatch):

@@ -68,10 +68,12 @@ def run(options: argparse.Namespace) -> None:
 def _spec(options: argparse.Namespace) -> GameSpec:
     """Return the spec of the game, on another fold or with another step limit if asked for."""
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
-    changes = {"fold": options.fold, "draw": "in-order" if options.fold else None}
+    changes: dict[str, str | None] = {}
+    if options.fold:
+        changes = {"fold": options.fold, "draw": "in-order", "variations": ""}
     if options.max_steps:
         changes |= {"max_steps": options.max_steps, "train_steps": ""}
-    if any(changes.values()):
+    if changes:
         spec = replace(spec, source=with_options(spec.source, **changes))
     return spec
 

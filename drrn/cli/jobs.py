@@ -14,7 +14,7 @@ from drrn.document import Document, to_markdown, to_text
 from drrn.errors import InputError, did_you_mean
 from drrn.files import slug, write
 from drrn.game.contract import Game, close, title_of
-from drrn.game.make import BUILT_IN, absolute_name, make
+from drrn.game.make import BUILT_IN, absolute_name, make, missing_file
 from drrn.lab.experiments import arena, diagnose, plan, workers
 from drrn.lab.experiments.diagnose import RANDOM
 from drrn.lab.experiments.job import Job, hashes_of
@@ -164,6 +164,9 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
     common = {"root": out, "commit": commit(), "device": options.device}
     digest = _digest(options)
     files = {"textworld": options.textworld, "jericho": options.jericho}
+    for path in filter(None, files.values()):
+        if not path.exists():
+            raise missing_file(path)
     titles = {title: name for name, title in PAPER.items()}
     sources: dict[str, str] = {}
     for opened in experiment_games(options.games, options.only, files):
@@ -329,7 +332,7 @@ def published_games(only: Collection[str], files: SuiteFiles) -> Iterator[GameTo
 
 def _file_of(game: str, path: Path | None) -> Path | None:
     """Return the file of a game: the given one, or the one of that name in the given folder."""
-    if path is None or path.stem == game:
+    if path is None or (path.is_file() and path.stem.lower() == game):
         return path
     return next(iter(sorted(path.glob(f"{game}.z?"))), None)
 

@@ -33,26 +33,28 @@ Row = dict[str, Any]
 class Progress:
     """Counts what each replica plays to learn; evaluations do not count."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, limit: int) -> None:
+        """Check that a round's share of the interactions allows an episode of `limit` steps."""
         self.settings = settings
+        total, rounds = settings.run.interactions, settings.run.rounds
+        if total and total // rounds < limit:
+            what = f"interactions is {total}, which gives {total // rounds} to each round"
+            cure = f"give at least {limit * rounds}, or fewer rounds"
+            raise InputError(f"{what}, and an episode may have {limit} steps; {cure}")
         count = settings.run.replicas
         self.interactions = [0] * count
         self.episodes = [0] * count
         self.returns: list[list[float]] = [[] for _ in range(count)]  # of the last episodes
         self.rows: list[Row] = []
 
-    def budgets(self, number: int, limit: int, played: Sequence[Sequence[Steps]]) -> list[int]:
+    def budgets(self, number: int, played: Sequence[Sequence[Steps]]) -> list[int]:
         """Return the steps that each replica may still play in a round.
 
-        A round has its share of the interactions, and what earlier ones left; a share must allow an
-        episode of `limit` steps. `played` are the parts of the round so far.
+        A round has its share of the interactions, and what earlier ones left. `played` are the
+        parts of the round so far.
         """
         run = self.settings.run
         total = run.interactions or 0
-        if total // run.rounds < limit:
-            what = f"interactions is {total}, which gives {total // run.rounds} to each round"
-            cure = f"give at least {limit * run.rounds}, or fewer rounds"
-            raise InputError(f"{what}, and an episode may have {limit} steps; {cure}")
         budgets = [total * number // run.rounds - count for count in self.interactions]
         for part in played:
             budgets = [left - len(steps) for left, steps in zip(budgets, part, strict=True)]

@@ -14,7 +14,7 @@ import torch
 
 from drrn.compiled.history import with_history
 from drrn.errors import InputError
-from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of
+from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of, step_limit_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.learning.experience import RewardScale, Steps
 from drrn.learning.exploration import Optimism
@@ -153,7 +153,7 @@ class Trainer:
             if run.workers > 1 and run.form != "online":
                 name = self.game.name
                 log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
-        self.progress = Progress(settings)
+        self.progress = Progress(settings, step_limit_of(self.played))
         self.record = LearningRecord()
 
     @cached_property
@@ -278,7 +278,7 @@ class Trainer:
     def _parts_within_budget(self, at_once: int, policy: Policy, generators: Generators) -> Parts:
         """Play a round until its interactions are spent, and yield the steps of each replica."""
         while True:
-            budgets = self.progress.budgets(self.round + 1, self.stepped.limit, self.played_steps)
+            budgets = self.progress.budgets(self.round + 1, self.played_steps)
             part = self.stepped.record(min(at_once, max(budgets)), policy, generators, budgets)
             if not any(map(len, part)):
                 return

@@ -196,6 +196,9 @@ def with_options(name: str, **changes: Any) -> str:
     match = NAME.fullmatch(name)
     if match is None or match["suite"] not in SUITES:
         raise InputError(f"{name}: not a game of a suite, so it has no {' or '.join(changes)}")
+    values = _read_options(SUITES[match["suite"]], (match["options"] or "")[1:], name)
+    if "fold" in changes and changes["fold"] and not {"seed", "variation"}.isdisjoint(values):
+        raise InputError(f"{name}: always plays one variation, so no fold can be chosen")
     options = dict(pair.split("=", 1) for pair in (match["options"] or "?")[1:].split("&") if pair)
     options |= {key: str(value) for key, value in changes.items() if value is not None}
     text = "&".join(f"{key}={value}" for key, value in options.items() if value)

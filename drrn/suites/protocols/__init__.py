@@ -81,7 +81,7 @@ def read_protocol(name: str) -> tuple[Protocol, str]:
     paper, _, game = name.removeprefix(PREFIX).partition("/")
     known = {(each.paper, each.game): each for each in protocols()}
     path = Path(game).expanduser()
-    key = (paper, path.stem if path.suffix else game)
+    key = (paper, path.stem.lower() if path.suffix else game)
     if key not in known:
         names = [f"{PREFIX}{paper}/{game}" for paper, game in known]
         near = did_you_mean(name, names)
