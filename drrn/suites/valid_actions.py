@@ -499,7 +499,7 @@ class Turn:
             tried = template in filling.history.outcomes
             if parsed and tried and template not in self.search.active:
                 effects.setdefault(template, set()).add(effect)
-        return {template: each.pop() for template, each in effects.items() if len(each) == 1}
+        return {one: max(each, key=lambda effect: effect or b"") for one, each in effects.items()}
 
     def _play(self, command: Command, filling: Filling) -> Outcome:
         effect, answer = self.search.play(command, self.before)
