@@ -51,7 +51,7 @@ def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
     assert runs["more/two"]["model"] == "linear" and runs["more/two"]["rounds_done"] == 1
     one = runs["one"]
     assert one["rounds"] == 2 and one["when"] > "20"
-    assert set(one["scores"]) == {"softmax", "greedy", "best"}
+    assert set(one["scores"]) == {"softmax", "greedy", "best"} and one["seed"] == 0
     assert main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert (

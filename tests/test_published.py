@@ -141,6 +141,33 @@ def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch, nam
     assert f"({fold})" in pages[0]
 
 
+def test_suites_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
+    small = {"rounds": 1, "replicas": 2, "episodes_per_round": 4, "evaluation_episodes": 4}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
+    for name in ("twx:coin?max_steps=9", "twx:coin?max_steps=8"):
+        out = str(tmp_path / name[-1])
+        assert main(["train", name, "--paper", "--hidden=8", *options, "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(tmp_path / "8"), str(tmp_path / "9"), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["measure"] == "softmax_return" and result["interquartile_mean"]
+    for run in result["runs"]:
+        reference = json.loads((Path(run["run"]) / "reference_scores.json").read_text())
+        random, best = reference["random_return"], reference["best_return"]
+        assert best == 1 and run["normalised"] == pytest.approx(
+            [(float(row["softmax_return"]) - random) / (1 - random) for row in rows_of(run["run"])]
+        )
+    assert main(["runs", str(tmp_path), "--csv"]) == 0
+    header, row, _ = capsys.readouterr().out.splitlines()
+    cells = dict(zip(header.split(","), row.split(","), strict=True))
+    assert cells["measure"] == "return" and cells["seed"] == "0" and "best" in cells
+
+
+def rows_of(folder):
+    with (Path(folder) / "evaluations.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.mark.slow
 def test_compare_prints_runs_of_several_games(tmp_path, capsys):
     small = {"rounds": 1, "replicas": 2, "episodes_per_round": 10, "evaluation_episodes": 5}

@@ -14,7 +14,7 @@ from drrn.errors import InputError
 from drrn.game.episodes import mean_and_sd
 from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
-from drrn.runs.run import Run
+from drrn.runs.run import SUMMARY, Run
 from drrn.runs.storage import damage_of
 from drrn.settings import POLICIES
 from drrn.writing import counted
@@ -29,11 +29,11 @@ def run_list(options: argparse.Namespace) -> None:
         return
     if options.csv:
         writer = csv.writer(sys.stdout, lineterminator="\n")
-        names = ["run", "game", "model", "recipe", "replicas", "rounds_done", "rounds", "when"]
-        writer.writerow([*names, "state", *POLICIES])
+        names = [name for name in SUMMARY if name not in ("scores", "fault")]
+        writer.writerow([*names, *POLICIES])
         for each in summaries:
             scores = each["scores"] or {}
-            values = [each[name] for name in (*names, "state")]
+            values = [each[name] for name in names]
             writer.writerow([*values, *map(scores.get, POLICIES)])
         return
     if not summaries:
@@ -63,6 +63,8 @@ def _cells(run: dict[str, Any]) -> list[object]:
 def run_compare(options: argparse.Namespace) -> None:
     paths = _plot_files(options.out) if options.out else []
     runs = [Run(folder) for folder in options.runs]
+    measures = {run.round(options.round).measure for run in runs}
+    options.measure = options.measure or max(measures)  # "return" if any of them pays on the way
     column = f"{options.policy}_{options.measure}"
     if len({run.config["game"]["sha256"] for run in runs}) > 1:
         _compare_games(runs, options, column)

@@ -13,6 +13,7 @@ A game must have `name`, `reset` and `step`. It may also have:
     fingerprint  str, a hash of what results depend on    default: a hash of class and name
     sources      what it was made from, by name           default: nothing
     evaluation() the game that evaluations play           default: None, the game itself
+    highest_return  float, the best possible return       default: None, not known
 
 Functions of this module read them. Other modules read `shuffle` (actions are shown in a new order
 each time), `edition` (str, what a player sees although the fingerprint leaves it out),
@@ -304,6 +305,14 @@ def evaluation_game_of(game: Game) -> Game | None:
     method = getattr(game, "evaluation", None)
     other: Game | None = method() if callable(method) else None
     return other
+
+
+def highest_return_of(game: Game) -> float | None:
+    """Return the best possible return; None if it is not known."""
+    value = getattr(game, "highest_return", None)
+    if value is not None and not isinstance(value, int | float):
+        raise InputError(f"{game.name}: highest_return must be a number, not {value!r}")
+    return value
 
 
 def most_copies_of(game: Game) -> int:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from drrn.errors import InputError, require
 from drrn.files import make_folder, remove_leftovers
-from drrn.game.contract import Game
+from drrn.game.contract import Game, highest_return_of
 from drrn.game.make import GameSpec, spec_for
 from drrn.notebook import Picture
 from drrn.pages import rendered
@@ -60,7 +60,8 @@ if TYPE_CHECKING:
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
 MAX_DEPTH = 4  # of folders that are searched for runs
-SUMMARY = "run state game model recipe replicas rounds_done rounds scores when fault".split()
+SUMMARY = "run state game model recipe replicas seed interactions".split()
+SUMMARY += "rounds_done rounds scores measure when fault".split()
 # What restoring a damaged or foreign checkpoint may raise.
 LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
 
@@ -268,7 +269,7 @@ class Run:
         """Return the run's entry in a list.
 
         Its state is running, finished, interrupted, agent (without its run) or damaged. Scores are
-        mean final rewards after the last round, by policy; `fault` is why a run is damaged.
+        means of a measure after the last round, by policy; `fault` is why a run is damaged.
         """
         entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
         try:
@@ -289,9 +290,12 @@ class Run:
             state = "running"
         elif not self.has(ROWS) and self.has(WORDS):
             state = "agent"
-        means = {policy: rounds[-1].mean(f"{policy}_final_reward") for policy in POLICIES if done}
+        measure = rounds[-1].measure if done else None
+        means = {policy: rounds[-1].mean(f"{policy}_{measure}") for policy in POLICIES if done}
         return {
-            **{name: settings[name] for name in ("model", "replicas", "rounds")},
+            **{name: settings[name] for name in ("model", "replicas", "rounds", "seed")},
+            "interactions": settings.get("interactions"),
+            "measure": measure,
             "state": state,
             "game": config["game"]["title"],
             "recipe": config.get("recipe"),
@@ -346,6 +350,10 @@ class Run:
         if reference is None:
             episodes = trainer.settings.run.evaluation_episodes
             reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
+            best = highest_return_of(trainer.game)
+            if best is not None and reference.best_return is None:
+                total = reference.of_measure("return")[0]
+                reference = replace(reference, random_return=total, best_return=best)
             storage.replace_files(self.folder, {SCORES: storage.json_bytes(asdict(reference))})
         return reference
 

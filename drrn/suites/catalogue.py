@@ -44,6 +44,7 @@ class Suite:
     java_options: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names of games
     fallback: Sequence[str] = ("look",)  # actions if the suite lists none
+    highest_score: float | None = None  # of all its games
 
     @property
     def version(self) -> str | None:

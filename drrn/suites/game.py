@@ -174,6 +174,7 @@ class SuiteGame:
         self.most_copies = self._pool.limit
         self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
+        self.highest_return = choice.suite.highest_score
         self.stopped = False
         self.ending = ""
         self._random = random.Random()

@@ -487,8 +487,8 @@ class Turn:
     def expect_ordinary(self, filling: Filling) -> dict[str, bytes | None]:
         """Return the effects that templates had with either object and any other.
 
-        Not of templates that ever had a distinct effect, that had several effects or that were
-        never played with this pair; and no answers of the parser.
+        Not of templates that ever had a distinct effect or were never played with this pair, and
+        no answers of the parser. Of several effects, one is expected, and so confirmed by playing.
         """
         if not all(filling.situation[:2]):  # one of the objects is in the other
             return {}
