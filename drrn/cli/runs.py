@@ -63,8 +63,7 @@ def _cells(run: dict[str, Any]) -> list[object]:
 def run_compare(options: argparse.Namespace) -> None:
     paths = _plot_files(options.out) if options.out else []
     runs = [Run(folder) for folder in options.runs]
-    measures = {run.round(options.round).measure for run in runs}
-    options.measure = options.measure or max(measures)  # "return" if any of them pays on the way
+    options.measure = options.measure or runs[0].measure
     column = f"{options.policy}_{options.measure}"
     if len({run.config["game"]["sha256"] for run in runs}) > 1:
         _compare_games(runs, options, column)

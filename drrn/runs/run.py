@@ -199,6 +199,11 @@ class Run:
         record: dict[str, Any] = storage.read_json(self.folder / LEARNING)
         return record
 
+    @property
+    def measure(self) -> str:
+        """The measure of its scores: the return if it is a game of a suite, whose steps pay."""
+        return "return" if self.config["game"].get("suite") else "final_reward"
+
     def reference(self) -> scores.ReferenceScores | None:
         """Return the reference scores; None if the run has none."""
         path = self.folder / SCORES
@@ -290,12 +295,11 @@ class Run:
             state = "running"
         elif not self.has(ROWS) and self.has(WORDS):
             state = "agent"
-        measure = rounds[-1].measure if done else None
-        means = {policy: rounds[-1].mean(f"{policy}_{measure}") for policy in POLICIES if done}
+        means = {p: rounds[-1].mean(f"{p}_{self.measure}") for p in POLICIES if done}
         return {
             **{name: settings[name] for name in ("model", "replicas", "rounds", "seed")},
             "interactions": settings.get("interactions"),
-            "measure": measure,
+            "measure": self.measure,
             "state": state,
             "game": config["game"]["title"],
             "recipe": config.get("recipe"),

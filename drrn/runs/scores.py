@@ -76,11 +76,6 @@ class RoundScores:
         rewards = (self.mean(f"{policy}_final_reward") for policy in POLICIES)
         return any(abs(a - b) > 1e-6 for a, b in zip(returns, rewards, strict=True))
 
-    @property
-    def measure(self) -> str:
-        """The measure that is compared: the return if actions pay on the way."""
-        return "return" if self.pays_on_the_way else "final_reward"
-
     def as_json(self) -> dict[str, Any]:
         """Return the round's entry in metrics.jsonl: means and deviations, then each replica."""
         entry: dict[str, Any] = {"round": self.number, "episodes_played": self.episodes_played}
