@@ -139,8 +139,9 @@ def compare_actions(
 ) -> Comparison:
     """Compare our search with Jericho's in states of random play, with resets every 100 steps.
 
-    With `walkthrough`, at most `states` states of Jericho's walkthrough are compared. The memory is empty in state 0. Our times are for all states from `first` on; Jericho's call is
+    The memory is empty in state 0. Our times are for all states from `first` on; Jericho's call is
     made in a random `share` of these, and only these are compared. Elsewhere play follows our list.
+    With `walkthrough`, play follows Jericho's walkthrough instead, for at most `states` states.
     """
     from drrn.suites.environments import JerichoEnvironment
 

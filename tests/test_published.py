@@ -22,6 +22,7 @@ from drrn.runs.intervals import (
     interval_of_mean,
     normalised,
 )
+from drrn.runs.run import Run
 from drrn.settings import STRONG, all_settings
 from drrn.suites.protocols import protocols, read_protocol
 from tests.suite_files import open_suite
@@ -155,17 +156,15 @@ def test_suites_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
         reference = json.loads((Path(run["run"]) / "reference_scores.json").read_text())
         random, best = reference["random_return"], reference["best_return"]
         assert best == 1 and run["normalised"] == pytest.approx(
-            [(float(row["softmax_return"]) - random) / (1 - random) for row in rows_of(run["run"])]
+            [
+                (float(row["softmax_return"]) - random) / (1 - random)
+                for row in Run(run["run"]).rows()
+            ]
         )
     assert main(["runs", str(tmp_path), "--csv"]) == 0
     header, row, _ = capsys.readouterr().out.splitlines()
     cells = dict(zip(header.split(","), row.split(","), strict=True))
     assert cells["measure"] == "return" and cells["seed"] == "0" and "best" in cells
-
-
-def rows_of(folder):
-    with (Path(folder) / "evaluations.csv").open() as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
 def _spec(options: argparse.Namespace) -> GameSpec:
     """Return the spec of the game, on another fold or with another step limit if asked for."""
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
-    changes: dict[str, str | None] = {}
+    changes: dict[str, Any] = {}
     if options.fold:
         changes = {"fold": options.fold, "draw": "in-order", "variations": ""}
     if options.max_steps:

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from drrn.errors import InputError, require
 from drrn.files import make_folder, remove_leftovers
-from drrn.game.contract import Game, highest_return_of
+from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.notebook import Picture
 from drrn.pages import rendered
@@ -60,8 +60,10 @@ if TYPE_CHECKING:
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
 MAX_DEPTH = 4  # of folders that are searched for runs
-SUMMARY = "run state game model recipe replicas seed interactions".split()
-SUMMARY += "rounds_done rounds scores measure when fault".split()
+SUMMARY = (
+    "run state game model recipe replicas seed interactions rounds_done rounds scores measure when "
+    "fault"
+).split()
 # What restoring a damaged or foreign checkpoint may raise.
 LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
 
@@ -274,7 +276,7 @@ class Run:
         """Return the run's entry in a list.
 
         Its state is running, finished, interrupted, agent (without its run) or damaged. Scores are
-        means of a measure after the last round, by policy; `fault` is why a run is damaged.
+        means of `measure` after the last round, by policy; `fault` is why a run is damaged.
         """
         entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
         try:
@@ -354,10 +356,6 @@ class Run:
         if reference is None:
             episodes = trainer.settings.run.evaluation_episodes
             reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
-            best = highest_return_of(trainer.game)
-            if best is not None and reference.best_return is None:
-                total = reference.of_measure("return")[0]
-                reference = replace(reference, random_return=total, best_return=best)
             storage.replace_files(self.folder, {SCORES: storage.json_bytes(asdict(reference))})
         return reference
 

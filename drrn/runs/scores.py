@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from drrn import notebook
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes, read_csv
-from drrn.game.contract import Game, another, evaluation_game_of, step_limit_of
+from drrn.game.contract import Game, another, evaluation_game_of, highest_return_of, step_limit_of
 from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
 from drrn.runs.progress import means_by_round
 from drrn.settings import POLICIES, Settings
@@ -226,7 +226,9 @@ def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> Re
         summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
         random = summary.mean_final_reward
         total = summary.mean_return
-        return ReferenceScores(random, None, total if abs(total - random) > 1e-9 else None)
+        best = highest_return_of(game)
+        differs = best is not None or abs(total - random) > 1e-9
+        return ReferenceScores(random, None, total if differs else None, best)
     from drrn.compiled.solve import random_play
 
     random_score = random_play(compiled, step_limit_of(game))

@@ -141,6 +141,13 @@ class SuiteChoice:
             return 1.0
         return float(percentage) / 100
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the suite has folds, but an option selects one variation."""
+        options = self.options
+        fixed = any(options.get(name) is not None for name in ("seed", "variation"))
+        return fixed and "fold" in options
+
     @cached_property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
@@ -197,10 +204,11 @@ def with_options(name: str, **changes: Any) -> str:
     match = NAME.fullmatch(name)
     if match is None or match["suite"] not in SUITES:
         raise InputError(f"{name}: not a game of a suite, so it has no {' or '.join(changes)}")
-    values = _read_options(SUITES[match["suite"]], (match["options"] or "")[1:], name)
-    if "fold" in changes and changes["fold"] and not {"seed", "variation"}.isdisjoint(values):
+    suite = SUITES[match["suite"]]
+    values = _read_options(suite, (match["options"] or "")[1:], name)
+    if changes.get("fold") and SuiteChoice(suite, match["game"], values).is_fixed:
         raise InputError(f"{name}: always plays one variation, so no fold can be chosen")
-    options = dict(pair.split("=", 1) for pair in (match["options"] or "?")[1:].split("&") if pair)
+    options = {key: str(value) for key, value in values.items()}
     options |= {key: str(value) for key, value in changes.items() if value is not None}
     text = "&".join(f"{key}={value}" for key, value in options.items() if value)
     return f"{match['suite']}:{match['game']}{'?' if text else ''}{text}"

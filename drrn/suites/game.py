@@ -206,8 +206,7 @@ class SuiteGame:
         """Return the game on the fold that evaluations play; its environments are the same."""
         options = self.choice.options
         fold = options.get("evaluation")
-        is_fixed = any(options.get(name) is not None for name in ("seed", "variation"))
-        if options.get("fold") != "train" or fold == "train" or is_fixed:
+        if options.get("fold") != "train" or fold == "train" or self.choice.is_fixed:
             return None
         choice = replace(self.choice, values={**self.choice.values, "fold": fold})
         game = SuiteGame(choice, self._pool)

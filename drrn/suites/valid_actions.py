@@ -292,25 +292,20 @@ class ActionSearch:
         near: dict[int, Key] = {}
         names = []
         things: dict[str, list[Thing]] = {}
-        waiting: list[tuple[int, Key]] = [(world[room].child, ())] if 0 < room < len(world) else []
+        waiting: list[tuple[int, Key]] = [(number, ()) for number in _contents(world, room)[::-1]]
         while waiting:
             number, holder = waiting.pop()
-            if not 0 < number < len(world) or number in near:
+            if number in near:
                 continue
-            entry = world[number]
-            waiting.append((entry.sibling, holder))
+            contents = _contents(world, number)
             if number == player:
                 near[number] = ()
-                waiting.append((entry.child, (HELD,)))
+                waiting += [(inner, (HELD,)) for inner in contents[::-1]]
                 continue
-            contents = []
-            inner = entry.child
-            while 0 < inner < len(world) and inner not in contents:
-                contents.append(inner)
-                inner = world[inner].sibling
-            thing = Thing(number, bytes(entry._attr), tuple(contents), holder)
+            entry = world[number]
+            thing = Thing(number, bytes(entry._attr), contents, holder)
             near[number] = thing
-            waiting.append((entry.child, thing._replace(contents=())))
+            waiting += [(inner, thing._replace(contents=())) for inner in contents[::-1]]
             names.append(entry.name)
             for word in {entry.name, *entry.name.split()}:
                 things.setdefault(word[: self.word_length], []).append(thing)
@@ -487,19 +482,19 @@ class Turn:
     def expect_ordinary(self, filling: Filling) -> dict[str, bytes | None]:
         """Return the effects that templates had with either object and any other.
 
-        Not of templates that ever had a distinct effect or were never played with this pair, and
-        no answers of the parser. Of several effects, one is expected, and so confirmed by playing.
+        Templates that ever had a distinct effect, templates that were never played with this pair
+        and answers of the parser are left out. Of several effects, one is expected, and confirmed.
         """
         if not all(filling.situation[:2]):  # one of the objects is in the other
             return {}
         first, second = self.search.results(filling.situation[-2:])
-        effects: dict[str, set[bytes | None]] = {}
+        effects: dict[str, bytes | None] = {}
         for template, answer, effect in first & second:
             parsed = len(self.search.givers.get(answer, ())) < SHARED
             tried = template in filling.history.outcomes
             if parsed and tried and template not in self.search.active:
-                effects.setdefault(template, set()).add(effect)
-        return {one: max(each, key=lambda effect: effect or b"") for one, each in effects.items()}
+                effects[template] = max(effect or b"", effects.get(template) or b"") or None
+        return effects
 
     def _play(self, command: Command, filling: Filling) -> Outcome:
         effect, answer = self.search.play(command, self.before)
@@ -510,7 +505,7 @@ class Turn:
 
 
 def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
-    """Return the paths to the parts of two situations that differ: bits, numbers, lengths."""
+    """Return the paths to the parts of two situations that differ: bits, texts, numbers, sizes."""
     if before == after:
         return
     before, after = (getattr(one, "state", one) for one in (before, after))  # of references
@@ -525,6 +520,16 @@ def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
     else:
         sizes = (len(one) if isinstance(one, tuple) else one != 0 for one in (before, after))
         yield (*path, *sizes)
+
+
+def _contents(world: Sequence[Any], number: int) -> tuple[int, ...]:
+    """Return the numbers of the objects directly in an object."""
+    contents: list[int] = []
+    inner = world[number].child if 0 < number < len(world) else 0
+    while 0 < inner < len(world) and inner not in contents:
+        contents.append(inner)
+        inner = world[inner].sibling
+    return tuple(contents)
 
 
 def _holders(things: Iterable[Thing]) -> set[Any]:

@@ -164,11 +164,8 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
             axes.axhline(data[name], color=colour, linestyle=(0, dashes), linewidth=1.2, zorder=1)
             text = f"{text} {data[name]:{data.get('digits', '.1f')}}"
             axes.annotate(text, (1, data[name]), **NOTE, **(ABOVE if is_above else BELOW))
-    axes.set(
-        xlabel=data.get("progress", "episodes played"),
-        ylabel=data.get("measure", "mean final reward"),
-    )
-    axes.set(title=data["title"])
+    labels = {"xlabel": data.get("progress", "episodes played"), "title": data["title"]}
+    axes.set(**labels, ylabel=data.get("measure", "mean final reward"))
     axes.set_xlim(left=0)
     axes.margins(y=0.08)
     axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)

@@ -63,14 +63,8 @@ def _published_table(
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
     header = ["", "policy", "ours", "95 % interval", "random play", *names]
-    header += [
-        "steps",
-        "steps, published DRRN",
-        "at the step limit",
-        "interactions",
-        "seeds",
-        "minutes",
-    ]
+    header += ["steps", "steps, published DRRN", "at the step limit"]
+    header += ["interactions", "seeds", "minutes"]
     columns = [i for i in range(len(header)) if any(row[i] != MISSING for row in rows)]
     header = [header[i] for i in columns]
     rows = [[row[i] for i in columns] for row in rows]
@@ -98,17 +92,18 @@ def _curves(results: ResultSet, papers: Sequence[Protocol], jobs: Mapping[str, V
         for number, scores in _scores_by_round(results, each, job).items():
             steps = fmean(row["interactions"] for row in progress if row["round"] == number)
             points.append((round(steps), round(fmean(scores), 4), round(pstdev(scores), 4)))
-        line = {"label": "our agent", "style": "drrn-2x100", "points": points}
         chance = results.fact(each.slug, "random_return")
         panel: dict[str, Any] = {
             "title": each.game,
-            "lines": [line],
+            "lines": [{"label": "our agent", "style": "drrn-2x100", "points": points}],
             "rest": None,
             "measure": "score",
+            "random": chance / each.scale if chance is not None else None,
+            "published": each.published.get("DRRN"),
+            "progress": "interactions",
+            "digits": "g",
         }
-        panel["random"] = chance / each.scale if chance is not None else None
-        panel["published"] = each.published.get("DRRN")
-        panels.append({**panel, "progress": "interactions", "digits": "g"})
+        panels.append(panel)
     caption = PROSE["published_figure"].format(title=papers[0].title)
     return plot(papers[0].paper, caption, "panels", {"panels": panels})
 
@@ -134,5 +129,5 @@ def published_scores(results: ResultSet, protocol: Protocol, job: Variant) -> li
         scores = results.scores(protocol.slug, job, "return", policy=protocol.policy)
         return [score / protocol.scale for score in scores]
     rounds = list(_scores_by_round(results, protocol, job).values())
-    counted = max(1, len(rounds) // 10) if protocol.measure == "last tenth" else 1
-    return [fmean(scores) for scores in zip(*rounds[-counted:], strict=True)]
+    last = max(1, len(rounds) // 10) if protocol.measure == "last tenth" else 1
+    return [fmean(scores) for scores in zip(*rounds[-last:], strict=True)]
