@@ -92,9 +92,9 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
 def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monkeypatch):
     coin = "published-twx-eacl2023-coin"
     arguments = ["reproduce", "--only", coin, "--quick", "--first-seed", "1000", "--jobs", "1"]
-    arguments += ["--set", "workers=2"]
+    arguments += ["--set", "workers=2", "rounds=9"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
+    assert f"{coin}: --set does not change its rounds\n" in capsys.readouterr().err
     text = (tmp_path / "out" / "RESULTS.md").read_text()
     assert "TextWorldExpress: ours and published" in text and "EACL 2023" in text
     assert "at the step limit" in text

@@ -181,6 +181,8 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]
         has = {"paraphrases": paraphrases_of(game) is not None, "vectors": digest is not None}
         variants = plan.variants_of(options.only, game=name, **has)
         for variant in (None, *(each for each in variants if opened.runs(each, name))):
+            if variant and (own := scale.overrides.keys() & variant.settings.keys()):
+                warn(f"{variant.name}: --set does not change its {', '.join(sorted(own))}")
             settings = plan.settings_of(name, variant or plan.BEST, game, scale)
             if variant and options.ray is None:
                 check_memory(settings)

@@ -120,11 +120,17 @@ class EnvironmentPool:
                 self.report(error, "the episode starts in a new environment")
 
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path in the first environment; see `Environment.walk`."""
-        try:
-            return self.environments[0].walk(path)
-        except ServiceError as error:
-            raise InputError(f"{self.choice.name}: {error}") from error
+        """Play a path in the first environment, which is replaced if it fails."""
+        while True:
+            try:
+                if not self.environments[0].service.close.alive:
+                    self.environments[0] = LimitedEnvironment(self.choice)
+                last = self.environments[0].walk(path)
+            except ServiceError as error:
+                self.report(error, "the actions are played again in a new environment")
+            else:
+                self.failures = 0
+                return last
 
     def report(self, error: ServiceError, consequence: str) -> None:
         """Log a failure; raise InputError if it is one too many in a row."""
