@@ -484,9 +484,8 @@ class JerichoEnvironment(Environment):
             self.env = self.module.FrotzEnv(game)
         if not self.env.is_fully_supported or not self.env.bindings:
             raise InputError(
-                f"{game}: Jericho does not know this game, so it cannot list its actions or its "
-                "score; it recognises known files by their hash (open a file of TextWorld as "
-                "textworld:PATH)"
+                f"{game}: Jericho does not know this file (it recognises games by their hash), so "
+                "actions and scores are not available; a file of TextWorld opens as textworld:PATH"
             )
         self.seed = options["seed"]
         self.menus: Cache[bytes, tuple[str, ...]] = Cache(CACHE_SIZE)
@@ -611,5 +610,5 @@ def check_story_file(path: Path) -> None:
         unit = 2 if data[0] < 4 else 4
     length = int.from_bytes(data[0x1A:0x1C], "big") * unit
     if length > len(data):
-        missing = f"{len(data):,} of {length:,} bytes are there"
-        raise InputError(f"{path}: a truncated story file: {missing}; copy it again")
+        sizes = f"{len(data):,} of {length:,} bytes"
+        raise InputError(f"{path}: the story file is truncated to {sizes}; copy it again")

@@ -338,15 +338,9 @@ def _on_par_verdict(drrn: Summary, dqn: Summary) -> str:
 
 
 def suites_section(results: ResultSet) -> list[Block]:
-    """Return the table of games of suites and their commands; nothing without rows."""
+    """Return the table of games of suites; nothing without rows."""
     games = [game for game in results.known if results.jobs_of(game, plan.SUITE_JOBS)]
-    if not games:
-        return []
-    command = "`drrn reproduce --only suites --games '{}'`"
-    sources = {game: results.facts[game].get("source") for game in games}
-    commands = [[results.title(game), command.format(sources[game])] for game in games]
-    table = Table("Commands that produce these rows", ["", "command"], commands)
-    return [PROSE["suites"], _suite_table(results, games), table]
+    return [PROSE["suites"], _suite_table(results, games)] if games else []
 
 
 def _suite_table(results: ResultSet, games: Sequence[str]) -> Table:

@@ -20,6 +20,10 @@ MEASURED = {
     "last tenth": "the mean of the last tenth of the evaluations",
     "last episodes": "the mean of the last 100 training episodes",
 }
+IN_TABLE = {  # of the points of a curve
+    "last tenth": "the mean of the last tenth of the points, or the last one of fewer than 20",
+    "last episodes": "the last point",
+}
 
 
 def published_section(results: ResultSet) -> list[Block]:
@@ -62,7 +66,8 @@ def _published_table(
         interactions = fmean(row["interactions"] for row in last)
         cells += [f"{round(interactions):,}", str(len(last))]
         rows.append([*cells, minutes(results, each.slug, job)])
-    header = ["", "policy", "ours", "95 % interval", "random play", *names]
+    header = ["", "policy", "ours", "95 % interval", "random play"]
+    header += [f"{name}, published" for name in names]
     header += ["steps", "steps, published DRRN", "at the step limit"]
     header += ["interactions", "seeds", "minutes"]
     columns = [i for i in range(len(header)) if any(row[i] != MISSING for row in rows)]
@@ -70,7 +75,8 @@ def _published_table(
     rows = [[row[i] for i in columns] for row in rows]
     rows_of_seeds = results.final_rows(first.slug, jobs[first.slug], first.policy)
     measure = MEASURED[first.measure].format(episodes=rows_of_seeds[0]["episodes"])
-    notes = [PROSE["published_table"].format(measure=measure), first.source]
+    episodes = results.fact_text(first.slug, "random_episodes", 0)  # of random play
+    notes = [PROSE["published_table"].format(measure=measure, chance=episodes), first.source]
     verified = f"Published scores: {first.checked}." if first.checked else PROSE["unchecked"]
     notes += [verified, first.differs]
     return Table(f"{first.title}: ours and published", header, rows, notes)
@@ -104,8 +110,9 @@ def _curves(results: ResultSet, papers: Sequence[Protocol], jobs: Mapping[str, V
             "digits": "g",
         }
         panels.append(panel)
-    caption = PROSE["published_figure"].format(title=papers[0].title)
-    return plot(papers[0].paper, caption, "panels", {"panels": panels})
+    first = papers[0]
+    caption = PROSE["published_figure"].format(title=first.title, end=IN_TABLE[first.measure])
+    return plot(first.paper, caption, "panels", {"panels": panels})
 
 
 def _scores_by_round(

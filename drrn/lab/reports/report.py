@@ -132,10 +132,13 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
         return ""
     parts = []
     wanted = {variant: record["wanted"] for variant, record in records.items()}
+    by_interactions = any(settings.get("interactions") for settings in wanted.values())
     by_returns = all(settings.get("learner") == "returns" for settings in wanted.values())
     for name, text in SETTINGS.items():
         if name == "epochs" and by_returns:
             continue  # this learner counts updates
+        if name == ("episodes_per_round" if by_interactions else "interactions"):
+            continue  # it does not limit the training
         values = {v: _listed_value(settings, name) for v, settings in wanted.items()}
         parts.append(f"{text} {_group(values)}")
     seeds = {}

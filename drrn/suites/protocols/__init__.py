@@ -53,7 +53,7 @@ class Protocol:
     def training_game(self, file: Path | None = None) -> str:
         """Return the name of the game to train on."""
         if "{file}" in self.name and file is None:
-            example = f"{PREFIX}{self.paper}/PATH/{self.game}.z5"
+            example = f"{PREFIX}{self.paper}/FOLDER/{self.game}.z5"
             raise InputError(f"{self.slug}: needs the file of the game; write {example}")
         return with_options(self.name.format(file=file), max_steps=self.max_steps)
 
