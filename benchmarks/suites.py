@@ -156,6 +156,8 @@ def compare_actions(
     if walkthrough:
         env.seed(None)  # with which it was recorded
         path = env.get_walkthrough()[:states]
+        if not path:
+            raise SystemExit(f"{choice.name}: Jericho has no walkthrough of it")
     env.reset()
     for number in range(len(path) or first + states):
         before = env.get_state()
@@ -280,25 +282,31 @@ def print_first(names: Sequence[str], steps: int) -> None:
         print(f"{name[-50:]:<50} {spent[0]:>9.1f} {spent[1]:>9.1f}", flush=True)
 
 
-def print_actions(names: Sequence[str], states: int) -> None:
+def print_actions(names: Sequence[str], states: int, walkthrough: bool) -> None:
     """Print milliseconds of CPU time for a list of Jericho's valid actions, and the speed-up.
 
-    Three parts: the first `states` states, all compared with Jericho's call; the states from
-    5 × `states` + 1 to 10 × `states`, of which a random 5 % are compared; and the first states of
-    the walkthrough, at most 2 × `states`.
+    Two parts: the first `states` states of random play, all compared with Jericho's call; and those
+    from 5 × `states` + 1 to 10 × `states`, of which a random 5 % are compared. With `walkthrough`:
+    the first states of the walkthrough instead, at most 2 × `states`.
     """
     title = f"{'game':<20} {'states':>12} {'Jericho':>9} {'search':>15} {'adaptor':>15}"
     print(f"{title}  effects, missed, extra, differing and compared states")
     for name in names:
-        parts = [(0, states, 1, False), (5 * states, 5 * states, 0.05, False)]
-        for first, count, share, walkthrough in [*parts, (0, 2 * states, 1, True)]:
-            one = compare_actions(read_choice(name), count, first, share, walkthrough)
-            count = one.compared if walkthrough else count
-            theirs = 1000 * one.theirs / max(1, one.compared)
-            ours = [1000 * seconds / count for seconds in (one.search, one.adaptor)]
-            times = " ".join(f"{time:>8.1f} ({theirs / time:>3.1f})" for time in ours)
-            part = "walkthrough" if walkthrough else f"{first + 1} to {first + count}"
-            print(f"{name[-20:]:<20} {part:>12} {theirs:>9.1f} {times}  {one[3:]}", flush=True)
+        choice = read_choice(name)
+        if walkthrough:
+            one = compare_actions(choice, 2 * states, walkthrough=True)
+            print_comparison(name, "walkthrough", one, one.compared)
+            continue
+        for first, count, share in ((0, states, 1), (5 * states, 5 * states, 0.05)):
+            one = compare_actions(choice, count, first, share)
+            print_comparison(name, f"{first + 1} to {first + count}", one, count)
+
+
+def print_comparison(name: str, part: str, one: Comparison, states: int) -> None:
+    theirs = 1000 * one.theirs / max(1, one.compared)
+    ours = [1000 * seconds / states for seconds in (one.search, one.adaptor)]
+    times = " ".join(f"{time:>8.1f} ({theirs / time:>3.1f})" for time in ours)
+    print(f"{name[-20:]:<20} {part:>12} {theirs:>9.1f} {times}  {one[3:]}", flush=True)
 
 
 def print_shortest(name: str) -> None:
@@ -339,6 +347,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, metavar="STEPS", help="CPU time of the first steps")
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
     parser.add_argument("--actions", type=int, metavar="STATES", help="lists of Jericho's actions")
+    parser.add_argument("--walkthrough", action="store_true", help="with --actions: along it")
     parser.add_argument("--shortest", action="store_true", help="fewest steps to win")
     options = parser.parse_args()
     if options.shortest:
@@ -349,7 +358,7 @@ def main() -> None:
         print_first(options.names, options.first)
         return
     if options.actions:
-        print_actions(options.names, options.actions)
+        print_actions(options.names, options.actions, options.walkthrough)
         return
     columns = ("adaptor", "bare", "ratio") * 2
     print(f"{'steps per second of CPU time, and per second':<50}", *(f"{c:>9}" for c in columns))

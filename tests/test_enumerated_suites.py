@@ -5,6 +5,7 @@ import pytest
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
+from drrn.suites.game import EnumeratedGame
 from tests.game_checks import check_outcomes
 from tests.suite_files import game_file, open_suite
 
@@ -16,6 +17,24 @@ def test_a_small_game_is_enumerated_and_solved(stand_ins):
     assert best(compiled, 1.0).score == pytest.approx(1.0)
     assert best(compiled, 0.5).score == pytest.approx(0.5**1 * 0.5 + 0.5**2 * 0.5)
     check_outcomes(game)
+    game.close()
+
+
+def test_an_enumeration_leaves_the_episodes_of_players_alone(stand_ins):
+    game = open_suite("twx:coin?seed=2&text=look,inventory&enumerate=yes&copies=2")
+    assert isinstance(game, EnumeratedGame)
+    (_, opening), *_ = game.opening()
+    first = game.reset(0)
+    move = first.actions.index("move east")
+    second = game.step(move)
+    (_, after), *_ = game.outcomes(opening, move)
+    assert game.look(after).text == second.text
+    alone = open_suite("twx:coin?seed=2&text=look,inventory")
+    alone.reset(0)
+    alone.step(move)
+    back = second.actions.index("move west")
+    assert game.step(back) == alone.step(back)
+    alone.close()
     game.close()
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.cli.jobs import experiment_games, suite_games
-from drrn.game.contract import training_of
+from drrn.cli.jobs import experiment_games, published_games, suite_games
+from drrn.game.contract import close, training_of
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
 from drrn.lab.experiments.plan import (
@@ -269,7 +269,7 @@ def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path)
     assert main([*command, "--jobs", "1", "--out", str(out)]) == 0
     text = section(out, "Games of suites")
     assert "| TextWorldExpress: coin" in text and "| TextWorld: tale" in text
-    assert "--games 'textworld:tale.z8?max_steps=5&copies=2'" in text and str(tmp_path) not in text
+    assert str(tmp_path) not in text
     record = json.loads((out / "rows/twx-coin/suite-gru.json").read_text())
     assert record["wanted"]["encoder"] == "gru" and record["wanted"]["final_softmax"] == 8
     rows = rows_of(out / "rows/twx-coin/suite-gru.quests.csv")
@@ -279,13 +279,35 @@ def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path)
 
 def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
-    assert list(suite_games({})) == []
+    assert list(suite_games({"jericho": tmp_path})) == []  # a folder
     text = capsys.readouterr().err
     assert text.count("\n") == 6
     assert "twx:coin" in text
     assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
     assert "textworld is skipped: it needs the file" in text
     assert "--jericho FILE" in text
+
+
+def test_the_file_of_a_protocol_is_found_in_a_folder_whatever_its_case(stand_ins, tmp_path, capsys):
+    job = "published-jericho-aaai2020-detective"
+    assert list(published_games([job], {})) == []
+    game_file(tmp_path, "Detective.Z5")
+    (tmp_path / "detective.txt").write_text("notes")
+    for path in (tmp_path, tmp_path / "Detective.Z5"):
+        (game,) = published_games([job], {"jericho": path})
+        assert game.source.startswith(f"jericho:{tmp_path}/Detective.Z5?")
+        close(game.game)
+    assert list(published_games(["published-jericho-aaai2020-zork1"], {"jericho": path})) == []
+    text = capsys.readouterr().err
+    assert text.count("is skipped: it needs") == 2
+    assert "zork1 is skipped: it needs zork1.z3, .z5 or .z8 (--jericho FOLDER)" in text
+
+
+def test_an_experiment_without_games_ends_before_it_creates_a_folder(stand_ins, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert main(["reproduce", "--only", "published-jericho-aaai2020-zork1", "--out", str(out)]) == 2
+    assert "there is nothing to run" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_jobs_on_suites_have_few_episodes_and_seeds(stand_ins):

@@ -195,6 +195,15 @@ def test_evaluate_plays_each_variation_of_a_fold_once(stand_ins, tmp_path, capsy
     assert entry["steps"] <= 2
 
 
+@pytest.mark.parametrize("option", ["--fold=test", "--max-steps=5"])
+def test_an_error_names_the_option_that_a_game_without_folds_lacks(tmp_path, capsys, option):
+    out = str(tmp_path / "run")
+    assert main(["train", "long-watch", "--paper", "--hidden=8", "--rounds=1", "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", out, option]) == 2
+    assert f"leave out {option.partition('=')[0]}\n" in capsys.readouterr().err
+
+
 def test_a_fold_of_a_game_without_folds_is_refused(tmp_path, capsys):
     with pytest.raises(drrn.InputError, match="not a game of a suite"):
         with_options("long-watch", fold="test")

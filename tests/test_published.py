@@ -3,6 +3,8 @@
 import csv
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,6 +86,10 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
     assert protocol.settings["listwise"] and not mapreader.settings["listwise"]
     with pytest.raises(drrn.InputError, match="needs the file"):
         read_protocol("protocol:jericho-aaai2020/zork1")
+    with pytest.raises(drrn.InputError, match=r"Known: .*/FOLDER/zork1\.z5"):
+        read_protocol("protocol:twx-eacl2023/folder/twc.z5")
+    with pytest.raises(drrn.InputError, match="A protocol has no options"):
+        read_protocol("protocol:twx-eacl2023/twc?seed=3")
     with pytest.raises(drrn.InputError, match='Did you mean "protocol:twx-eacl2023/twc"'):
         drrn.make("protocol:twx-eacl2023/twcc")
 
@@ -126,6 +132,25 @@ def test_our_score_is_that_of_the_measure_of_the_protocol():
     assert len(scores) == 3 and scores == [float(row["last_return"]) for row in rows]
 
 
+@pytest.mark.parametrize(
+    ("rounds", "score"),
+    [(5, 0.05), (19, 0.19), (20, 0.195), (40, 0.385)],  # of 20 the last two, of 40 the last four
+)
+def test_the_last_tenth_is_the_mean_of_the_last_evaluations(rounds, score):
+    """The return of round n is n, of a highest score of 100."""
+    every = {protocol.slug: protocol for protocol in protocols()}
+    protocol = every["scienceworld-emnlp2022-find-living-thing"]
+    rows = [
+        {"seed": 0, "round": n, "final": False, "policy": policy, "return": value}
+        for n in range(1, rounds + 1)
+        for policy, value in (("softmax", float(n)), ("greedy", -1.0))
+    ]
+    rows.append({"seed": 0, "round": rounds, "final": True, "policy": "softmax", "return": -1.0})
+    results: Any = SimpleNamespace(rows=lambda game, job: rows)
+    (job,) = [job for job in plan.PUBLISHED if job.games[0] == protocol.slug]
+    assert published_scores(results, protocol, job) == pytest.approx([score])
+
+
 @pytest.mark.parametrize(("name", "fold"), [("twx-eacl2023-coin", "test"), ("twx-coin", "train")])
 def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch, name, fold):
     pages = []
@@ -165,6 +190,30 @@ def test_suites_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
     header, row, _ = capsys.readouterr().out.splitlines()
     cells = dict(zip(header.split(","), row.split(","), strict=True))
     assert cells["measure"] == "return" and cells["seed"] == "0" and "best" in cells
+
+
+@pytest.mark.slow
+def test_compare_needs_no_order_of_suites_and_stories(stand_ins, tmp_path, capsys):
+    """One game of a suite: all scores are returns; a run that is given twice counts once."""
+    small = {"rounds": 1, "replicas": 2, "episodes_per_round": 4, "evaluation_episodes": 4}
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
+    runs = {name: str(tmp_path / name) for name in ("story", "first", "second")}
+    for (name, out), seed in zip(runs.items(), (0, 0, 7), strict=True):
+        game = "long-watch" if name == "story" else "twx:coin?max_steps=9"
+        words = ["train", game, "--paper", "--hidden=8", *options, f"--seed={seed}", "--out", out]
+        assert main(words) == 0
+    summaries = []
+    for order in ("story first second first", "first first second story"):
+        capsys.readouterr()
+        assert main(["compare", *(runs[name] for name in order.split()), "--json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["measure"] == "softmax_return" and len(result["runs"]) == 3
+        summaries += result["interquartile_mean"].values()
+    assert summaries[0]["mean"] == summaries[1]["mean"]
+    assert main(["compare", *runs.values()]) == 0
+    out, error = capsys.readouterr()
+    assert out.startswith("Mean return, policy softmax\n") and "2 games" in out
+    assert "pooled" not in error  # the seeds alone differ
 
 
 @pytest.mark.slow

@@ -437,17 +437,17 @@ def test_a_pair_of_objects_is_not_tried_if_both_have_the_same_answer_with_others
     first.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"No.", None)})
     second.update({("rub OBJ OBJ", b"No.", None), ("cut OBJ OBJ", b"Never.", None)})
     turn = Turn(search, None)
-    assert turn.expect_ordinary(filling) == {}  # the pair may be the key and its lock
+    assert turn.pair_effects(filling) == {}  # the pair may be the key and its lock
     for template in ("rub OBJ OBJ", "cut OBJ OBJ"):
         filling.history.add(template, Outcome(b"No.", None, filling.situation))
-    assert turn.expect_ordinary(filling) == {"rub OBJ OBJ": None}
+    assert turn.pair_effects(filling) == {"rub OBJ OBJ": None}
     for results in (first, second):
         results.add(("rub OBJ OBJ", b"No.", b"effect"))
-    assert turn.expect_ordinary(filling) == {"rub OBJ OBJ": b"effect"}  # it will be confirmed
+    assert turn.pair_effects(filling) == {"rub OBJ OBJ": b"effect"}  # it will be confirmed
     for results in (first, second):
         results.remove(("rub OBJ OBJ", b"No.", b"effect"))
     search.active.add("rub OBJ OBJ")
-    assert turn.expect_ordinary(filling) == {}
+    assert turn.pair_effects(filling) == {}
     assert search.results(references[::-1]) == [set(), set()]  # other positions
 
 

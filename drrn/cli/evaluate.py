@@ -18,7 +18,7 @@ from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.run import Run
 from drrn.settings import DEPLOYED, POLICIES
 from drrn.stories.playtest.findings import last_words
-from drrn.suites.catalogue import with_options
+from drrn.suites.catalogue import suite_of, with_options
 from drrn.writing import counted, one_line, percent, words
 
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
@@ -69,6 +69,12 @@ def _spec(options: argparse.Namespace) -> GameSpec:
     """Return the spec of the game, on another fold or with another step limit if asked for."""
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     changes: dict[str, Any] = {}
+    suite = suite_of(spec.source)
+    if options.fold and (suite is None or "fold" not in suite.options):
+        raise InputError(f"{spec.source}: has no folds; leave out --fold")
+    if options.max_steps and suite is None:
+        cause = "not a game of a suite, so its step limit cannot be changed"
+        raise InputError(f"{spec.source}: {cause}; leave out --max-steps")
     if options.fold:
         changes = {"fold": options.fold, "draw": "in-order", "variations": ""}
     if options.max_steps:

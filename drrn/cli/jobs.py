@@ -32,7 +32,7 @@ from drrn.runs.limits import check_memory
 from drrn.sentences import open_sentences
 from drrn.settings import all_settings
 from drrn.stories.authored import paraphrases_of
-from drrn.suites.protocols import protocols
+from drrn.suites.protocols import Protocol, protocols
 from drrn.vectors import open_vectors
 from drrn.writing import counted, visible
 
@@ -126,15 +126,17 @@ def run_reproduce(options: argparse.Namespace) -> int:
     scale = _scale(options)
     results = Results(options.out or Path("results-quick" if options.quick else "results"))
     results.refuse_sweep()
+    jobs = list(_jobs(options, scale, results.root))
+    if "diagnostics" in options.only:
+        jobs += diagnose.published_trials(results.root, scale, options.device)
+    if "reading" in options.only and not options.games:
+        jobs += diagnose.reading_trials(results.root, scale, options.device)
+    specs = arena.game_specs(options.games, warn) if "arena" in options.only else []
+    training = arena.training_jobs(specs, results.root, scale, options.device)
+    jobs += training
+    if not jobs and not specs:
+        raise InputError("no game of these experiments can be opened, so there is nothing to run")
     with results.locked():
-        jobs = list(_jobs(options, scale, results.root))
-        if "diagnostics" in options.only:
-            jobs += diagnose.published_trials(results.root, scale, options.device)
-        if "reading" in options.only and not options.games:
-            jobs += diagnose.reading_trials(results.root, scale, options.device)
-        specs = arena.game_specs(options.games, warn) if "arena" in options.only else []
-        training = arena.training_jobs(specs, results.root, scale, options.device)
-        jobs += training
         if options.ray is None:
             _check_sentences(jobs)
         with workers_for(options) as workers:
@@ -309,10 +311,11 @@ def _opened(names: Iterable[str], consequence: str) -> Iterator[GameToRun]:
 def suite_games(files: SuiteFiles) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
     for suite, source in plan.PLAN["suite_games"]:
-        if "{file}" in source and files.get(suite) is None:
+        file = files.get(suite)
+        if "{file}" in source and (file is None or file.is_dir()):
             warn(f"{suite} is skipped: it needs the file of a game (--{suite} FILE)")
             continue
-        name = f"{suite}:{source.format(file=files.get(suite))}"
+        name = f"{suite}:{source.format(file=file)}"
         try:
             yield GameToRun(absolute_name(name), make(name), extra=True)
         except InputError as error:
@@ -325,18 +328,23 @@ def published_games(only: Collection[str], files: SuiteFiles) -> Iterator[GameTo
         job = f"published-{protocol.slug}"
         if "published" not in only and job not in only:
             continue
+        file = _file_of(protocol, files.get("jericho"))
+        if protocol.of_file and file is None:
+            warn(f"{job} is skipped: it needs {protocol.game}.z3, .z5 or .z8 (--jericho FOLDER)")
+            continue
         try:
-            name = protocol.training_game(_file_of(protocol.game, files.get("jericho")))
+            name = protocol.training_game(file)
             yield GameToRun(absolute_name(name), make(name), extra=True, name=protocol.slug)
         except InputError as error:
             warn(f"{job} is skipped: {error}")
 
 
-def _file_of(game: str, path: Path | None) -> Path | None:
-    """Return the file of a game: the given one, or the one of that name in the given folder."""
-    if path is None or (path.is_file() and path.stem.lower() == game):
-        return path
-    return next(iter(sorted(path.glob(f"{game}.z?"))), None)
+def _file_of(protocol: Protocol, path: Path | None) -> Path | None:
+    """Return the file of a game: the given one, or one in the given folder; None without one."""
+    if path is None:
+        return None
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    return next((file for file in files if protocol.is_file(file)), None)
 
 
 # --- drrn diagnose: agents on the diagnostic games, compared

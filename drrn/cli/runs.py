@@ -63,10 +63,13 @@ def _cells(run: dict[str, Any]) -> list[object]:
 def run_compare(options: argparse.Namespace) -> None:
     paths = _plot_files(options.out) if options.out else []
     runs = [Run(folder) for folder in options.runs]
-    options.measure = options.measure or runs[0].measure
+    if options.measure is None:
+        pays = any(run.measure == "return" for run in runs)
+        options.measure = "return" if pays else "final_reward"
     column = f"{options.policy}_{options.measure}"
+    measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
     if len({run.config["game"]["sha256"] for run in runs}) > 1:
-        _compare_games(runs, options, column)
+        _compare_games(runs, options, column, measure)
         return
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
     for damage in dict.fromkeys(damage_of(run.folder) for run in runs if not run.is_running):
@@ -77,14 +80,13 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"measure": column, "random": random, "best": best, "runs": entries})
     else:
-        _print(_comparison(entries, random, best), options)
+        _print(_comparison(entries, random, best, measure), options)
     if len({entry["episodes_played"] for entry in entries}) > 1:
         warn("the runs played different numbers of episodes; compare one round with --round")
     if paths:
         title = runs[0].config["game"]["title"]
         curves = [(_label(run), run.rounds(), column) for run in runs]
         references = {"random play": random, "best possible": best}
-        measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
         draw_curves(curves, references, measure, title, paths)
     for path in paths:
         print(path, file=sys.stderr if options.json else sys.stdout)
@@ -127,7 +129,9 @@ def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, A
     }
 
 
-def _comparison(entries: list[dict[str, Any]], random: float | None, best: float | None) -> Table:
+def _comparison(
+    entries: list[dict[str, Any]], random: float | None, best: float | None, measure: str
+) -> Table:
     rows: list[list[object]] = []
     for entry in entries:
         interval = "one replica" if "difference" in entry else None
@@ -140,7 +144,11 @@ def _comparison(entries: list[dict[str, Any]], random: float | None, best: float
     for name, value in (("random play", random), ("best possible", best)):
         rows.append([name, None, None, None, value, None, None, None, None])
     header = [name.replace("seeds", "replicas") for name in COMPARED]
-    return grid(rows, [*header, "difference", "95 % interval", "clear"])
+    return grid(rows, [*header, "difference", "95 % interval", "clear"], _caption(measure))
+
+
+def _caption(measure: str) -> str:
+    return measure[0].upper() + measure[1:]
 
 
 def _print(block: Table, options: argparse.Namespace) -> None:
@@ -152,18 +160,28 @@ def _print(block: Table, options: argparse.Namespace) -> None:
 # --- runs of several games
 
 
-def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) -> None:
-    """Print means with 95 % intervals, normalised scores, and the interquartile means of these."""
+def _compare_games(runs: list[Run], options: argparse.Namespace, column: str, measure: str) -> None:
+    """Print means with 95 % intervals, normalised scores, and the interquartile means of these.
+
+    Runs of one agent on one game are pooled, as more replicas.
+    """
     from drrn.runs.intervals import interquartile_interval
 
     if options.out:
         raise InputError("--out plots runs of one game; leave it out, or name runs of one game")
+    runs = list({run.folder.resolve(): run for run in runs}.values())
     entries = [_game_entry(run, column, options) for run in runs]
-    agents: dict[str, list[list[float]]] = {}
-    for entry in entries:
-        if entry["normalised"]:
-            agents.setdefault(entry["agent"], []).append(entry["normalised"])
-    means = {agent: interquartile_interval(games) for agent, games in agents.items()}
+    agents: dict[str, dict[str, list[float]]] = {}  # normalised scores, by game
+    firsts: dict[tuple[str, str], Run] = {}
+    for run, entry in zip(runs, entries, strict=True):
+        if not entry["normalised"]:
+            continue
+        agent, game = entry["agent"], run.config["game"]["sha256"]
+        agents.setdefault(agent, {}).setdefault(game, []).extend(entry["normalised"])
+        first = firsts.setdefault((agent, game), run)
+        if {**run.config["settings"], "seed": 0} != {**first.config["settings"], "seed": 0}:
+            warn(f"{run.folder} and {first.folder} are pooled, but have different settings")
+    means = {agent: interquartile_interval(list(games.values())) for agent, games in agents.items()}
     if options.json:
         summary = {a: {"mean": m, "low": i[0], "high": i[1]} for a, (m, i) in means.items()}
         print_json({"measure": column, "runs": entries, "interquartile_mean": summary})
@@ -177,7 +195,7 @@ def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) ->
         games = counted(len(agents[agent]), "game")
         rows.append(["interquartile mean", games, agent, None, mean, _range_text(interval), mean])
     header = ["run", "game", "agent", "replicas", "mean", "95 % interval", "normalised"]
-    _print(grid(rows, header), options)
+    _print(grid(rows, header, _caption(measure)), options)
 
 
 def _game_entry(run: Run, column: str, options: argparse.Namespace) -> dict[str, Any]:

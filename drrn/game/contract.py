@@ -310,9 +310,12 @@ def evaluation_game_of(game: Game) -> Game | None:
 def highest_return_of(game: Game) -> float | None:
     """Return the best possible return; None if it is not known."""
     value = getattr(game, "highest_return", None)
-    if value is not None and not isinstance(value, int | float):
-        raise InputError(f"{game.name}: highest_return must be a number, not {value!r}")
-    return value
+    if value is None:
+        return None
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value):
+        raise InputError(f"{game.name}: highest_return must be a finite number, not {value!r}")
+    return float(value)
 
 
 def most_copies_of(game: Game) -> int:

@@ -45,6 +45,7 @@ class Suite:
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names of games
     fallback: Sequence[str] = ("look",)  # actions if the suite lists none
     highest_score: float | None = None  # of all its games
+    starts_at_zero: bool = True  # the score of an episode
 
     @property
     def version(self) -> str | None:
@@ -142,6 +143,13 @@ class SuiteChoice:
         return float(percentage) / 100
 
     @property
+    def highest_return(self) -> float | None:
+        """The best possible return; None if it is not known, or depends on the first score."""
+        if self.suite.starts_at_zero or self.options["initial_score"] == "yes":
+            return self.suite.highest_score
+        return None
+
+    @property
     def is_fixed(self) -> bool:
         """Whether the suite has folds, but an option selects one variation."""
         options = self.options
@@ -196,15 +204,21 @@ def read_choice(name: str) -> SuiteChoice:
     return choice
 
 
+def suite_of(name: str) -> Suite | None:
+    """Return the suite of a game; None if it is no game of a suite."""
+    match = NAME.fullmatch(name)
+    return SUITES.get(match["suite"]) if match else None
+
+
 def with_options(name: str, **changes: Any) -> str:
     """Return the name of a suite's game with other values of some options.
 
     None leaves an option as it is; an empty value restores its default.
     """
     match = NAME.fullmatch(name)
-    if match is None or match["suite"] not in SUITES:
-        raise InputError(f"{name}: not a game of a suite, so it has no {' or '.join(changes)}")
-    suite = SUITES[match["suite"]]
+    suite = suite_of(name)
+    if match is None or suite is None:
+        raise InputError(f"{name}: not a game of a suite, so it has no options")
     values = _read_options(suite, (match["options"] or "")[1:], name)
     if changes.get("fold") and SuiteChoice(suite, match["game"], values).is_fixed:
         raise InputError(f"{name}: always plays one variation, so no fold can be chosen")

@@ -176,7 +176,6 @@ class TwxEnvironment(Environment):
         with self.closed_on_failure():
             properties = {key: v for key, v in options.items() if key not in self.suite.options}
             self._load(game, properties)
-        self.looks: dict[str, str] = {}  # rooms when they were first seen
         self.commands: dict[str, str] = {}  # the suite's words for each action of the last page
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
@@ -205,22 +204,22 @@ class TwxEnvironment(Environment):
         """
         variation, fold = self.seeds.select(0, None)
         _, info = self.env.reset(seed=variation, gameFold=fold)
-        rooms: dict[str, str] = {}
+        looks = [info["look"]]
         places: dict[str, str] = {}
         changes: set[str] = set()
         page = self._page(info, done=False)
         for action in actions:
-            rooms[info["look"].partition(".")[0]] = info["look"]
             if action.startswith("put "):
                 places[re.split(r" (?:in|on) ", action[4:])[0]] = action
             elif not action.startswith(PASSING):
                 changes.add(action)
             _, _, done, info = self.env.step(self.commands.get(action, action))
             page = self._page(info, done=bool(done))
-        rooms[info["look"].partition(".")[0]] = info["look"]
+            looks.append(info["look"])
+        rooms = {look.partition(".")[0]: look for look in looks}
         if not any(action.startswith(DOORS) for action in actions):
-            first = self.looks.setdefault
-            rooms = {name: look for name, look in rooms.items() if look != first(name, look)}
+            first = {look.partition(".")[0]: look for look in reversed(looks)}
+            rooms = dict(rooms.items() - first.items())
         here = (info["look"], info["inventory"], page.actions, page.score, page.ending)
         state = (here, sorted(rooms.items()), sorted(places.items()), sorted(changes))
         return page, hashlib.sha256(repr(state).encode()).hexdigest()

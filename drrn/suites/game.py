@@ -120,12 +120,10 @@ class EnvironmentPool:
                 self.report(error, "the episode starts in a new environment")
 
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path in the first environment, which is replaced if it fails."""
+        """Play a path from the start of an episode; an environment that fails is replaced."""
         while True:
             try:
-                if not self.environments[0].service.close.alive:
-                    self.environments[0] = LimitedEnvironment(self.choice)
-                last = self.environments[0].walk(path)
+                last = self._select().walk(path)
             except ServiceError as error:
                 self.report(error, "the actions are played again in a new environment")
             else:
@@ -144,6 +142,13 @@ class EnvironmentPool:
     def _start(
         self, player: object, seed: int, fold: str | None
     ) -> tuple[LimitedEnvironment, SuitePage]:
+        environment = self._select()
+        page = environment.reset(seed, fold)
+        environment.player = weakref.ref(player)
+        return environment, page
+
+    def _select(self) -> LimitedEnvironment:
+        """Return an idle environment, a new one, or else the one whose episode started first."""
         alive = [one for one in self.environments if one.service.close.alive]
         idle = [one for one in alive if one.player() is None]
         if idle:
@@ -154,9 +159,7 @@ class EnvironmentPool:
             environment = alive[0]
         self.environments = [*(one for one in alive if one is not environment), environment]
         environment.player = _nobody
-        page = environment.reset(seed, fold)
-        environment.player = weakref.ref(player)
-        return environment, page
+        return environment
 
     def close(self) -> None:
         """End all environments."""
@@ -180,7 +183,7 @@ class SuiteGame:
         self.most_copies = self._pool.limit
         self.fingerprint = choice.fingerprint
         self.note = choice.suite.repeats
-        self.highest_return = choice.suite.highest_score
+        self.highest_return = choice.highest_return
         self.stopped = False
         self.ending = ""
         self._random = random.Random()

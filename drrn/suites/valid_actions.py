@@ -231,7 +231,7 @@ class ActionSearch:
         for situation, kinds in steady.items():
             for change in filling.changes(situation):
                 harmless, harmful = self.verdicts.setdefault(change, (set(), set()))
-                harmless |= kinds - harmful
+                harmless.update(kinds - harmful)
 
     def results(self, references: Iterable[Reference]) -> list[set[Result]]:
         """Return the results of templates with each of two objects and any other object."""
@@ -242,7 +242,8 @@ class ActionSearch:
         verdicts = [self.verdicts.setdefault(change, (set(), set())) for change in changes]
         if any(kind in harmful for _, harmful in verdicts):
             return
-        for harmless, harmful in [one for one in verdicts if kind not in one[0]] or verdicts:
+        suspects = [verdict for verdict in verdicts if kind not in verdict[0]]
+        for harmless, harmful in suspects or verdicts:
             harmless.discard(kind)
             harmful.add(kind)
 
@@ -267,7 +268,10 @@ class ActionSearch:
                 checks.append(place)
         for place in checks:
             refused = self.refused.setdefault(place[1:], set())
-            (refused.add if self.refuses(*place) else refused.discard)(place[0])
+            if self.refuses(*place):
+                refused.add(place[0])
+            else:
+                refused.discard(place[0])
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
         """Return whether the parser refuses all objects in position i that are held, or not held.
@@ -338,7 +342,10 @@ class ActionSearch:
             things = scene.things.get(word[: self.word_length], ())
             elsewhere = () if things else (description, scene.room)
             state = (word, HELD in _holders(things), things, elsewhere)
-            objects[word] = self.references.setdefault(state, Reference(*state))
+            reference = self.references.get(state)
+            if reference is None:
+                reference = self.references[state] = Reference(*state)
+            objects[word] = reference
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
@@ -392,7 +399,7 @@ class Turn:
     ) -> None:
         """Fill templates with names; play those whose effect is neither known nor expected."""
         known = self.search.memory.get(key)
-        if known is not None and not known:
+        if known is not None and not known:  # nothing has an effect
             return
         history = self.search.histories.setdefault(names, History())
         effects: Effects = {} if known is None else known
@@ -411,11 +418,12 @@ class Turn:
         If it does not have it, the others are played; a common effect may be confirmed by any.
         """
         for effect, parts in self.expected.items():
-            group = list(itertools.chain.from_iterable(commands for _, commands in parts))
+            fillings = [(filling, command) for filling, part in parts for command in part]
+            group = [command for _, command in fillings]
             common = _is_common(group)
             confirmed = common and effect in self.effects
             played = 0
-            for filling, command in ((one, command) for one, part in parts for command in [*part]):
+            for filling, command in fillings:
                 if confirmed:
                     break
                 filling.effects[effect].remove(command)
@@ -452,8 +460,8 @@ class Turn:
 
     def _expect_effects(self, filling: Filling, templates: Iterable[str]) -> set[str]:
         """Expect effects of templates; return those that need not be played."""
-        expected = self.expect_ordinary(filling) if len(filling.names) > 1 else {}
-        expected |= self.expect(filling)
+        expected = self.pair_effects(filling) if len(filling.names) > 1 else {}
+        expected |= self.last_effects(filling)
         for template in templates:
             effect = expected.get(template)
             if effect is not None:
@@ -464,7 +472,7 @@ class Turn:
         places = [(i, one.held) for i, one in enumerate(filling.situation[-len(filling.names) :])]
         return set(expected).union(*(refused.get(place, ()) for place in places))
 
-    def expect(self, filling: Filling) -> dict[str, bytes | None]:
+    def last_effects(self, filling: Filling) -> dict[str, bytes | None]:
         """Return the last effects of templates whose answer did not change since.
 
         Templates that ever had a distinct effect are not among them.
@@ -479,7 +487,7 @@ class Turn:
             templates |= {template for template, _ in kinds}
         return {one: outcomes[one].effect for one in templates - self.search.active}
 
-    def expect_ordinary(self, filling: Filling) -> dict[str, bytes | None]:
+    def pair_effects(self, filling: Filling) -> dict[str, bytes | None]:
         """Return the effects that templates had with either object and any other.
 
         Templates that ever had a distinct effect, templates that were never played with this pair

@@ -4,6 +4,7 @@
 `protocol:jericho-aaai2020/games/zork1.z5`.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from drrn.files import read_toml
 from drrn.suites.catalogue import with_options
 
 PREFIX = "protocol:"
+SUFFIX = re.compile(r"\.z\d", re.IGNORECASE)  # of a Z-machine file
 FOLDER = Path(__file__).parent
 
 
@@ -50,11 +52,25 @@ class Protocol:
         """The settings of the run, by flat name."""
         return without_none({**self.settings, "interactions": self.interactions})
 
+    @property
+    def of_file(self) -> bool:
+        """Whether the game is a file that no suite includes."""
+        return "{file}" in self.name
+
+    @property
+    def full_name(self) -> str:
+        """What `read_protocol` reads."""
+        return f"{PREFIX}{self.paper}/{f'FOLDER/{self.game}.z5' if self.of_file else self.game}"
+
+    def is_file(self, path: Path) -> bool:
+        """Return whether a path has the name of the game's file, whatever its case."""
+        of_machine = SUFFIX.fullmatch(path.suffix) is not None
+        return self.of_file and of_machine and path.stem.lower() == self.game
+
     def training_game(self, file: Path | None = None) -> str:
         """Return the name of the game to train on."""
-        if "{file}" in self.name and file is None:
-            example = f"{PREFIX}{self.paper}/FOLDER/{self.game}.z5"
-            raise InputError(f"{self.slug}: needs the file of the game; write {example}")
+        if self.of_file and file is None:
+            raise InputError(f"{self.slug}: needs the file of the game; write {self.full_name}")
         return with_options(self.name.format(file=file), max_steps=self.max_steps)
 
     def test_game(self, training_game: str) -> str | None:
@@ -79,12 +95,12 @@ def protocols() -> list[Protocol]:
 def read_protocol(name: str) -> tuple[Protocol, str]:
     """Return the protocol that `protocol:NAME/GAME` names, and the name of its training game."""
     paper, _, game = name.removeprefix(PREFIX).partition("/")
-    known = {(each.paper, each.game): each for each in protocols()}
     path = Path(game).expanduser()
-    key = (paper, path.stem.lower() if path.suffix else game)
-    if key not in known:
-        names = [f"{PREFIX}{paper}/{game}" for paper, game in known]
-        near = did_you_mean(name, names)
-        raise InputError(f'no protocol is named "{name}".{near} Known: {", ".join(names)}')
-    protocol = known[key]
-    return protocol, protocol.training_game(path if path.suffix else None)
+    every = protocols()
+    for protocol in every:
+        if protocol.paper == paper and (protocol.game == game or protocol.is_file(path)):
+            return protocol, protocol.training_game(path if protocol.is_file(path) else None)
+    names = [protocol.full_name for protocol in every]
+    near = did_you_mean(name, names)
+    options = " A protocol has no options, which follow a question mark." if "?" in name else ""
+    raise InputError(f'no protocol is named "{name}".{options}{near} Known: {", ".join(names)}')
