@@ -2,6 +2,7 @@
 
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
 python benchmarks/suites.py --first 15000 twx:coin …           CPU time of the first steps, the start included
+python benchmarks/suites.py --memory 5000 jericho:PATH.z5 …    memory of an environment during the first steps
 python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone
 python benchmarks/suites.py --shortest 'twx:coin?seed=N' …     the fewest steps in which a variation is won
 """
@@ -210,23 +211,39 @@ OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
 }
 
 
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of all that it started, Java included (Linux)."""
-    parents = {}
-    seconds = {}
+def processes() -> dict[int, list[str]]:
+    """Return the numbers in /proc/PID/stat of this process and of all that it started (Linux)."""
+    every = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
-            fields = path.read_text().rpartition(")")[2].split()
-            number = int(path.parent.name)
-            parents[number] = int(fields[1])
-            seconds[number] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    total = 0.0
-    for number, spent in seconds.items():
-        ancestor: int | None = number
-        while ancestor not in (None, os.getpid()):
-            ancestor = parents.get(ancestor)  # type: ignore[arg-type]
-        total += spent if ancestor is not None else 0.0
-    return total
+            every[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+    found = {}
+    for number, fields in every.items():
+        ancestor = number
+        while ancestor in every and ancestor != os.getpid():
+            ancestor = int(every[ancestor][1])
+        if ancestor == os.getpid():
+            found[number] = fields
+    return found
+
+
+def cpu_seconds() -> float:
+    """Return the CPU time of this process and of all that it started, Java included."""
+    ticks = sum(int(fields[11]) + int(fields[12]) for fields in processes().values())
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def print_memory(names: Sequence[str], steps: int) -> None:
+    """Print the memory of the processes of one environment, ten times in that number of steps."""
+    for name in names:
+        play = adaptor(name)
+        for number in range(1, steps + 1):
+            next(play)
+            if number % max(1, steps // 10) == 0:
+                pages = [int(one[21]) for pid, one in processes().items() if pid != os.getpid()]
+                megabytes = sum(pages) * os.sysconf("SC_PAGE_SIZE") / 1e6
+                print(f"{name[-50:]:<50} {number:>7,} steps {megabytes:>6.0f} MB", flush=True)
+        play.close()  # type: ignore[attr-defined]
 
 
 class Rate(NamedTuple):
@@ -345,6 +362,7 @@ def main() -> None:
     )
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--first", type=int, metavar="STEPS", help="CPU time of the first steps")
+    parser.add_argument("--memory", type=int, metavar="STEPS", help="memory of an environment")
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
     parser.add_argument("--actions", type=int, metavar="STATES", help="lists of Jericho's actions")
     parser.add_argument("--walkthrough", action="store_true", help="with --actions: along it")
@@ -353,6 +371,9 @@ def main() -> None:
     if options.shortest:
         for name in options.names:
             print_shortest(name)
+        return
+    if options.memory:
+        print_memory(options.names, options.memory)
         return
     if options.first:
         print_first(options.names, options.first)
