@@ -13,6 +13,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.document import Document, Table, to_latex
+from drrn.game.contract import highest_return_of
 from drrn.game.episodes import play_episodes
 from drrn.lab.experiments import plan
 from drrn.lab.experiments.measure import facts
@@ -240,3 +241,16 @@ def test_compare_prints_runs_of_several_games(tmp_path, capsys):
     assert "\\begin{tabular}" in capsys.readouterr().out
     assert main(["runs", str(tmp_path), "--csv"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+@pytest.mark.parametrize("value", ["5", True, float("nan"), float("inf")])
+def test_a_highest_return_that_is_not_a_finite_number_is_refused(value):
+    game: Any = SimpleNamespace(name="own", highest_return=value)
+    with pytest.raises(drrn.InputError, match="own: highest_return must be a finite number"):
+        highest_return_of(game)
+
+
+def test_a_highest_return_may_be_any_number_or_be_unknown():
+    games: list[Any] = [SimpleNamespace(name="own", highest_return=np.float32(2))]
+    games += [SimpleNamespace(name="own")]
+    assert [highest_return_of(game) for game in games] == [2.0, None]
