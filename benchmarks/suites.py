@@ -3,7 +3,8 @@
 python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
 python benchmarks/suites.py --first 15000 twx:coin …           CPU time of the first steps, the start included
 python benchmarks/suites.py --memory 5000 jericho:PATH.z5 …    memory of an environment during the first steps
-python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone
+python benchmarks/suites.py --actions 200 jericho:PATH.z5 …    the search for valid actions alone;
+                                                               with --walkthrough, along the game's walkthrough
 python benchmarks/suites.py --shortest 'twx:coin?seed=N' …     the fewest steps in which a variation is won
 """
 
@@ -212,7 +213,7 @@ OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
 
 
 def processes() -> dict[int, list[str]]:
-    """Return the numbers in /proc/PID/stat of this process and of all that it started (Linux)."""
+    """Return the fields of /proc/PID/stat of this process and of all that it started (Linux)."""
     every = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended

@@ -344,7 +344,7 @@ def _file_of(protocol: Protocol, path: Path | None) -> Path | None:
     if path is None:
         return None
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return next((file for file in files if protocol.is_file(file)), None)
+    return next((file for file in files if protocol.matches(file)), None)
 
 
 # --- drrn diagnose: agents on the diagnostic games, compared

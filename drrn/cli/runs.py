@@ -5,6 +5,7 @@ import csv
 import re
 import statistics
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,8 @@ def run_compare(options: argparse.Namespace) -> None:
         pays = any(run.measure == "return" for run in runs)
         options.measure = "return" if pays else "final_reward"
     column = f"{options.policy}_{options.measure}"
-    measure = f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
     if len({run.config["game"]["sha256"] for run in runs}) > 1:
-        _compare_games(runs, options, column, measure)
+        _compare_games(runs, options, column)
         return
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
     for damage in dict.fromkeys(damage_of(run.folder) for run in runs if not run.is_running):
@@ -80,14 +80,14 @@ def run_compare(options: argparse.Namespace) -> None:
     if options.json:
         print_json({"measure": column, "random": random, "best": best, "runs": entries})
     else:
-        _print(_comparison(entries, random, best, measure), options)
+        _print(_comparison(entries, random, best), options)
     if len({entry["episodes_played"] for entry in entries}) > 1:
         warn("the runs played different numbers of episodes; compare one round with --round")
     if paths:
         title = runs[0].config["game"]["title"]
         curves = [(_label(run), run.rounds(), column) for run in runs]
         references = {"random play": random, "best possible": best}
-        draw_curves(curves, references, measure, title, paths)
+        draw_curves(curves, references, _measure_text(options), title, paths)
     for path in paths:
         print(path, file=sys.stderr if options.json else sys.stdout)
 
@@ -129,9 +129,7 @@ def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, A
     }
 
 
-def _comparison(
-    entries: list[dict[str, Any]], random: float | None, best: float | None, measure: str
-) -> Table:
+def _comparison(entries: list[dict[str, Any]], random: float | None, best: float | None) -> Table:
     rows: list[list[object]] = []
     for entry in entries:
         interval = "one replica" if "difference" in entry else None
@@ -144,15 +142,15 @@ def _comparison(
     for name, value in (("random play", random), ("best possible", best)):
         rows.append([name, None, None, None, value, None, None, None, None])
     header = [name.replace("seeds", "replicas") for name in COMPARED]
-    return grid(rows, [*header, "difference", "95 % interval", "clear"], _caption(measure))
+    return grid(rows, [*header, "difference", "95 % interval", "clear"])
 
 
-def _caption(measure: str) -> str:
-    return measure[0].upper() + measure[1:]
+def _measure_text(options: argparse.Namespace) -> str:
+    return f"mean {options.measure.replace('_', ' ')}, policy {options.policy}"
 
 
 def _print(block: Table, options: argparse.Namespace) -> None:
-    document = Document("", [block])
+    document = Document("", [replace(block, caption=_measure_text(options).capitalize())])
     text = to_latex(document) if options.latex else to_text(document, width=sys.maxsize)
     print(text.rstrip("\n"))
 
@@ -160,27 +158,15 @@ def _print(block: Table, options: argparse.Namespace) -> None:
 # --- runs of several games
 
 
-def _compare_games(runs: list[Run], options: argparse.Namespace, column: str, measure: str) -> None:
-    """Print means with 95 % intervals, normalised scores, and the interquartile means of these.
-
-    Runs of one agent on one game are pooled, as more replicas.
-    """
+def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) -> None:
+    """Print means with 95 % intervals, normalised scores, and the interquartile means of these."""
     from drrn.runs.intervals import interquartile_interval
 
     if options.out:
         raise InputError("--out plots runs of one game; leave it out, or name runs of one game")
     runs = list({run.folder.resolve(): run for run in runs}.values())
     entries = [_game_entry(run, column, options) for run in runs]
-    agents: dict[str, dict[str, list[float]]] = {}  # normalised scores, by game
-    firsts: dict[tuple[str, str], Run] = {}
-    for run, entry in zip(runs, entries, strict=True):
-        if not entry["normalised"]:
-            continue
-        agent, game = entry["agent"], run.config["game"]["sha256"]
-        agents.setdefault(agent, {}).setdefault(game, []).extend(entry["normalised"])
-        first = firsts.setdefault((agent, game), run)
-        if {**run.config["settings"], "seed": 0} != {**first.config["settings"], "seed": 0}:
-            warn(f"{run.folder} and {first.folder} are pooled, but have different settings")
+    agents = _pooled_scores(runs, entries)
     means = {agent: interquartile_interval(list(games.values())) for agent, games in agents.items()}
     if options.json:
         summary = {a: {"mean": m, "low": i[0], "high": i[1]} for a, (m, i) in means.items()}
@@ -195,7 +181,24 @@ def _compare_games(runs: list[Run], options: argparse.Namespace, column: str, me
         games = counted(len(agents[agent]), "game")
         rows.append(["interquartile mean", games, agent, None, mean, _range_text(interval), mean])
     header = ["run", "game", "agent", "replicas", "mean", "95 % interval", "normalised"]
-    _print(grid(rows, header, _caption(measure)), options)
+    _print(grid(rows, header), options)
+
+
+def _pooled_scores(
+    runs: list[Run], entries: list[dict[str, Any]]
+) -> dict[str, dict[str, list[float]]]:
+    """Return the normalised scores of each agent, by game; runs of one game are pooled."""
+    agents: dict[str, dict[str, list[float]]] = {}
+    first_runs: dict[tuple[str, str], Run] = {}
+    for run, entry in zip(runs, entries, strict=True):
+        if not entry["normalised"]:
+            continue
+        agent, game = entry["agent"], run.config["game"]["sha256"]
+        agents.setdefault(agent, {}).setdefault(game, []).extend(entry["normalised"])
+        first = first_runs.setdefault((agent, game), run)
+        if {**run.config["settings"], "seed": 0} != {**first.config["settings"], "seed": 0}:
+            warn(f"{run.folder} and {first.folder} are pooled, but have different settings")
+    return agents
 
 
 def _game_entry(run: Run, column: str, options: argparse.Namespace) -> dict[str, Any]:

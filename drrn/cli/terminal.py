@@ -51,13 +51,13 @@ def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> st
     return to_text(Document("", [grid(rows, header)]), width=sys.maxsize).rstrip("\n")
 
 
-def grid(rows: Sequence[Sequence[object]], header: Sequence[str] = (), caption: str = "") -> Table:
+def grid(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> Table:
     """Return the table as a block of a document."""
     columns = zip(*rows, strict=True)
     sides = ["r" if all(map(_is_number, column)) else "l" for column in columns]
     cells = [[literal(_cell(cell)) for cell in row] for row in rows]
     names = header or [""] * max(map(len, cells), default=0)
-    return Table(caption, names, cells, align="".join(sides))
+    return Table("", names, cells, align="".join(sides))
 
 
 def _is_number(value: object) -> bool:

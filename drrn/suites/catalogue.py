@@ -216,9 +216,9 @@ def with_options(name: str, **changes: Any) -> str:
     None leaves an option as it is; an empty value restores its default.
     """
     match = NAME.fullmatch(name)
-    suite = suite_of(name)
-    if match is None or suite is None:
+    if match is None or match["suite"] not in SUITES:
         raise InputError(f"{name}: not a game of a suite, so it has no options")
+    suite = SUITES[match["suite"]]
     values = _read_options(suite, (match["options"] or "")[1:], name)
     if changes.get("fold") and SuiteChoice(suite, match["game"], values).is_fixed:
         raise InputError(f"{name}: always plays one variation, so no fold can be chosen")

@@ -60,12 +60,13 @@ class Protocol:
     @property
     def full_name(self) -> str:
         """What `read_protocol` reads."""
-        return f"{PREFIX}{self.paper}/{f'FOLDER/{self.game}.z5' if self.of_file else self.game}"
+        game = f"FOLDER/{self.game}.z5" if self.of_file else self.game
+        return f"{PREFIX}{self.paper}/{game}"
 
-    def is_file(self, path: Path) -> bool:
-        """Return whether a path has the name of the game's file, whatever its case."""
-        of_machine = SUFFIX.fullmatch(path.suffix) is not None
-        return self.of_file and of_machine and path.stem.lower() == self.game
+    def matches(self, path: Path) -> bool:
+        """Return whether a path has the name of the game's file, in any case."""
+        is_story = SUFFIX.fullmatch(path.suffix) is not None
+        return self.of_file and is_story and path.stem.lower() == self.game
 
     def training_game(self, file: Path | None = None) -> str:
         """Return the name of the game to train on."""
@@ -98,8 +99,9 @@ def read_protocol(name: str) -> tuple[Protocol, str]:
     path = Path(game).expanduser()
     every = protocols()
     for protocol in every:
-        if protocol.paper == paper and (protocol.game == game or protocol.is_file(path)):
-            return protocol, protocol.training_game(path if protocol.is_file(path) else None)
+        file = path if protocol.matches(path) else None
+        if protocol.paper == paper and (protocol.game == game or file):
+            return protocol, protocol.training_game(file)
     names = [protocol.full_name for protocol in every]
     near = did_you_mean(name, names)
     options = " A protocol has no options, which follow a question mark." if "?" in name else ""
