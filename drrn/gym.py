@@ -10,6 +10,7 @@ the last action cost. With `rewards="advantage"`, the reward is minus that, A*(s
 """
 
 import string
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,15 @@ import numpy as np
 from drrn.compiled.oracle import SolvedGame, check_rewards, solve_game
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.errors import InputError, require
-from drrn.game.contract import Game, Observation, fingerprint_of, is_stopped, step_limit_of
+from drrn.game.contract import (
+    Game,
+    Observation,
+    fingerprint_of,
+    is_stopped,
+    step_limit_of,
+    story_of,
+)
 from drrn.game.make import BUILT_IN, as_game, make
-from drrn.stories.authored import Explorable
-from drrn.stories.twine.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
 import gymnasium  # noqa: E402
@@ -36,7 +42,7 @@ class PageText(gymnasium.spaces.Text):
     """Any text. Shared memory is refused, since Gymnasium would return zeros."""
 
     def __init__(self) -> None:
-        super().__init__(MOST_CHARACTERS, min_length=0, charset=string.printable)
+        super().__init__(sys.maxsize, min_length=0, charset=string.printable)
 
     def contains(self, x: Any) -> bool:
         return isinstance(x, str)
@@ -66,9 +72,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         self.game = make(game, **options) if isinstance(game, (str, Path)) else as_game(game)
         self.render_mode = render_mode
         self.observation_space = PageText()
-        self._refused = 0.0  # reward of an unavailable action
-        if isinstance(self.game, Explorable):
-            self._refused = self.game.rules.step_reward
+        self._refused = story_of(self.game).step_reward  # reward of an unavailable action
         self._limit = step_limit_of(self.game)
         self._is_advantage = check_rewards(rewards) == "advantage"
         self._solved: SolvedGame | None = None

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 #     additive = "mypackage:Additive"
 KINDS = ("game", "model", "interaction", "encoder", "learner", "sentence", "player")
 GROUPS = {kind: f"drrn.{kind}s" for kind in KINDS}
+GROUPS["opener"] = "textgames.openers"  # see drrn.game.make.Opener
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
@@ -58,6 +59,14 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, "EntryPoint"]:
     from importlib import metadata  # slow to import
 
     return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
+
+
+def load(point: "EntryPoint") -> Any:
+    """Load what an installed package registers."""
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise InputError(f"{point.group} {point.name}: {point.value}: {error}") from error
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium
 
-from drrn.game.contract import Observation
+from drrn.game.contract import Observation, StoryDefaults
 
 
 class Doors:
@@ -43,7 +43,7 @@ class Doors:
         )
 
 
-class Dice(Doors):
+class Dice(StoryDefaults, Doors):
     """Doors that stick with probability 0.5; has every optional attribute of a game."""
 
     name = "dice"

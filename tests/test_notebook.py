@@ -17,6 +17,7 @@ import drrn
 from drrn import pages
 from drrn.errors import InputError
 from drrn.notebook import Line, Picture, curve, live_display
+from drrn.stories.map.svg import game_map
 from drrn.stories.playtest.playtest import StoryTest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,7 +150,7 @@ def test_findings_and_the_map_are_displayed():
     game: Any = drrn.make(str(ROOT / "examples/cellar.twee"), lenient=True)
     findings = StoryTest(game, 2.0).run()
     assert "Matches" in findings._repr_html_() and "4 problems" in repr(findings)
-    svg = game.map()._repr_html_()
+    svg = game_map(game)._repr_html_()
     assert "<svg" in svg and "Attic" not in svg  # never reached
 
 

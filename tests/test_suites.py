@@ -11,9 +11,9 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.game.contract import fingerprint_of
-from drrn.game.make import is_suite, spec_for
+from drrn.game.make import spec_for
 from drrn.suites import environments
-from drrn.suites.catalogue import SUITES, read_choice
+from drrn.suites.catalogue import SUITES, read_choice, suite_of
 from drrn.suites.environments import (
     SPACY_MODELS,
     JerichoEnvironment,
@@ -314,8 +314,8 @@ def test_a_textworld_game_generated_on_another_day_has_the_same_fingerprint(tmp_
 
 
 def test_names_of_suites_have_a_known_prefix():
-    assert is_suite("twx:coin") and is_suite("jericho:a/b.z5?seed=1")
-    assert not any(map(is_suite, ["long-watch", "mygames:Doors", "twx", "tale.toml"]))
+    assert suite_of("twx:coin") and suite_of("jericho:a/b.z5?seed=1")
+    assert not any(map(suite_of, ["long-watch", "mygames:Doors", "twx", "tale.toml"]))
 
 
 def open_jericho(folder, **options):

@@ -23,11 +23,10 @@ from drrn.arena.players import Player, name_of
 from drrn.compiled.oracle import SolvedGame
 from drrn.errors import InputError
 from drrn.files import append_line, read_lines, slug, write
-from drrn.game.contract import fingerprint_of
+from drrn.game.contract import fingerprint_of, story_of
 from drrn.game.episodes import Episode
 from drrn.game.make import GameSpec, spec_for
 from drrn.progress import tracked
-from drrn.stories.authored import Explorable
 
 DIGITS = 9
 
@@ -35,8 +34,7 @@ DIGITS = 9
 def specs_of(source: str, sets: Sequence[str] | None = None) -> list[GameSpec]:
     """Return a game, and its versions in other words: the named sets, or all for an empty list."""
     spec = spec_for(source)
-    game = spec.open() if sets is not None else None
-    names = list(game.rules.paraphrases) if isinstance(game, Explorable) else []
+    names = [] if sets is None else list(story_of(spec.open()).paraphrase_sets)
     if sets is not None and not names:
         raise InputError(f"{source}: this game has no paraphrases; leave out --paraphrased")
     missing = [name for name in sets or () if name not in names]

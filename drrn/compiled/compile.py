@@ -88,7 +88,7 @@ def compile_game(
         raise refusal(game, f"it does not list its outcomes: {lacks}")
     folder = home() / "cache" if cache is True else cache or None
     path = _cache_path(game, folder) if folder and contract.has_fingerprint(game) else None
-    compiled = _load(path, bool(getattr(game, "shuffle", False))) if path else None
+    compiled = _load(path, contract.story_of(game).shuffle) if path else None
     if compiled is None or not _is_within(compiled, limit, memory * 2**20):
         compiled = assemble(game, _search_once(game, path, limit, memory * 2**20, progress))
         # a result that a small limit truncated is not cached
@@ -117,7 +117,7 @@ def _search_once(
     game: Game, path: Path | None, limit: int, memory: int, progress: Progress | None
 ) -> States:
     """Return the game's states; a failed search with a time limit is recorded, not repeated."""
-    seconds = getattr(game, "search_seconds", None)
+    seconds = contract.story_of(game).search_seconds
     if path is None or seconds is None:
         return _search(game, limit, memory, progress)
     record = path.with_suffix(f".{limit}-{memory}.refused.json")
@@ -158,7 +158,7 @@ def _search(game: Game, limit: int, memory: int, progress: Progress | None) -> S
 
 def _cache_path(game: Game, folder: Path) -> Path:
     # what a player sees although the fingerprint leaves it out, such as paraphrases
-    edition = getattr(game, "edition", "")
+    edition = contract.story_of(game).edition
     limit = str(contract.step_limit_of(game))
     parts = (
         _code_hash(),
@@ -257,7 +257,7 @@ def assemble(game: Game, states: States) -> Compiled:
         live_states=len(states),
         search_bytes=states.bytes,
         unreached=states.unreached,
-        shuffle=bool(getattr(game, "shuffle", False)),
+        shuffle=contract.story_of(game).shuffle,
     )
 
 

@@ -13,11 +13,12 @@ from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
-from drrn.game.contract import Game, Observation, Outcomes, another, close
+from drrn.game.contract import Game, Observation, Outcomes, another, close, story_of
 
 # Attributes of a game that stay the same with its history.
 INHERITED = {"title", "max_steps", "training", "ending", "stopped", "most_copies", "fingerprint"}
-INHERITED |= {"sources", "shuffle"}
+INHERITED |= {"sources", "shuffle", "kind", "note", "scripts", "step_reward", "search_seconds"}
+INHERITED |= {"paraphrase_sets"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class GameWithHistory:
     @property
     def edition(self) -> str:
         """Distinguishes its compiled form from the game's."""
-        return f"{getattr(self.game, 'edition', '')}, history {self.length}"
+        return f"{story_of(self.game).edition}, history {self.length}"
 
     def reset(self, seed: int | None = None) -> Observation:
         self.history = History(self.length)
@@ -68,6 +69,12 @@ class GameWithHistory:
         page = self.game.step(index)
         self.history = self.history.add(self.page.text, self.page.actions[index])
         return self._show(page)
+
+    def ending_at(self, state: Any) -> str:
+        return story_of(self.game).ending_at(state)
+
+    def face_at(self, state: Any) -> None:
+        """Its pages are those of `look`."""
 
     def another(self) -> Game | None:
         twin = another(self.game)

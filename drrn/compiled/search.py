@@ -10,7 +10,7 @@ from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 from drrn.errors import InputError
-from drrn.game.contract import THE_END, Enumerable, Game, Outcomes, checked
+from drrn.game.contract import Enumerable, Game, Outcomes, checked, story_of
 
 TOLERANCE = 1e-9  # allowed difference of an action's total probability from 1
 
@@ -190,15 +190,13 @@ class BreadthFirst:
         if page != checked(self.game, self.game.look(state)):
             reason = f'look() returned two different pages for "{first_words(page.text)}"'
             raise refusal(self.game, f"{reason}; a page must depend on the state alone")
-        face_at = getattr(self.game, "face_at", None)  # of games that have passages
-        if face_at is not None:
-            face: Face = face_at(state)
+        story = story_of(self.game)
+        face: Face | None = story.face_at(state)
+        if face is not None:
             return face
         ending = None
         if not page.actions:
-            ending_at = getattr(self.game, "ending_at", None)
-            name = ending_at(state) if ending_at else THE_END
-            ending = EndingId(name, None, page.text, page.reward)
+            ending = EndingId(story.ending_at(state), None, page.text, page.reward)
         return Face(page.text, page.actions, page.reward, ending=ending)
 
     def _check_size(self, outcomes: int, what: str) -> None:

@@ -7,7 +7,7 @@ training variant does not show.
 from drrn.diagnostics import paths, reading, rewards
 from drrn.diagnostics.diagnostic import LEVELS, Diagnostic
 from drrn.errors import InputError, did_you_mean
-from drrn.game.make import GameSpec
+from drrn.game.make import GameSpec, Opener
 
 _GAMES: tuple[type[Diagnostic], ...] = (*reading.GAMES, *paths.GAMES, *rewards.GAMES)
 DIAGNOSTICS = {game.key(): game for game in _GAMES}  # in the order of figures
@@ -30,3 +30,6 @@ def open_diagnostic_of(spec: GameSpec) -> Diagnostic:
         cause = f"{name} has no held-out variant"
         raise InputError(f"{spec.source}: {cause}; use diagnostic:{name}/{level[0]}")
     return kind(int(level[0]), held_out=held_out, shuffle=spec.shuffle)
+
+
+OPENER = Opener(open_diagnostic_of, "a diagnostic")

@@ -15,15 +15,13 @@ A game must have `name`, `reset` and `step`. It may also have:
     evaluation() the game that evaluations play           default: None, the game itself
     highest_return  float, the best possible return       default: None, not known
 
-Functions of this module read them. Other modules read `shuffle` (actions are shown in a new order
-each time), `edition` (str, what a player sees although the fingerprint leaves it out),
-`ending_at(state)` (the ending's name at a state) and `kind` (str, such as "parser"). An
-`Enumerable` game can be compiled; `SeededGame` is the base class of our own games.
+Functions of this module read them. What else a game can do is a protocol: an `Enumerable` game can
+be compiled, a `StoryGame` names its endings and has editions. `SeededGame` is the base class of our
+own games and implements `StoryGame`.
 """
 
 import copy
 import hashlib
-import importlib
 import math
 import operator
 import random
@@ -35,7 +33,7 @@ from types import NoneType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from drrn.errors import InputError
-from drrn.notebook import Picture, html
+from drrn.notebook import html
 
 STEP_LIMIT = 500
 MOST_COPIES = 64  # each copy may be large
@@ -114,6 +112,26 @@ class Searchable(Protocol):
 
 
 @runtime_checkable
+class StoryGame(Protocol):
+    """A game whose endings have names, and whose texts may come in several editions."""
+
+    shuffle: bool  # whether actions are in a new order each time
+    kind: str  # such as "parser"; "" if its pages show it
+    edition: str  # what a player sees although the fingerprint leaves it out
+    note: str  # what a reader of results should know about the game
+    scripts: str  # code of the author, which may name passages
+    step_reward: float  # for a step that does not end the game
+    search_seconds: float | None  # time limit of a search of its states
+    paraphrase_sets: Sequence[str]  # names of the sets of other words that its texts have
+
+    def ending_at(self, state: Any) -> str:
+        """Return the name of the ending at a state."""
+
+    def face_at(self, state: Any) -> Any:
+        """Return `drrn.compiled.search.Face`; None if `look` has all that there is."""
+
+
+@runtime_checkable
 class Solved(Protocol):
     """A game that knows the value of each action that it shows, and of best and random play.
 
@@ -174,7 +192,26 @@ def _fault(observation: Any) -> str:
     return ""
 
 
-class SeededGame(ABC):
+class StoryDefaults:
+    """What a `StoryGame` is if nothing else is known."""
+
+    shuffle = False
+    kind: str = ""
+    edition: str = ""
+    note: str = ""
+    scripts: str = ""
+    step_reward: float = 0.0
+    search_seconds: float | None = None
+    paraphrase_sets: Sequence[str] = ()
+
+    def ending_at(self, state: Any) -> str:
+        return THE_END
+
+    def face_at(self, state: Any) -> Any:
+        return None
+
+
+class SeededGame(StoryDefaults, ABC):
     """Base class of our games: a random generator, shuffled actions and independent copies."""
 
     def __init__(self, name: str, *, shuffle: bool) -> None:
@@ -186,15 +223,6 @@ class SeededGame(ABC):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r}>"
-
-    def map(self) -> Picture:
-        """Return the map of its pages and endings; a notebook displays it.
-
-        Raises:
-            InputError: The game cannot be compiled, or has too many pages to draw.
-        """
-        drawing: Picture = importlib.import_module("drrn.stories.map.svg").game_map(self)
-        return drawing
 
     @abstractmethod
     def _open(self) -> Observation:
@@ -256,6 +284,11 @@ class SeededGame(ABC):
 
 
 # --- optional attributes
+
+
+def story_of(game: Game) -> StoryGame:
+    """Return the game as a story, with defaults for one that is not."""
+    return game if isinstance(game, StoryGame) else StoryDefaults()
 
 
 def title_of(game: Game) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from drrn.game.contract import Game, Observation, checked, ending_of, is_stopped, step_limit_of
-from drrn.game.make import as_game
+from drrn.game.gymnasium_game import game_of
 
 # Returns the index of an action. A policy with memory also has begin(), which `episode` calls.
 Policy = Callable[[Observation], int]
@@ -138,10 +138,10 @@ def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterat
         seed: Determines all episodes.
 
     Example:
-        >>> for outcome in play_episodes("long-watch", random_policy(0), episodes=2, seed=0):
+        >>> for outcome in play_episodes(make("long-watch"), random_policy(0), 2, seed=0):
         ...     print(outcome.ending, outcome.total)
     """
-    game = as_game(game)
+    game = game_of(game)
     for number in range(episodes):
         yield outcome_of(game, episode(game, policy, seed if number == 0 else None))
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drrn.errors import InputError, require
-from drrn.game.contract import Observation, check_index
+from drrn.game.contract import Game, Observation, check_index, looks_like_a_game
 
 COMMANDS = "admissible_commands"
 
@@ -147,3 +147,23 @@ def _words(actions: Any, name: str) -> tuple[str, ...]:
 
 def _class_of(thing: object) -> str:
     return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def game_of(thing: Any) -> Game:
+    """The game itself, or the game of a Gymnasium environment of texts."""
+    if isinstance(thing, type):
+        raise InputError(f"{thing.__name__} is a class; pass an instance, {thing.__name__}()")
+    return checked_game(thing, type(thing).__name__)
+
+
+def checked_game(thing: Any, source: str) -> Game:
+    """The game of an object, whose origin is named in errors."""
+    if is_environment(thing):
+        return GymnasiumGame(thing)
+    if not looks_like_a_game(thing):
+        cause = f"a value of type {type(thing).__name__} is not a game"
+        raise InputError(f"{source}: {cause}; a game has a name, reset(seed) and step(index)")
+    if not isinstance(thing.name, str) or not thing.name:
+        raise InputError(f"{source}: the game's name is {thing.name!r}; it must be a non-empty str")
+    game: Game = thing
+    return game

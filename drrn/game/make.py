@@ -1,80 +1,98 @@
 """`make`: from a name, a path or `module:factory` to a game; a `GameSpec` opens it again."""
 
 import contextlib
-import importlib
 import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn import registry
+from drrn.compiled.history import with_history
 from drrn.errors import InputError, did_you_mean
 from drrn.game.contract import Game, looks_like_a_game
-from drrn.game.gymnasium_game import GymnasiumGame, is_environment
+from drrn.game.gymnasium_game import checked_game, game_of, is_environment
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENGINES = ("native", "hosted")  # what plays a Twine story
 STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".js", ".toml")
 SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
+ANY_PATH = "*"  # the entry point that opens files and folders
+
+BUILT_IN = (
+    "long-watch",
+    "night-market",
+)  # stories; the first is the default
+ADDED = ("saving-john", "machine-of-death")  # the paper's, once they are installed
+WORLDS = ("home-world", "comet-house")
+# Actions that a game does not shuffle are in their own order anyway.
+COMMON_OPTIONS = frozenset({"source", "shuffle", "folder", "history", "lenient", "outside"})
 
 
 @dataclass(frozen=True)
 class Opener:
-    """Opens some kind of game; its module is imported when one is opened.
+    """Opens the games of a package.
 
-    `function` is `module:function` and takes a `GameSpec`. `options` are the options of `make` that
-    these games have; any other raises an error.
+    An entry point of the group `textgames.openers` names one. The name of the entry point is what
+    it opens: a game (`long-watch`), a scheme (`twx:`), or files and folders (`*`).
+
+    Args:
+        open: Returns the game of a spec.
+        kind: What these games are, for errors.
+        options: The options of `make` that these games have; any other raises an error.
+        absolute_name: Returns a name that opens the same game from every folder.
+        training: Returns the settings that a name stands for, besides the game's own.
     """
 
-    function: str
+    open: "Callable[[GameSpec], Game]"
     kind: str
     options: frozenset[str] = frozenset()
-
-
-STORY_OPTIONS = frozenset({"paraphrased", "encoding", "engine"})
-# Actions that a game does not shuffle are in their own order anyway.
-COMMON_OPTIONS = frozenset({"source", "shuffle", "folder", "history", "lenient", "outside"})
-STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
-WORLD = Opener("drrn.worlds:open_world_of", "a parser game")
-SUITE = Opener("drrn.suites.game:open_suite_of", "a game of a suite")
-DIAGNOSTIC = Opener("drrn.diagnostics:open_diagnostic_of", "a diagnostic")
-FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
-
-BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
-ADDED = ("saving-john", "machine-of-death")  # the paper's, installed by `drrn games add`
-WORLDS = ("home-world", "comet-house")
-SUITES = ("twx", "textworld", "jericho", "scienceworld")  # before the colon of a game's name
-OPENERS = dict.fromkeys((*BUILT_IN, *ADDED), STORY) | dict.fromkeys(WORLDS, WORLD)
+    absolute_name: Callable[[str], str] = str
+    training: Callable[[str], Mapping[str, Any]] = lambda name: {}
 
 
 def opener_for(name: str) -> Opener:
-    """Return the opener of a name; a path, or an unknown name, is a story's."""
-    if name in OPENERS:
-        return OPENERS[name]
-    if _exists(name) and Path(name).is_file():
-        return STORY
-    suite, colon, _ = name.partition(":")
-    if colon and suite in SUITES:
-        return SUITE
-    if colon and suite == "diagnostic":
-        return DIAGNOSTIC
-    is_factory = registry.is_object(name) or name in registry.registered("game")
-    return FACTORY if is_factory else STORY
+    """The opener of a name or a path.
+
+    Raises:
+        InputError: Nothing installed opens it.
+    """
+    point = _entry_point(name)
+    if point is not None:
+        opener: Opener = registry.load(point)
+        return opener
+    if registry.is_object(name) or name in registry.registered("game"):
+        return FACTORY
+    check_path(name)
+    raise InputError(f"{name}: the package storytest, which opens stories, is not installed")
 
 
-def is_suite(name: str) -> bool:
-    """Whether a name is of a suite's game."""
-    return opener_for(name) is SUITE
+def _entry_point(name: str) -> "EntryPoint | None":
+    """The entry point that opens a game; None if there is none."""
+    points = registry.registered("opener")
+    if name in points:
+        return points[name]
+    if _exists(name) and not registry.is_object(name):
+        return points.get(ANY_PATH)
+    scheme, colon, _ = name.partition(":")
+    return points.get(scheme + colon) if colon else None
 
 
 def absolute_name(name: str) -> str:
     """Return a name that opens the same game from every folder; paths become absolute."""
-    if name.startswith("protocol:"):
-        name = _call("drrn.suites.protocols:read_protocol", name)[1]
-    opener = opener_for(name)
-    if opener is SUITE:
-        return str(_call("drrn.suites.catalogue:absolute_name", name))
-    is_path = opener is STORY and name not in OPENERS and _exists(name)
-    return str(Path(name).resolve()) if is_path else name
+    point = _entry_point(name)
+    if point is None:
+        return name
+    opener: Opener = registry.load(point)
+    return opener.absolute_name(name)
+
+
+def training_named(name: str) -> Mapping[str, Any]:
+    """The settings that a name stands for, such as that of a paper's protocol."""
+    point = _entry_point(name)
+    return registry.load(point).training(name) if point else {}
 
 
 @dataclass(frozen=True)
@@ -99,11 +117,11 @@ class GameSpec:
             if not allowed and getattr(self, option.name) != option.default:
                 cause = f"the option {option.name} is for stories, but this is {opener.kind}"
                 raise InputError(f"{self.source}: {cause}; leave it out")
-        game: Game = _call(opener.function, self)
+        game = opener.open(self)
         with contextlib.suppress(AttributeError):  # a class with slots
             setattr(game, SPEC, self)
         if self.history:
-            game = _call("drrn.compiled.history:with_history", game, self.history)
+            game = with_history(game, self.history)
         return game
 
 
@@ -152,7 +170,7 @@ def spec_for(
     name = str(name_or_path)
     if options.get("engine") not in (None, *ENGINES):
         raise InputError(f"engine {options['engine']!r}: choose one of {', '.join(ENGINES)}")
-    is_module = opener_for(name) is FACTORY and registry.is_object(name)
+    is_module = registry.is_object(name) and _entry_point(name) is None
     if is_module:
         registry.trust(name)
     module_folder = str(Path(folder or ".").resolve()) if is_module else None
@@ -167,17 +185,13 @@ def spec_of(game: Game) -> GameSpec | None:
 
 def as_game(thing: Any) -> Game:
     """Return a game from a name, a path, a Gymnasium environment of texts, or a game itself."""
-    if isinstance(thing, (str, Path)):
-        return make(thing)
-    if isinstance(thing, type):
-        raise InputError(f"{thing.__name__} is a class; pass an instance, {thing.__name__}()")
-    return _checked_game(thing, type(thing).__name__)
+    return make(thing) if isinstance(thing, (str, Path)) else game_of(thing)
 
 
 def open_game(thing: Any) -> tuple[Game, GameSpec | None]:
     """Return a game, and its spec if it was given by name or path."""
     if not isinstance(thing, (str, Path)):
-        return as_game(thing), None
+        return game_of(thing), None
     spec = spec_for(thing)
     return spec.open(), spec
 
@@ -197,7 +211,7 @@ def open_factory(spec: GameSpec) -> Game:
         cause = f"called without arguments, it raised {type(error).__name__}: {error}"
         cure = "name a factory that needs no arguments, or fix its code"
         raise InputError(f"{name}: {cause}; {cure}") from error
-    return _checked_game(thing, name)
+    return checked_game(thing, name)
 
 
 def failure_of_user(error: BaseException) -> str:
@@ -221,18 +235,6 @@ def failure_of_user(error: BaseException) -> str:
     return f"{file}, line {at}: {method} raised {what}"
 
 
-def _checked_game(thing: Any, source: str) -> Game:
-    if is_environment(thing):
-        return GymnasiumGame(thing)
-    if not looks_like_a_game(thing):
-        cause = f"a value of type {type(thing).__name__} is not a game"
-        raise InputError(f"{source}: {cause}; a game has a name, reset(seed) and step(index)")
-    if not isinstance(thing.name, str) or not thing.name:
-        raise InputError(f"{source}: the game's name is {thing.name!r}; it must be a non-empty str")
-    game: Game = thing
-    return game
-
-
 def check_path(name: str) -> Path:
     """Return the path of a story, or raise an `InputError` that lists what `make` opens."""
     path = Path(name)
@@ -241,9 +243,10 @@ def check_path(name: str) -> Path:
     if path.suffix.lower() in STORY_FILES or "/" in name:
         raise missing_file(path)
     registered = tuple(registry.registered("game"))
+    names = (*BUILT_IN, *ADDED, *WORLDS, *registered)
     installed = f"; of other packages: {', '.join(registered)}" if registered else ""
     raise InputError(
-        f'no game is named "{name}".{did_you_mean(name, (*OPENERS, *registered))} '
+        f'no game is named "{name}".{did_you_mean(name, names)} '
         f"Built in: {', '.join((*BUILT_IN, *WORLDS))}; of the paper: {', '.join(ADDED)}"
         f"{installed}; or give the path of a story, or your own game as module:factory"
     )
@@ -256,9 +259,7 @@ def missing_file(path: Path) -> InputError:
     return InputError(f"{path}: no such file.{near}")
 
 
-def _call(target: str, *arguments: Any) -> Any:
-    module, _, function = target.partition(":")
-    return getattr(importlib.import_module(module), function)(*arguments)
+FACTORY = Opener(open_factory, "made by Python code")
 
 
 def _exists(name: str) -> bool:

@@ -71,6 +71,8 @@ class AuthoredGame(SeededGame):
         self.title = rules.title or story.title or name
         self.max_steps = rules.max_steps
         self.training = rules.training
+        self.step_reward = rules.step_reward
+        self.paraphrase_sets = tuple(rules.paraphrases)
         # Passages that each passage leads to; empty if only the engine can tell.
         self.links: Mapping[str, Collection[str]] = {}
         # Variables that each passage reads, and those that it sets, if the engine's file has them.

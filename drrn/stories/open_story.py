@@ -9,7 +9,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN, GameSpec, check_path
+from drrn.game.make import BUILT_IN, GameSpec, Opener, check_path
 from drrn.stories import added
 from drrn.stories.authored import HOSTED, NATIVE
 from drrn.stories.formats import SCRIPT, format_for, publish, with_engine
@@ -199,3 +199,11 @@ class _Opening:
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
         name = self.path.stem
         return HostedGame(name, stage, script, self.rules, page=page, **self.options)
+
+
+def _absolute_path(name: str) -> str:
+    return name if name in (*BUILT_IN, *added.NAMES) else str(Path(name).resolve())
+
+
+STORY_OPTIONS = frozenset({"paraphrased", "encoding", "engine"})
+OPENER = Opener(open_story_of, "a story", STORY_OPTIONS, _absolute_path)

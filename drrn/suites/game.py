@@ -13,13 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.game.contract import Observation, check_index
-from drrn.game.make import SPEC, GameSpec
+from drrn.game.contract import Observation, StoryDefaults, check_index
+from drrn.game.make import SPEC, GameSpec, Opener
 from drrn.processes import Service, ServiceError
 from drrn.suites import environments
-from drrn.suites.catalogue import SuiteChoice, hashes, read_choice
+from drrn.suites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
 from drrn.suites.environments import SuitePage
 from drrn.suites.java import JavaService
+from drrn.suites.protocols import read_protocol
 
 OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
 RESET_SECONDS = 60  # at least, to start an episode
@@ -171,7 +172,7 @@ class EnvironmentPool:
         self.environments = []
 
 
-class SuiteGame:
+class SuiteGame(StoryDefaults):
     """A game of a suite; each copy takes an environment from the pool when it is reset."""
 
     def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
@@ -349,3 +350,15 @@ class EnumeratedGame(SuiteGame):
             self._paths[state] = path
             self._pages[state] = page
         return state
+
+
+def _game_of_protocol(name: str) -> str:
+    return absolute_name(read_protocol(name)[1])
+
+
+def _protocol_settings(name: str) -> dict[str, Any]:
+    return read_protocol(name)[0].training
+
+
+OPENER = Opener(open_suite_of, "a game of a suite", absolute_name=absolute_name)
+PROTOCOL = replace(OPENER, absolute_name=_game_of_protocol, training=_protocol_settings)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from drrn.files import read_toml
-from drrn.game.make import GameSpec
+from drrn.game.make import GameSpec, Opener
 from drrn.worlds.errand_world import ErrandWorld
 from drrn.worlds.home_world import HomeWorld
 from drrn.worlds.parser_world import ParserWorld
@@ -15,3 +15,6 @@ def open_world_of(spec: GameSpec) -> ParserWorld:
     table = read_toml(Path(__file__).with_name(f"{name}.toml"))
     world = ErrandWorld if "errand" in table else HomeWorld
     return world(name, table, shuffle=spec.shuffle)
+
+
+OPENER = Opener(open_world_of, "a parser game")

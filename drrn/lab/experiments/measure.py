@@ -21,7 +21,7 @@ from drrn.errors import InputError
 from drrn.files import json_or_none, write
 from drrn.game.contract import Game, another, close, evaluation_game_of, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.game.make import is_suite, make
+from drrn.game.make import make
 from drrn.lab.experiments.plan import (
     FOUR_STEPS,
     MADE_UP,
@@ -51,6 +51,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather, inspect_game
 from drrn.stories.playtest.survey import explore
 from drrn.stories.twine.rules import DEFAULT_SET
+from drrn.suites.catalogue import suite_of
 
 Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 Files = dict[str, list[Row]]  # by the end of the file's name
@@ -347,7 +348,7 @@ def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, A
 
     The settings give α and γ of softmax play; `name` is that of the game in the results.
     """
-    if is_suite(source):
+    if suite_of(source):
         return _suite_facts(game, source, published_job(name))
     try:
         compiled = compile_game(game, limit=MOST_STATES)
