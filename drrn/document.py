@@ -1,4 +1,4 @@
-"""Reports in no notation yet: a `Document` of sections, tables and notes, and its writers.
+"""Format-independent reports: a `Document` of sections, tables and notes, and its writers.
 
 A report is built once and written in any format. A writer escapes the text for its format and drops
 control characters, so that texts from stories can neither inject markup nor control a terminal.
@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from drrn.errors import require
 from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, visible
 
@@ -33,13 +34,6 @@ SPANS = re.compile(r"`((?:\\[\\`*]|[^`])*)`|\*\*((?:\\[\\`*]|[^\\])+?)\*\*|\\([\
 ESCAPED = re.compile(r"\\([\\`*])")
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two lines
-MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
-
-LATEX_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
 SIGNS = {"problem": "✗", "warning": "!", "info": "·", "success": "✓"}  # of notes in a terminal
 
 Severity = Literal["problem", "warning", "info", "success"]
@@ -87,7 +81,6 @@ class Table:
     rows: Sequence[Sequence[Cell | str]]
     notes: Sequence[str] = ()  # small print below the table
     align: str = ""  # one letter per column, `l` or `r`
-    muted: Sequence[str] = ()  # names of the columns that HTML prints in grey
 
     @property
     def alignment(self) -> str:
@@ -108,7 +101,6 @@ class Figure:
     caption: str
     path: str = ""
     svg: str = ""
-    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,9 +195,7 @@ def to_text(
     return _TextWriter(limit, hint, width).document(document)
 
 
-def to_markdown(
-    document: Document, *, level: int = 1, limit: int | None = None, contents: bool = False
-) -> str:
+def to_markdown(document: Document, *, level: int = 1, limit: int | None = None) -> str:
     r"""Write a document as Markdown (GitHub's flavour); `level` is that of the title's heading.
 
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
@@ -218,14 +208,12 @@ def to_markdown(
         document=document,
         level=level,
         limit=limit,
-        contents=contents,
         rest=_TextWriter(limit).rest,
         inline=_markdown,
         line=_markdown_line,
         row=_markdown_row,
         steps=lambda steps: _markdown(literal(_arrows(steps))),
         fence=lambda text: _fence("```", text),
-        anchor=_anchor,
         groups=_groups,
     )
     return text.lstrip("\n")
@@ -255,24 +243,20 @@ def to_html(
     return fragment.strip()
 
 
-def to_latex(document: Document) -> str:
-    r"""Write the text and the tables of a document as LaTeX; it needs the package booktabs.
+def to_latex(table: Table) -> str:
+    """Write a table as LaTeX for the package booktabs, without emphasis and notes.
 
-    >>> print(to_latex(Document("", [Table("", ["game", "score"], [["a_b", "50 %"]])])), end="")
-    \begin{tabular}{lr}
-    \toprule
-    game & score \\
-    \midrule
-    a\_b & 50 \% \\
-    \bottomrule
-    \end{tabular}
+    Raises:
+        InputError: pandas is not installed.
     """
-    parts = [f"\\section*{{{_latex(document.title)}}}"] if document.title else []
-    parts += [_latex_block(block) for block in document.blocks]
-    for section in document.sections:
-        parts.append(f"\\subsection*{{{_latex(section.title)}}}")
-        parts += [_latex_block(block) for block in section.blocks]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    pandas = require("pandas", "notebook")
+    rows = [[visible(_plain(_cell(cell).text)) for cell in row] for row in table.rows]
+    frame = pandas.DataFrame(rows, columns=[visible(_plain(name)) for name in table.header])
+    caption = re.sub(r"([&%$#_{}])", r"\\\1", _plain(table.caption)) or None
+    latex: str = frame.to_latex(
+        index=False, escape=True, column_format=table.alignment, caption=caption
+    )
+    return latex
 
 
 def github_annotations(document: Document) -> Iterator[str]:
@@ -300,11 +284,6 @@ def markdown_block(block: Block) -> str:
     return to_markdown(Document("", [block])).rstrip("\n")
 
 
-def figures(document: Document) -> list[Figure]:
-    """Return the figures of a document, in their order."""
-    return [block for block in _all_blocks(document) if isinstance(block, Figure)]
-
-
 def _all_blocks(document: Document) -> Iterator[Block]:
     yield from document.blocks
     for section in document.sections:
@@ -314,15 +293,13 @@ def _all_blocks(document: Document) -> Iterator[Block]:
 def _groups(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Any]]]:
     """Yield runs of blocks of one kind: notes form a list, figures a row."""
     typed = (Paragraph(block) if isinstance(block, str) else block for block in blocks)
-    for kind, group in itertools.groupby(typed, _kind):
+    kinds = (Paragraph, Bullets, Table, Figure, Code, Facts, Note)
+
+    def kind_of(block: Block) -> str:
+        return next(kind.__name__ for kind in kinds if isinstance(block, kind))
+
+    for kind, group in itertools.groupby(typed, kind_of):
         yield kind, list(group)
-
-
-def _kind(block: Block) -> str:
-    for kind in (Paragraph, Bullets, Table, Figure, Code, Facts, Note):
-        if isinstance(block, kind):
-            return kind.__name__
-    raise TypeError(f"{type(block).__name__} is not a block of a document")
 
 
 def _cell(cell: Cell | str) -> Cell:
@@ -390,38 +367,6 @@ def _markdown_row(row: Sequence[Cell | str]) -> str:
     return f"| {' | '.join(texts)} |"
 
 
-def _latex_block(block: Block) -> str:
-    """Return a paragraph or a table; nothing for other blocks."""
-    if isinstance(block, (str, Paragraph)):
-        return _latex(block if isinstance(block, str) else block.text)
-    if not isinstance(block, Table):
-        return ""
-    rows = []
-    for row in block.rows:
-        texts = [(_latex(each.text), each.bold) for each in map(_cell, row)]
-        rows.append([f"\\textbf{{{text}}}" if bold else text for text, bold in texts])
-    lines = [f"\\begin{{tabular}}{{{block.alignment}}}", "\\toprule"]
-    lines += [f"{' & '.join(map(_latex, block.header))} \\\\", "\\midrule"]
-    lines += [f"{' & '.join(cells)} \\\\" for cells in rows]
-    tabular = "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
-    notes = "\\par ".join(map(_latex, block.notes))
-    if not block.caption:
-        return "\n".join(filter(None, [tabular, notes]))
-    caption = f"\\caption{{{_latex(block.caption)}}}"
-    body = "\n".join(filter(None, [caption, tabular, notes]))
-    return f"\\begin{{table}}\n\\centering\n{body}\n\\end{{table}}"
-
-
-def _latex(text: str) -> str:
-    """Return a text of a document as LaTeX, with its code and bold spans."""
-    marks = {"code": "\\texttt{{{}}}", "bold": "\\textbf{{{}}}", "": "{}"}
-    return "".join(marks[kind].format(_escape_latex(visible(each))) for kind, each in _spans(text))
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX_SIGNS.get(sign, sign) for sign in text)
-
-
 def _escape_markdown(text: str) -> str:
     """Escape what Markdown or HTML would read as markup; `_` inside a word is none."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
@@ -461,6 +406,7 @@ class _TextWriter:
     limit: int | None = None
     hint: str = ""
     width: int = 100
+    least_column: int = 20  # characters that a shortened column keeps
 
     def document(self, document: Document) -> str:
         parts = [self.inline(document.title), self.blocks(document.blocks)]
@@ -521,7 +467,7 @@ class _TextWriter:
         if excess > 0 and "l" in sides:
             words = (column for column, side in enumerate(sides) if side == "l")
             longest = max(words, key=lambda column: widths[column])
-            widths[longest] = max(MIN_COLUMN, widths[longest] - excess)
+            widths[longest] = max(self.least_column, widths[longest] - excess)
 
         def line(cells: Sequence[str]) -> str:
             padded = []

@@ -8,8 +8,6 @@ import drrn
 from drrn.arena.tournament import read_all
 from drrn.cli import main
 from drrn.lab.experiments.plan import PAPER, PLAN
-from drrn.lab.experiments.results import Results
-from drrn.lab.reports.report import differences
 
 ROOT = Path(drrn.__file__).parent.parent
 FEW = ["rounds=2", "episodes_per_round=10", "evaluation_episodes=5"]
@@ -48,7 +46,6 @@ def test_the_published_results_agree_with_their_rows():
     games = {each.game for each in rows}
     assert games == {name.replace("diagnostic:", "") for name in PLAN["arena"]["games"]}
     assert len(rows) == 5 * len(games)
-    assert differences(Results(results), arena=ROOT / "docs/arena.md") == []
     for each in rows:
         assert each.player != "best" or all(result.regret == 0 for result in each.results)
         if each.game in PAPER:
