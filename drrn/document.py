@@ -52,7 +52,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list. HTML folds it under `summary`, if given; other formats print `summary` above it."""
+    """A list. HTML folds it under its `summary`, other formats print the `summary` above it."""
 
     items: Sequence[str]
     summary: str = ""
@@ -60,7 +60,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table; a plain `str` is a cell without emphasis."""
+    """A cell of a table. A plain `str` is a cell without emphasis."""
 
     text: str
     bold: bool = False
@@ -74,7 +74,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; by default, columns of numbers after the first one are on the right."""
+    """A table. By default, columns of numbers after the first one are right-aligned."""
 
     caption: str  # printed above; may be empty
     header: Sequence[str]
@@ -196,7 +196,7 @@ def to_text(
 
 
 def to_markdown(document: Document, *, level: int = 1, limit: int | None = None) -> str:
-    r"""Write a document as Markdown (GitHub's flavour); `level` is that of the title's heading.
+    r"""Write a document as Markdown (GitHub's flavour), its title as a heading of a `level`.
 
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
     # Cellar
@@ -222,7 +222,7 @@ def to_markdown(document: Document, *, level: int = 1, limit: int | None = None)
 def to_html(
     document: Document, *, limit: int | None = None, hint: str = "", contents: bool = False
 ) -> str:
-    """Write a document as an HTML fragment; `drrn/pages/static/document.css` styles it.
+    """Write a document as an HTML fragment, to be styled by `drrn/pages/static/document.css`.
 
     >>> print(to_html(Document("", ["1 < 2"])))
     <p>1 &lt; 2</p>
@@ -315,7 +315,7 @@ def _arrows(steps: Sequence[str]) -> str:
 
 
 def _anchor(title: str) -> str:
-    """Return the id that GitHub gives a heading."""
+    """The id that GitHub gives a heading."""
     text = _plain(title).lower().replace(" ", "-")
     return "".join(letter for letter in text if letter.isalnum() or letter in "-_")
 
@@ -329,7 +329,7 @@ def _escape_html(text: str) -> Any:
 
 
 def _drawing(figure: Figure) -> Any:
-    """Return the SVG of a figure, with its caption as the words for screen readers."""
+    """The SVG of a figure, with its caption as the words for screen readers."""
     words = _escape_html(_plain(figure.caption))
     return safe_markup(figure.svg.replace(' role="img"', f' role="img" aria-label="{words}"', 1))
 
@@ -368,13 +368,14 @@ def _markdown_row(row: Sequence[Cell | str]) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Escape what Markdown or HTML would read as markup; `_` inside a word is none."""
+    """Escape what Markdown or HTML would read as markup."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
+    # `_` inside a word is no markup
     return re.sub(r"([\\`*\[\]~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
 
 
 def _fence(fence: str, content: str) -> str:
-    """Return a fence that is longer than any run of backticks in the content."""
+    """A fence that is longer than any run of backticks in the content."""
     longest = max(map(len, re.findall("`+", content)), default=0)
     return "`" * max(len(fence), longest + 1)
 
@@ -428,7 +429,7 @@ class _TextWriter:
         return _join(parts)
 
     def rest(self, items: Sequence[object]) -> str:
-        """Return a sentence about the items beyond the limit; "" if there are none."""
+        """A sentence about the items beyond the limit, if there are any."""
         number = 0 if self.limit is None else len(items) - self.limit
         hint = f" ({self.hint})" if self.hint else ""
         return f"… and {number:,} more{hint}" if number > 0 else ""
@@ -437,7 +438,7 @@ class _TextWriter:
         return one_line(_plain(text))
 
     def wrap(self, text: str, first: str = "", indent: str = "") -> str:
-        """Wrap text; a long word, such as a path in a command, stays whole for copying."""
+        """Wrap text between words, so that a long path or command can be copied."""
         whole = PERCENTAGE.sub(lambda match: match[0].replace(" ", NO_BREAK_SPACE), text)
         lines = textwrap.fill(
             whole,
@@ -517,7 +518,7 @@ class _TextWriter:
 
 
 def _shorten(text: str, width: int) -> str:
-    """Return the first words of a text; a text that is one long word is cut."""
+    """The first words of a text, or the start of a text that is one long word."""
     if len(text) <= width:
         return text
     short = textwrap.shorten(text, width, placeholder="…")

@@ -231,7 +231,7 @@ def _has_rows(blocks: Iterable[Block]) -> bool:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """The text of each section, by its title; that before the first one has an empty title."""
+    """The text of each section by its title, which is empty for the lines before the first."""
     first, *others = re.split(r"^## ", text, flags=re.M)
     pairs = (section.split("\n", 1) for section in others)
     return {"": first.strip(), **{title: body.strip() for title, body in pairs}}

@@ -23,7 +23,7 @@ _PAPER = read_toml(Path(__file__).with_name("paper.toml"))
 
 
 def published(table: str, game: str) -> dict[str, Any]:
-    """The paper's numbers of a game; empty if it has none."""
+    """The paper's numbers of a game, if it has some."""
     numbers: dict[str, Any] = _PAPER[table].get(game, {})
     return numbers
 
