@@ -35,6 +35,7 @@ ESCAPED = re.compile(r"\\([\\`*])")
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two lines
 SIGNS = {"problem": "✗", "warning": "!", "info": "·", "success": "✓"}  # of notes in a terminal
+EMOJI = {"problem": "❌", "warning": "⚠️", "info": "ℹ️", "success": "✅"}  # of notes in Markdown
 
 Severity = Literal["problem", "warning", "info", "success"]
 
@@ -203,20 +204,7 @@ def to_markdown(document: Document, *, level: int = 1, limit: int | None = None)
     <BLANKLINE>
     A \*star\*, a `file`.
     """
-    text = rendered(
-        "blocks.md",
-        document=document,
-        level=level,
-        limit=limit,
-        rest=_TextWriter(limit).rest,
-        inline=_markdown,
-        line=_markdown_line,
-        row=_markdown_row,
-        steps=lambda steps: _markdown(literal(_arrows(steps))),
-        fence=lambda text: _fence("```", text),
-        groups=_groups,
-    )
-    return text.lstrip("\n")
+    return _MarkdownWriter(limit, level=level).document(document)
 
 
 def to_html(
@@ -356,15 +344,6 @@ def _markdown(text: str) -> str:
 def _markdown_line(text: str) -> str:
     """Escape a text that starts a line, where `#`, `-` or `1.` would start another block."""
     return re.sub(r"^(\d*)([#+=.)-])(?=\s|$|[#=-])", r"\1\\\2", _markdown(text))
-
-
-def _markdown_row(row: Sequence[Cell | str]) -> str:
-    texts = []
-    for cell in map(_cell, row):
-        mark = "**" if cell.bold else ""
-        parts = [f"{mark}{_markdown(cell.text)}{mark}", _markdown(cell.mark)]
-        texts.append(_join([*parts, _markdown(cell.remark)], " ").replace("|", "\\|"))
-    return f"| {' | '.join(texts)} |"
 
 
 def _escape_markdown(text: str) -> str:
@@ -515,6 +494,75 @@ class _TextWriter:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
         return _join([*lines, self.rest(notes)], "\n")
+
+
+@dataclass
+class _MarkdownWriter(_TextWriter):
+    level: int = 1
+
+    def document(self, document: Document) -> str:
+        title = self.inline(document.title)
+        parts = [f"{'#' * self.level} {title}" if title else "", self.blocks(document.blocks)]
+        for section in document.sections:
+            parts.append(f"{'#' * (self.level + 1)} {self.inline(section.title)}")
+            parts.append(self.blocks(section.blocks))
+        return _join(parts) + "\n"
+
+    def inline(self, text: str) -> str:
+        return _markdown(text)
+
+    def paragraph(self, paragraph: Paragraph) -> str:
+        return _markdown_line(paragraph.text)
+
+    def bullets(self, bullets: Bullets) -> str:
+        items = [*map(_markdown_line, bullets.items[: self.limit]), self.rest(bullets.items)]
+        summary = f"{self.inline(bullets.summary)}:" if bullets.summary else ""
+        return _join([summary, _join([f"- {item}" for item in items if item], "\n")])
+
+    def table(self, table: Table) -> str:
+        sides = ["---" if side == "l" else "---:" for side in table.alignment]
+        rows = [map(self.cell, table.header), sides]
+        rows += [map(self.cell, row) for row in table.rows[: self.limit]]
+        grid = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        caption = f"**{self.inline(table.caption)}**" if table.caption else ""
+        notes = [_markdown_line(note) for note in (self.rest(table.rows), *table.notes)]
+        return _join([caption, grid, *notes])
+
+    def cell(self, cell: Cell | str) -> str:
+        cell = _cell(cell)
+        mark = "**" if cell.bold else ""
+        text = f"{mark}{self.inline(cell.text)}{mark}"
+        parts = [text, self.inline(cell.mark), self.inline(cell.remark)]
+        return _join(parts, " ").replace("|", "\\|")
+
+    def figures(self, figures: Sequence[Figure]) -> str:
+        parts = []
+        for figure in figures:
+            caption = self.inline(figure.caption)
+            parts += [f"![{caption}]({visible(figure.path)})" if figure.path else "", caption]
+        return _join(parts)
+
+    def code(self, code: Code) -> str:
+        fence = _fence("```", code.text)
+        return f"{fence}\n{visible(code.text)}\n{fence}"
+
+    def facts(self, facts: Facts) -> str:
+        pairs = ((self.inline(fact.name), self.inline(fact.value)) for fact in facts.items)
+        return "\n".join(f"- {name}: **{value}**" for name, value in pairs)
+
+    def notes(self, notes: Sequence[Note]) -> str:
+        lines = []
+        for note in notes[: self.limit]:
+            label = f"{self.inline(note.label)}: " if note.label else ""
+            title = f"**{self.inline(note.title)}**: " if note.title else ""
+            lines.append(f"- {EMOJI[note.severity]} {label}{title}{self.inline(note.text)}")
+            if note.steps:
+                steps = self.inline(literal(_arrows(note.steps)))
+                lines.append(f"  - {self.inline(note.steps_title)}: {steps}")
+            if note.command:
+                lines.append(f"  - ▶ `{visible(note.command)}`")
+        rest = self.rest(notes)
+        return _join([*lines, f"- {rest}" if rest else ""], "\n")
 
 
 def _shorten(text: str, width: int) -> str:

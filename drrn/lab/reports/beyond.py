@@ -152,7 +152,7 @@ def _encoder_table(results: ResultSet, game: str) -> Table:
     """Final rewards of each encoder, also with paraphrased actions, and computing time."""
     jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
 
-    def column(**condition: str) -> Any:
+    def column(**condition: Any) -> Any:
         return lambda job: results.text(game, job, **condition)
 
     columns: list[Any] = [*final_rewards(results, game, jobs)]
