@@ -166,6 +166,7 @@ def test_without_word_vectors_a_message_names_the_skipped_job(finished_results, 
     assert "strong-vectors is skipped" in output.err
 
 
+@pytest.mark.full
 def test_an_interrupted_strong_job_ends_with_the_same_rows(tmp_path, vectors):
     game = drrn.make("long-watch")
 
