@@ -110,6 +110,12 @@ def test_the_paraphrased_game_has_the_same_score_of_random_play(crossing):
     assert random_play(compiled).final_reward == pytest.approx((5 + FERRY) / 2)
 
 
+def test_annotate_keeps_the_rules_of_a_game(crossing, tmp_path):
+    assert main(["annotate", str(crossing), "--out", str(tmp_path / "mine.toml")]) == 0
+    rules = open_story(tmp_path / "mine.toml", outside=True).rules
+    assert [rule.reward for rule in rules.endings] == [-10, 10, 20]
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("home")
 def test_the_paper_experiments_run_on_the_installed_games(imitation, tmp_path, jobs_in_process):
