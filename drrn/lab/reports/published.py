@@ -20,10 +20,6 @@ MEASURED = {
     TRAINING: "the mean of the last 100 training episodes; of the network alone, the mean of "
     "{episodes} episodes after training",
 }
-IN_TABLE = {  # of the points of a curve
-    "last tenth": "the mean of the last tenth of the points, or the last one of fewer than 20",
-    TRAINING: "the last point",
-}
 JOBS = {job.games[0]: job for job in PUBLISHED}
 
 
@@ -90,7 +86,7 @@ def _row(results: ResultSet, each: Protocol, names: Sequence[str]) -> Cells:
 
 
 def _who_and_score(each: Protocol, who: str, scores: Sequence[float]) -> Cells:
-    """Who chose the actions, the mean score and its interval.
+    """The player, its mean score and the interval of this.
 
     A mark says that the variations were scored before, with other settings.
     """
@@ -126,7 +122,7 @@ def _curves(results: ResultSet, papers: Sequence[Protocol]) -> Block:
     first = papers[0]
     caption = (
         f"{first.title}: our scores while training, against interactions; bars are standard "
-        f"deviations over seeds. The table has {IN_TABLE[first.measure]}."
+        "deviations over seeds."
     )
     return plot(first.paper, caption, "panels", {"panels": panels})
 
@@ -136,9 +132,11 @@ def _scores_by_round(
 ) -> dict[int, list[float]]:
     """The scores of the seeds after each round, of training or of evaluations."""
     if protocol.measure == TRAINING:
-        rows, column = results.rows(protocol.slug, job, ".progress"), "last_return"
+        column = "last_return"
+        rows = results.rows(protocol.slug, job, ".progress")
     else:
-        rows, column = results.rows(protocol.slug, job), "return"
+        column = "return"
+        rows = results.rows(protocol.slug, job)
         rows = [r for r in rows if not r["final"] and r["policy"] == protocol.policy]
     scores: dict[int, list[float]] = {}
     for row in sorted(rows, key=lambda row: (row["round"], row["seed"])):

@@ -1,6 +1,6 @@
-"""The report: RESULTS.md, the figures and tables in other pages, written or compared with the rows.
+"""The report: RESULTS.md, the figures and tables in other pages, written from rows or checked.
 
-report.md has the text. A line `{{ name }}` in it stands for the tables and figures of BLOCKS; a
+report.md has the text. A line `{{ name }}` in it stands for the tables and figures of BLOCKS. A
 section whose lines are all without rows is left out. Sentences about the numbers are written by
 hand in findings.md of the results folder: each section ends with its paragraphs there.
 

@@ -14,7 +14,7 @@ from drrn.arena.tournament import read_all
 from drrn.document import MISSING
 from drrn.errors import InputError
 from drrn.files import read_toml
-from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, VARIANTS, Variant, game_order
+from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
 from drrn.lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
 from drrn.writing import visible
 
@@ -55,7 +55,11 @@ def summary(values: Sequence[float]) -> Summary | None:
 def published_score(game: str, variant: Variant, wording: str = "") -> Summary | None:
     """The paper's final reward, or None if it has none."""
     scores = {} if wording == REWORDED else published(wording or "scores", game)
-    return Summary(*scores[variant.name]) if variant.name in scores else None
+    model, _, size = variant.name.rpartition("x")
+    if not model:  # without a size, such as linear
+        return Summary(*scores[size][0]) if size in scores else None
+    by_size = dict(zip(map(str, SIZES), scores.get(model, ()), strict=False))
+    return Summary(*by_size[size]) if size in by_size else None
 
 
 class ResultSet:
