@@ -8,8 +8,7 @@ from drrn.lab.experiments import plan
 from drrn.lab.experiments.plan import BEST, LONG, REWORDED, STRONG_JOB, Variant
 from drrn.lab.experiments.results import Row
 from drrn.lab.reports.diagnostics import label_of, published_rows
-from drrn.lab.reports.figures import plot
-from drrn.lab.reports.paper import Cells, Points, curves_of, final_rewards, table_of_jobs
+from drrn.lab.reports.paper import Cells, Points, curves_of, final_rewards, panels_of, table_of_jobs
 from drrn.lab.reports.result_set import (
     ResultSet,
     Summary,
@@ -118,9 +117,9 @@ def _strong_figure(results: ResultSet) -> list[Block]:
             panels.append(panel)
     caption = (
         "Learning curves of the strong agent, by softmax and by `best`, and of the paper's recipe, "
-        "by softmax; bars are standard deviations."
+        "by softmax"
     )
-    return [plot("beyond", caption, "panels", {"panels": panels})] if panels else []
+    return panels_of("beyond", caption, panels)
 
 
 def _thin(points: Points, at_most: int = 20) -> Points:
@@ -136,16 +135,14 @@ BAG = "bag of words, the paper's"
 def encoders_blocks(results: ResultSet) -> list[Block]:
     """The table and the figure of encoders, on each game with rows of them."""
     games = [game for game in results.stories if results.jobs_of(game, plan.ENCODERS)]
-    if not games:
-        return []
-    tables = [_encoder_table(results, game) for game in games]
     panels = []
     for game in games:
         jobs = results.jobs_of(game, (BEST, *plan.ENCODERS))
         lines = [(job.label or BAG, job.name, results.curve(game, job)) for job in jobs]
         panels.append(curves_of(results, game, lines))
-    caption = "Learning curves of DRRN with each encoder, by softmax; bars are standard deviations."
-    return [*tables, plot("encoders", caption, "panels", {"panels": panels})]
+    tables = [_encoder_table(results, game) for game in games]
+    caption = "Learning curves of DRRN with each encoder, by softmax"
+    return [*tables, *panels_of("encoders", caption, panels)]
 
 
 def _encoder_table(results: ResultSet, game: str) -> Table:
@@ -188,19 +185,14 @@ BAG_REACHES = {"home-world": (0.979, 0.935), "comet-house": (0.49, 5.95)}
 def parser_blocks(results: ResultSet) -> list[Block]:
     """The table of each parser game, and the figure."""
     games = [game for game in results.games if results.jobs_of(game, plan.PARSERS)]
-    if not games:
-        return []
     panels = []
     for game in games:
         jobs = results.jobs_of(game, plan.PARSERS)
         lines = [(job.label, job.name, results.curve(game, job, column="return")) for job in jobs]
         panels.append({**curves_of(results, game, lines, "return"), "measure": "mean return"})
-    caption = (
-        "Learning curves of the agents in each world: the return by softmax; bars are standard "
-        "deviations."
-    )
     tables = [_parser_table(results, game) for game in games]
-    return [*tables, plot("parser", caption, "panels", {"panels": panels})]
+    caption = "Learning curves of the agents in each world: the return by softmax"
+    return [*tables, *panels_of("parser", caption, panels)]
 
 
 def _parser_table(results: ResultSet, game: str) -> Table:

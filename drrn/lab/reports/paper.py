@@ -206,6 +206,12 @@ def curves_of(
     return {"title": results.title(game), "lines": data, **references, "rest": None}
 
 
+def panels_of(name: str, caption: str, panels: Sequence[dict[str, Any]]) -> list[Block]:
+    """A figure with a panel of learning curves for each game, if there are any."""
+    caption += "; bars are standard deviations."
+    return [plot(name, caption, "panels", {"panels": list(panels)})] if panels else []
+
+
 def curves(results: ResultSet, name: str, models: str) -> list[Block]:
     """The learning curves of an experiment, a figure per game."""
     plots: list[Block] = []

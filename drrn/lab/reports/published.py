@@ -7,8 +7,7 @@ from typing import Any
 from drrn.document import MISSING, Block, Cell, Table
 from drrn.lab.experiments.plan import PUBLISHED, Variant
 from drrn.lab.reports.beyond import minutes
-from drrn.lab.reports.figures import plot
-from drrn.lab.reports.paper import Cells
+from drrn.lab.reports.paper import Cells, panels_of
 from drrn.lab.reports.result_set import ResultSet, decimal, percent
 from drrn.runs.intervals import interval_of_mean
 from drrn.suites.protocols import Protocol, protocols
@@ -33,7 +32,7 @@ def published_blocks(results: ResultSet) -> list[Block]:
     for each in papers.values():
         blocks.append(_table(results, each))
         if each[0].measure != "test":  # else training is scored on another fold than the paper's
-            blocks.append(_curves(results, each))
+            blocks += _curves(results, each)
     return blocks
 
 
@@ -97,7 +96,7 @@ def _who_and_score(each: Protocol, who: str, scores: Sequence[float]) -> Cells:
     return [f"{who}{policy}", score, ends]
 
 
-def _curves(results: ResultSet, papers: Sequence[Protocol]) -> Block:
+def _curves(results: ResultSet, papers: Sequence[Protocol]) -> list[Block]:
     """The scores after each round against the interactions of a seed."""
     panels = []
     for each in papers:
@@ -120,11 +119,8 @@ def _curves(results: ResultSet, papers: Sequence[Protocol]) -> Block:
         }
         panels.append(panel)
     first = papers[0]
-    caption = (
-        f"{first.title}: our scores while training, against interactions; bars are standard "
-        "deviations over seeds."
-    )
-    return plot(first.paper, caption, "panels", {"panels": panels})
+    caption = f"{first.title}: our scores while training, against interactions of a seed"
+    return panels_of(first.paper, caption, panels)
 
 
 def _scores_by_round(
