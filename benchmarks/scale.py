@@ -32,7 +32,7 @@ from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.results import GAME
 from drrn.lab.experiments.sweep import Sweep, read_grid
 from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
-from drrn.lab.reports.claims import with_block
+from drrn.lab.reports.report import with_blocks
 from drrn.runs.config import versions
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
@@ -242,7 +242,7 @@ def main() -> None:
     for name, block in blocks.items():
         print(f"\n{block}")
         if options.write:
-            write_atomically(options.write, with_block(options.write, name, block).encode())
+            write_atomically(options.write, with_blocks(options.write, {name: block}).encode())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reports in no notation yet: a `Document` of sections, tables and notes, and its writers.
+"""Format-independent reports: a `Document` of sections, tables and notes, and its writers.
 
 A report is built once and written in any format. A writer escapes the text for its format and drops
 control characters, so that texts from stories can neither inject markup nor control a terminal.
@@ -25,6 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from drrn.errors import require
 from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, visible
 
@@ -33,14 +34,8 @@ SPANS = re.compile(r"`((?:\\[\\`*]|[^`])*)`|\*\*((?:\\[\\`*]|[^\\])+?)\*\*|\\([\
 ESCAPED = re.compile(r"\\([\\`*])")
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two lines
-MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
-
-LATEX_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-}
 SIGNS = {"problem": "✗", "warning": "!", "info": "·", "success": "✓"}  # of notes in a terminal
+EMOJI = {"problem": "❌", "warning": "⚠️", "info": "ℹ️", "success": "✅"}  # of notes in Markdown
 
 Severity = Literal["problem", "warning", "info", "success"]
 
@@ -58,7 +53,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list. HTML folds it under `summary`, if given; other formats print `summary` above it."""
+    """A list. HTML folds it under its `summary`, other formats print the `summary` above it."""
 
     items: Sequence[str]
     summary: str = ""
@@ -66,7 +61,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table; a plain `str` is a cell without emphasis."""
+    """A cell of a table. A plain `str` is a cell without emphasis."""
 
     text: str
     bold: bool = False
@@ -80,14 +75,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; by default, columns of numbers after the first one are on the right."""
+    """A table. By default, columns of numbers after the first one are right-aligned."""
 
     caption: str  # printed above; may be empty
     header: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
     notes: Sequence[str] = ()  # small print below the table
     align: str = ""  # one letter per column, `l` or `r`
-    muted: Sequence[str] = ()  # names of the columns that HTML prints in grey
 
     @property
     def alignment(self) -> str:
@@ -108,7 +102,6 @@ class Figure:
     caption: str
     path: str = ""
     svg: str = ""
-    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,38 +196,21 @@ def to_text(
     return _TextWriter(limit, hint, width).document(document)
 
 
-def to_markdown(
-    document: Document, *, level: int = 1, limit: int | None = None, contents: bool = False
-) -> str:
-    r"""Write a document as Markdown (GitHub's flavour); `level` is that of the title's heading.
+def to_markdown(document: Document, *, level: int = 1, limit: int | None = None) -> str:
+    r"""Write a document as Markdown (GitHub's flavour), its title as a heading of a `level`.
 
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
     # Cellar
     <BLANKLINE>
     A \*star\*, a `file`.
     """
-    text = rendered(
-        "blocks.md",
-        document=document,
-        level=level,
-        limit=limit,
-        contents=contents,
-        rest=_TextWriter(limit).rest,
-        inline=_markdown,
-        line=_markdown_line,
-        row=_markdown_row,
-        steps=lambda steps: _markdown(literal(_arrows(steps))),
-        fence=lambda text: _fence("```", text),
-        anchor=_anchor,
-        groups=_groups,
-    )
-    return text.lstrip("\n")
+    return _MarkdownWriter(limit, level=level).document(document)
 
 
 def to_html(
     document: Document, *, limit: int | None = None, hint: str = "", contents: bool = False
 ) -> str:
-    """Write a document as an HTML fragment; `drrn/pages/static/document.css` styles it.
+    """Write a document as an HTML fragment, to be styled by `drrn/pages/static/document.css`.
 
     >>> print(to_html(Document("", ["1 < 2"])))
     <p>1 &lt; 2</p>
@@ -255,24 +231,20 @@ def to_html(
     return fragment.strip()
 
 
-def to_latex(document: Document) -> str:
-    r"""Write the text and the tables of a document as LaTeX; it needs the package booktabs.
+def to_latex(table: Table) -> str:
+    """Write a table as LaTeX for the package booktabs, without emphasis and notes.
 
-    >>> print(to_latex(Document("", [Table("", ["game", "score"], [["a_b", "50 %"]])])), end="")
-    \begin{tabular}{lr}
-    \toprule
-    game & score \\
-    \midrule
-    a\_b & 50 \% \\
-    \bottomrule
-    \end{tabular}
+    Raises:
+        InputError: pandas is not installed.
     """
-    parts = [f"\\section*{{{_latex(document.title)}}}"] if document.title else []
-    parts += [_latex_block(block) for block in document.blocks]
-    for section in document.sections:
-        parts.append(f"\\subsection*{{{_latex(section.title)}}}")
-        parts += [_latex_block(block) for block in section.blocks]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    pandas = require("pandas", "notebook")
+    rows = [[visible(_plain(_cell(cell).text)) for cell in row] for row in table.rows]
+    frame = pandas.DataFrame(rows, columns=[visible(_plain(name)) for name in table.header])
+    caption = re.sub(r"([&%$#_{}])", r"\\\1", _plain(table.caption)) or None
+    latex: str = frame.to_latex(
+        index=False, escape=True, column_format=table.alignment, caption=caption
+    )
+    return latex
 
 
 def github_annotations(document: Document) -> Iterator[str]:
@@ -300,11 +272,6 @@ def markdown_block(block: Block) -> str:
     return to_markdown(Document("", [block])).rstrip("\n")
 
 
-def figures(document: Document) -> list[Figure]:
-    """Return the figures of a document, in their order."""
-    return [block for block in _all_blocks(document) if isinstance(block, Figure)]
-
-
 def _all_blocks(document: Document) -> Iterator[Block]:
     yield from document.blocks
     for section in document.sections:
@@ -314,15 +281,13 @@ def _all_blocks(document: Document) -> Iterator[Block]:
 def _groups(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Any]]]:
     """Yield runs of blocks of one kind: notes form a list, figures a row."""
     typed = (Paragraph(block) if isinstance(block, str) else block for block in blocks)
-    for kind, group in itertools.groupby(typed, _kind):
+    kinds = (Paragraph, Bullets, Table, Figure, Code, Facts, Note)
+
+    def kind_of(block: Block) -> str:
+        return next(kind.__name__ for kind in kinds if isinstance(block, kind))
+
+    for kind, group in itertools.groupby(typed, kind_of):
         yield kind, list(group)
-
-
-def _kind(block: Block) -> str:
-    for kind in (Paragraph, Bullets, Table, Figure, Code, Facts, Note):
-        if isinstance(block, kind):
-            return kind.__name__
-    raise TypeError(f"{type(block).__name__} is not a block of a document")
 
 
 def _cell(cell: Cell | str) -> Cell:
@@ -338,7 +303,7 @@ def _arrows(steps: Sequence[str]) -> str:
 
 
 def _anchor(title: str) -> str:
-    """Return the id that GitHub gives a heading."""
+    """The id that GitHub gives a heading."""
     text = _plain(title).lower().replace(" ", "-")
     return "".join(letter for letter in text if letter.isalnum() or letter in "-_")
 
@@ -352,7 +317,7 @@ def _escape_html(text: str) -> Any:
 
 
 def _drawing(figure: Figure) -> Any:
-    """Return the SVG of a figure, with its caption as the words for screen readers."""
+    """The SVG of a figure, with its caption as the words for screen readers."""
     words = _escape_html(_plain(figure.caption))
     return safe_markup(figure.svg.replace(' role="img"', f' role="img" aria-label="{words}"', 1))
 
@@ -381,55 +346,15 @@ def _markdown_line(text: str) -> str:
     return re.sub(r"^(\d*)([#+=.)-])(?=\s|$|[#=-])", r"\1\\\2", _markdown(text))
 
 
-def _markdown_row(row: Sequence[Cell | str]) -> str:
-    texts = []
-    for cell in map(_cell, row):
-        mark = "**" if cell.bold else ""
-        parts = [f"{mark}{_markdown(cell.text)}{mark}", _markdown(cell.mark)]
-        texts.append(_join([*parts, _markdown(cell.remark)], " ").replace("|", "\\|"))
-    return f"| {' | '.join(texts)} |"
-
-
-def _latex_block(block: Block) -> str:
-    """Return a paragraph or a table; nothing for other blocks."""
-    if isinstance(block, (str, Paragraph)):
-        return _latex(block if isinstance(block, str) else block.text)
-    if not isinstance(block, Table):
-        return ""
-    rows = []
-    for row in block.rows:
-        texts = [(_latex(each.text), each.bold) for each in map(_cell, row)]
-        rows.append([f"\\textbf{{{text}}}" if bold else text for text, bold in texts])
-    lines = [f"\\begin{{tabular}}{{{block.alignment}}}", "\\toprule"]
-    lines += [f"{' & '.join(map(_latex, block.header))} \\\\", "\\midrule"]
-    lines += [f"{' & '.join(cells)} \\\\" for cells in rows]
-    tabular = "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
-    notes = "\\par ".join(map(_latex, block.notes))
-    if not block.caption:
-        return "\n".join(filter(None, [tabular, notes]))
-    caption = f"\\caption{{{_latex(block.caption)}}}"
-    body = "\n".join(filter(None, [caption, tabular, notes]))
-    return f"\\begin{{table}}\n\\centering\n{body}\n\\end{{table}}"
-
-
-def _latex(text: str) -> str:
-    """Return a text of a document as LaTeX, with its code and bold spans."""
-    marks = {"code": "\\texttt{{{}}}", "bold": "\\textbf{{{}}}", "": "{}"}
-    return "".join(marks[kind].format(_escape_latex(visible(each))) for kind, each in _spans(text))
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(LATEX_SIGNS.get(sign, sign) for sign in text)
-
-
 def _escape_markdown(text: str) -> str:
-    """Escape what Markdown or HTML would read as markup; `_` inside a word is none."""
+    """Escape what Markdown or HTML would read as markup."""
     text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
+    # `_` inside a word is no markup
     return re.sub(r"([\\`*\[\]~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
 
 
 def _fence(fence: str, content: str) -> str:
-    """Return a fence that is longer than any run of backticks in the content."""
+    """A fence that is longer than any run of backticks in the content."""
     longest = max(map(len, re.findall("`+", content)), default=0)
     return "`" * max(len(fence), longest + 1)
 
@@ -461,6 +386,7 @@ class _TextWriter:
     limit: int | None = None
     hint: str = ""
     width: int = 100
+    least_column: int = 20  # characters that a shortened column keeps
 
     def document(self, document: Document) -> str:
         parts = [self.inline(document.title), self.blocks(document.blocks)]
@@ -482,7 +408,7 @@ class _TextWriter:
         return _join(parts)
 
     def rest(self, items: Sequence[object]) -> str:
-        """Return a sentence about the items beyond the limit; "" if there are none."""
+        """A sentence about the items beyond the limit, if there are any."""
         number = 0 if self.limit is None else len(items) - self.limit
         hint = f" ({self.hint})" if self.hint else ""
         return f"… and {number:,} more{hint}" if number > 0 else ""
@@ -491,7 +417,7 @@ class _TextWriter:
         return one_line(_plain(text))
 
     def wrap(self, text: str, first: str = "", indent: str = "") -> str:
-        """Wrap text; a long word, such as a path in a command, stays whole for copying."""
+        """Wrap text between words, so that a long path or command can be copied."""
         whole = PERCENTAGE.sub(lambda match: match[0].replace(" ", NO_BREAK_SPACE), text)
         lines = textwrap.fill(
             whole,
@@ -521,7 +447,7 @@ class _TextWriter:
         if excess > 0 and "l" in sides:
             words = (column for column, side in enumerate(sides) if side == "l")
             longest = max(words, key=lambda column: widths[column])
-            widths[longest] = max(MIN_COLUMN, widths[longest] - excess)
+            widths[longest] = max(self.least_column, widths[longest] - excess)
 
         def line(cells: Sequence[str]) -> str:
             padded = []
@@ -570,8 +496,77 @@ class _TextWriter:
         return _join([*lines, self.rest(notes)], "\n")
 
 
+@dataclass
+class _MarkdownWriter(_TextWriter):
+    level: int = 1
+
+    def document(self, document: Document) -> str:
+        title = self.inline(document.title)
+        parts = [f"{'#' * self.level} {title}" if title else "", self.blocks(document.blocks)]
+        for section in document.sections:
+            parts.append(f"{'#' * (self.level + 1)} {self.inline(section.title)}")
+            parts.append(self.blocks(section.blocks))
+        return _join(parts) + "\n"
+
+    def inline(self, text: str) -> str:
+        return _markdown(text)
+
+    def paragraph(self, paragraph: Paragraph) -> str:
+        return _markdown_line(paragraph.text)
+
+    def bullets(self, bullets: Bullets) -> str:
+        items = [*map(_markdown_line, bullets.items[: self.limit]), self.rest(bullets.items)]
+        summary = f"{self.inline(bullets.summary)}:" if bullets.summary else ""
+        return _join([summary, _join([f"- {item}" for item in items if item], "\n")])
+
+    def table(self, table: Table) -> str:
+        sides = ["---" if side == "l" else "---:" for side in table.alignment]
+        rows = [map(self.cell, table.header), sides]
+        rows += [map(self.cell, row) for row in table.rows[: self.limit]]
+        grid = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+        caption = f"**{self.inline(table.caption)}**" if table.caption else ""
+        notes = [_markdown_line(note) for note in (self.rest(table.rows), *table.notes)]
+        return _join([caption, grid, *notes])
+
+    def cell(self, cell: Cell | str) -> str:
+        cell = _cell(cell)
+        mark = "**" if cell.bold else ""
+        text = f"{mark}{self.inline(cell.text)}{mark}"
+        parts = [text, self.inline(cell.mark), self.inline(cell.remark)]
+        return _join(parts, " ").replace("|", "\\|")
+
+    def figures(self, figures: Sequence[Figure]) -> str:
+        parts = []
+        for figure in figures:
+            caption = self.inline(figure.caption)
+            parts += [f"![{caption}]({visible(figure.path)})" if figure.path else "", caption]
+        return _join(parts)
+
+    def code(self, code: Code) -> str:
+        fence = _fence("```", code.text)
+        return f"{fence}\n{visible(code.text)}\n{fence}"
+
+    def facts(self, facts: Facts) -> str:
+        pairs = ((self.inline(fact.name), self.inline(fact.value)) for fact in facts.items)
+        return "\n".join(f"- {name}: **{value}**" for name, value in pairs)
+
+    def notes(self, notes: Sequence[Note]) -> str:
+        lines = []
+        for note in notes[: self.limit]:
+            label = f"{self.inline(note.label)}: " if note.label else ""
+            title = f"**{self.inline(note.title)}**: " if note.title else ""
+            lines.append(f"- {EMOJI[note.severity]} {label}{title}{self.inline(note.text)}")
+            if note.steps:
+                steps = self.inline(literal(_arrows(note.steps)))
+                lines.append(f"  - {self.inline(note.steps_title)}: {steps}")
+            if note.command:
+                lines.append(f"  - ▶ `{visible(note.command)}`")
+        rest = self.rest(notes)
+        return _join([*lines, f"- {rest}" if rest else ""], "\n")
+
+
 def _shorten(text: str, width: int) -> str:
-    """Return the first words of a text; a text that is one long word is cut."""
+    """The first words of a text, or the start of a text that is one long word."""
     if len(text) <= width:
         return text
     short = textwrap.shorten(text, width, placeholder="…")

@@ -11,7 +11,7 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.lab.authors.install import PUBLISHED, add_games, read_sources
+from drrn.lab.authors.install import add_games, read_sources
 from drrn.stories import added
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.rules import read_paraphrases
@@ -59,18 +59,6 @@ def test_passages_of_the_pickle_have_their_texts_and_choices(imitation):
     assert game.step(1).text == "It is dark, and it’s long."
 
 
-@pytest.mark.parametrize(
-    ("path", "choice", "reward"), [(0, "Use the match.", 20), (1, "Use the flint.", -10)]
-)
-def test_the_choices_of_the_gate_depend_on_the_path(imitation, path, choice, reward):
-    add_imitation(imitation)
-    game = open_story("saving-john", shuffle=False)
-    game.reset(0)
-    game.step(path)
-    assert game.step(0).actions == ("Turn back.", choice)
-    assert game.step(1).reward == reward
-
-
 def test_a_link_inside_a_text_stays_there(imitation):
     add_imitation(imitation)
     game = open_story("machine-of-death", shuffle=False)
@@ -93,47 +81,14 @@ def test_a_link_on_a_separate_line_is_a_choice_and_bytes_become_letters(imitatio
     assert page.actions == ("kiosk", "ferry", '"I can swim.”')
 
 
-def test_residues_of_markup_are_removed_from_texts(imitation):
-    add_imitation(imitation)
-    texts = compiled("machine-of-death").texts
-    assert "Fog comes down. Wait." in texts
-    assert not any("endif" in text or "html" in text for text in texts)
-
-
-def test_an_included_passage_starts_on_a_new_line(imitation):
-    add_imitation(imitation)
-    texts = compiled("machine-of-death").texts
-    assert any(text.startswith("You jump.\nYou swim home.") for text in texts)
-
-
-def test_the_scores_equal_those_computed_by_hand(imitation):
-    add_imitation(imitation)
-    ferry = (15 - 1.25) * 8 / 7  # F = 3/4 · 20 + 1/4 · (F - 10) / 2
-    game = compiled("machine-of-death")
-    assert random_play(game).final_reward == pytest.approx((5 + ferry) / 2)
-    assert best(game).score == pytest.approx(20)
-
-
-def test_an_ending_that_the_published_code_misses_pays_ten_or_as_published_0(imitation):
-    add_imitation(imitation, as_published=True)
-    ferry = (15 - 1.25) * 8 / 7
-    play = random_play(compiled("machine-of-death"))
-    assert play.final_reward == pytest.approx((-2.5 + ferry) / 2)
-    rules = open_story("machine-of-death").rules
-    assert {rule.reward for rule in rules.endings} == {-10, 0, 20}
-    add_imitation(imitation)
-    rules = open_story("machine-of-death").rules
-    assert {rule.reward for rule in rules.endings} == {-10, 10, 20}
-
-
-@pytest.mark.parametrize(("as_published", "reward"), [(False, 5), (True, 0)])
-def test_a_rule_with_another_apostrophe_pays_as_in_the_paper_or_as_published_0(
-    imitation, as_published, reward
-):
+@pytest.mark.parametrize("as_published", [False, True])
+def test_rewards_are_those_of_the_paper_or_of_the_published_code(imitation, as_published):
+    """The published code misses an ending with another apostrophe, and one with an entity."""
     add_imitation(imitation, as_published=as_published)
-    game = open_story("saving-john", shuffle=False)
-    game.reset(0)
-    assert game.step(3).reward == reward
+    gate, crossing = (open_story(name).rules for name in added.NAMES)
+    assert [gate.step_reward, crossing.step_reward] == [0 if as_published else -0.1, -0.1]
+    assert [rule.reward for rule in gate.endings] == [20, -10, 0 if as_published else 5]
+    assert [rule.reward for rule in crossing.endings] == [-10, 0 if as_published else 10, 20]
 
 
 def test_endings_are_identified_by_their_passages(imitation):
@@ -144,13 +99,6 @@ def test_endings_are_identified_by_their_passages(imitation):
     game.step(1)
     assert game.ending == "Ashore"
     assert game.scene is not None and game.scene.face.passage == "Ferry"
-
-
-def test_a_step_costs_a_tenth_in_both_games_or_as_published_only_in_the_second(imitation):
-    add_imitation(imitation)
-    assert [open_story(name).rules.step_reward for name in added.NAMES] == [-0.1, -0.1]
-    add_imitation(imitation, as_published=True)
-    assert [open_story(name).rules.step_reward for name in added.NAMES] == [0, -0.1]
 
 
 def test_paraphrases_match_actions_with_other_quotation_marks(imitation):
@@ -174,17 +122,12 @@ def test_the_published_vocabularies_are_saved_as_json(imitation):
 # Command line
 
 
-@pytest.mark.parametrize("name", added.NAMES)
-def test_the_error_for_a_missing_game_names_the_installation(capsys, name):
-    assert main(["play", name, "--policy", "random"]) == 2
+def test_the_error_for_a_missing_game_names_the_installation(capsys):
+    assert main(["play", "saving-john", "--policy", "random"]) == 2
     output = capsys.readouterr().err
     assert output.count("\n") == 1 and "git clone https://github.com/jvking/text-games" in output
-    assert "drrn games add text-games" in output
-
-
-def test_the_error_for_a_misspelt_name_suggests_the_game(capsys):
     assert main(["play", "savingjohn", "--policy", "random"]) == 2
-    assert 'Did you mean "saving-john"?' in capsys.readouterr().err
+    assert '"saving-john"' in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -192,10 +135,7 @@ def test_games_lists_the_installed_games_and_the_source_of_their_rewards(
     capsys, imitation, shared_compile_cache
 ):
     main(["games"])
-    assert (
-        "saving-john and machine-of-death: not installed; to install them: git clone"
-        in capsys.readouterr().out
-    )
+    assert "not installed" in capsys.readouterr().out
     with treat_as_published(imitation):
         assert main(["games", "add", str(imitation), "--as-published"]) == 0
     assert "installed: sources" in capsys.readouterr().out
@@ -269,24 +209,16 @@ def test_files_that_differ_from_the_published_ones_are_rejected(capsys, home, im
     assert not home.exists()
 
 
-def test_the_error_names_a_changed_file_and_the_games_remain(imitation):
+@pytest.mark.parametrize("data", [None, pickled_words(["another"])], ids=["missing", "changed"])
+def test_the_error_names_a_missing_or_changed_file_and_the_games_remain(home, imitation, data):
+    path = imitation / "simulators" / "savingjohn_wordId.pickle"
     with treat_as_published(imitation):
         origin = add_games(imitation)
-        path = imitation / "simulators" / "savingjohn_wordId.pickle"
-        path.write_bytes(pickled_words(["another"]))
+        before = files_of(home)
+        path.unlink() if data is None else path.write_bytes(data)
         with pytest.raises(InputError, match="savingjohn_wordId"):
             add_games(imitation)
-    assert added.origin() == origin
-
-
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_the_error_names_a_missing_file_and_the_games_remain(home, imitation, name):
-    add_imitation(imitation)
-    before = files_of(home)
-    (imitation / name).unlink()
-    with pytest.raises(InputError, match=re.escape(Path(name).name)):
-        add_imitation(imitation)
-    assert files_of(home) == before
+    assert added.origin() == origin and files_of(home) == before
 
 
 def test_the_error_for_a_missing_folder_differs_from_that_for_a_wrong_one(tmp_path):
@@ -400,14 +332,3 @@ def test_random_play_of_machine_of_death_scores_slightly_less_as_published(text_
     play = random_play(compiled("machine-of-death"))
     assert -8.2 < play.final_reward < -7.92
     assert best(compiled("machine-of-death")).score == pytest.approx(23.33, abs=0.01)
-
-
-def test_one_changed_byte_of_a_published_file_is_rejected(text_games, tmp_path):
-    for name in PUBLISHED:
-        target = tmp_path / "copy" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes((text_games / name).read_bytes())
-    path = tmp_path / "copy" / SIMULATOR
-    path.write_bytes(path.read_bytes().replace(b"return(-20)", b"return(-21)", 1))
-    with pytest.raises(InputError, match=r"MySimulator\.py.*differs"):
-        add_games(tmp_path / "copy")

@@ -15,7 +15,7 @@ from drrn.lab.experiments import diagnose
 from drrn.lab.experiments.diagnose import Trial, share_of, sizes
 from drrn.lab.experiments.plan import Scale
 from drrn.lab.experiments.results import TRIALS, to_csv
-from drrn.lab.reports.beyond import blocks_of
+from drrn.lab.reports.diagnostics import blocks_of
 from drrn.lab.reports.figures import draw
 from tests.documentation import ROOT
 
@@ -73,7 +73,7 @@ def test_every_agent_has_a_row_for_each_game_and_variant(folder):
         assert float(row["share"]) == pytest.approx((score - low) / (high - low), abs=1e-5)
         assert row["agent"] == "default" or (row["policy"], score) == ("random", low)
         assert (row["seed"], row["level"]) == ("1000", "1")
-    assert "order/1" in (folder / "diagnostics.html").read_text()
+    assert "order/1" in (folder / "diagnostics.md").read_text()
 
 
 def test_an_interrupted_command_continues(folder, tmp_path, monkeypatch, capsys):
@@ -115,7 +115,7 @@ def test_the_radar_plot_is_well_formed_and_has_every_label():
     pytest.importorskip("matplotlib")
     agents = ["default", "random", "encoder=gru"]
     rows = [made_up(agent, 0.7, name) for agent in agents for name in DIAGNOSTICS]
-    svg = draw(blocks_of(rows[:-1])[1])
+    svg = draw(blocks_of(rows[:-1])[0])
     assert ET.fromstring(svg).tag.endswith("svg")
     for label in [*agents, *(each.capability for each in DIAGNOSTICS.values())]:
         assert f"<!-- {label} -->" in svg

@@ -20,11 +20,11 @@ from drrn.document import (
     Paragraph,
     Section,
     Table,
-    figures,
     github_annotations,
     literal,
     markdown_block,
     to_html,
+    to_latex,
     to_markdown,
     to_text,
 )
@@ -123,16 +123,13 @@ def test_plain_text():
 
 
 def test_markdown():
-    assert to_markdown(REPORT, contents=True).splitlines() == [
+    assert to_markdown(REPORT).splitlines() == [
         "# The Cellar",
         "",
         "**2 endings**.",
         "",
         "- endings: **2**",
         "- errors: **1**",
-        "",
-        "- [Endings](#endings)",
-        "- [Problems & more](#problems--more)",
         "",
         "## Endings",
         "",
@@ -272,11 +269,9 @@ def test_columns_are_aligned_by_their_content_or_by_letters():
 
 
 def test_figures_with_an_svg_are_inline():
-    document = Document("", [Figure("A", svg="<svg></svg>"), Figure("B", path="b.svg", wide=True)])
-    text = to_html(document)
-    assert text.count("<figure>") == 2 and '<div class="figures wide">' in text
+    text = to_html(Document("", [Figure("A", svg="<svg></svg>"), Figure("B", path="b.svg")]))
+    assert text.count("<figure>") == 2 and text.count('<div class="figures">') == 1
     assert "<svg></svg></div>" in text and '<img src="b.svg" alt="B">' in text
-    assert [figure.caption for figure in figures(document)] == ["A", "B"]
 
 
 def test_cells_have_bars_and_remarks_in_html():
@@ -290,3 +285,11 @@ def test_a_figure_has_words_for_screen_readers_and_no_heading_is_empty():
     text = to_html(Document("", [figure, table]))
     assert '<svg role="img" aria-label="Scores of &quot;all&quot; players." width="9">' in text
     assert text.count('<th scope="col"') == 1
+
+
+def test_latex_escapes_its_signs_and_rules_the_table():
+    pytest.importorskip("pandas")
+    table = Table("50 % & more", ["a_b", "score"], [["x **y**", Cell("50 %", bold=True)]])
+    text = to_latex(table)
+    assert r"\caption{50 \% \& more}" in text and r"\begin{tabular}{lr}" in text
+    assert "a\\_b & score \\\\\n\\midrule\nx y & 50 \\% \\\\\n\\bottomrule" in text

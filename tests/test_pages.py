@@ -10,9 +10,8 @@ import pytest
 
 import drrn.pages
 from drrn.cli import main
-from drrn.document import Block, Document, Paragraph, Section, Table, to_html
+from drrn.document import to_html
 from drrn.errors import InputError
-from drrn.lab.reports.report import results_page
 from drrn.pages import rendered, safe_markup
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Problem
@@ -105,19 +104,6 @@ def test_the_command_prints_the_page_and_exits_with_1_if_an_expectation_fails(tm
     text = capsys.readouterr().out
     assert text.startswith("<!doctype html>") and text.count("</html>") == 1
     assert 'data-page="Island"' in text
-
-
-def test_a_report_opens_with_its_headline_and_figures():
-    table = Table("Scores, as **measured**", ["", "ours", "the paper"], [["DRRN", "1.0", "<2>"]])
-    blocks: list[Block] = ["What it is.", Paragraph("A headline.", "headline"), "How to read."]
-    document = Document("Results", blocks, [Section("A & B", [table], "a")])
-    text = results_page(document, {})
-    body = text[text.index("<main>") :]
-    order = ("<h1>", "What it is.", "A headline.", "How to read.", "A &amp; B</h2>")
-    positions = [body.index(words) for words in order]
-    assert positions == sorted(positions) and Tags(text).open == []
-    assert "<caption><span>Scores, as <b>measured</b></span></caption>" in text
-    assert '<td class="muted">&lt;2&gt;</td>' in text
 
 
 def test_without_jinja2_the_error_names_the_package_to_install(monkeypatch):

@@ -1,4 +1,4 @@
-"""Statistics over seeds and games, LaTeX tables, and the protocols of papers."""
+"""Statistics over seeds and games, and the protocols of papers."""
 
 import csv
 import json
@@ -12,13 +12,12 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.document import Document, Table, to_latex
+from drrn.document import Cell, Table
 from drrn.game.contract import highest_return_of
 from drrn.game.episodes import play_episodes
-from drrn.lab.experiments import plan
 from drrn.lab.experiments.measure import facts
 from drrn.lab.experiments.results import Results
-from drrn.lab.reports.published import published_scores
+from drrn.lab.reports.published import JOBS, published_blocks, published_scores
 from drrn.lab.reports.result_set import ResultSet
 from drrn.runs.intervals import (
     interquartile_interval,
@@ -57,19 +56,10 @@ def test_a_normalised_score_is_0_for_random_play_and_1_for_the_best():
     assert normalised(3.0, 3.0, 3.0) == 0
 
 
-def test_latex_escapes_its_signs_and_rules_the_table():
-    table = Table("50 % & more", ["a_b", "score"], [["x^2 \\ **y**", "1"]])
-    text = to_latex(Document("", [table]))
-    assert "\\caption{50 \\% \\& more}" in text
-    assert "a\\_b & score \\\\\n\\midrule" in text
-    assert "x\\textasciicircum{}2 \\textbackslash{} \\textbf{y} & 1 \\\\\n\\bottomrule" in text
-
-
 def test_every_protocol_has_valid_settings_and_a_job():
-    jobs = {job.games[0] for job in plan.PUBLISHED}
     for protocol in protocols():
         assert set(protocol.training) <= set(all_settings())
-        assert protocol.slug in jobs and protocol.source
+        assert protocol.slug in JOBS and protocol.source
         assert protocol.interactions >= protocol.max_steps * protocol.settings["rounds"]
 
 
@@ -96,27 +86,37 @@ def test_a_protocol_is_named_by_paper_and_game(tmp_path):
         drrn.make("protocol:twx-eacl2023/twcc")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_published_prints_ours_next_to_theirs(stand_ins, tmp_path, capsys, monkeypatch):
     coin = "published-twx-eacl2023-coin"
-    arguments = ["reproduce", "--only", coin, "--quick", "--first-seed", "1000", "--jobs", "1"]
+    arguments = ["reproduce", "--only", coin, "--quick", "--seeds", "1", "--first-seed", "1000"]
+    arguments += ["--jobs", "1"]
     arguments += ["--set", "workers=2", "rounds=9"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
     assert f"{coin}: --set does not change its rounds\n" in capsys.readouterr().err
     text = (tmp_path / "out" / "RESULTS.md").read_text()
-    assert "TextWorldExpress: ours and published" in text and "EACL 2023" in text
-    assert "at the step limit" in text
-    assert "steps, published DRRN" not in text  # the paper has none for this game
+    section = text.split("## Our budgets on their tasks")[1].split("\n## ")[0]
+    assert "EACL 2023" in section and "| at the step limit |" in section
+    assert "steps, published DRRN" not in section  # the paper has none for this game
     rows = (tmp_path / "out" / "rows" / "twx-eacl2023-coin" / f"{coin}.progress.csv").read_text()
     assert rows.startswith("seed,round,interactions,episodes,last_return,seconds")
     final = [line for line in rows.splitlines() if line.startswith("1000,2,")]
     assert 100 < int(final[0].split(",")[2]) <= 200
 
 
-def test_our_score_is_that_of_the_measure_of_the_protocol():
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The published rows of Jericho and ScienceWorld."""
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "rows").mkdir()
+    for pattern in ("jericho-aaai2020-*", "scienceworld-emnlp2022-*"):
+        for rows in ROWS.glob(pattern):
+            (folder / "rows" / rows.name).symlink_to(rows)
+    return ResultSet(Results(folder))
+
+
+def test_our_score_is_that_of_the_measure_of_the_protocol(results):
     """Computed from the files: the last of ten evaluations, four of 40, and the last episodes."""
-    results = ResultSet(Results(ROWS.parent))
-    jobs = {job.games[0]: job for job in plan.PUBLISHED}
     every = {protocol.slug: protocol for protocol in protocols()}
 
     def read(slug, kind):
@@ -126,17 +126,34 @@ def test_our_score_is_that_of_the_measure_of_the_protocol():
     slug = "scienceworld-emnlp2022-find-living-thing"
     rows = [row for row in read(slug, "") if (row["round"], row["final"]) == ("10", "no")]
     returns = [float(row["return"]) / 100 for row in rows if row["policy"] == "softmax"]
-    scores = published_scores(results, every[slug], jobs[slug])
+    scores = published_scores(results, every[slug], JOBS[slug])
     assert len(scores) == 3 and scores == pytest.approx(returns)
     slug = "scienceworld-emnlp2022-chemistry-mix-paint-secondary-color"
     rows = [row for row in read(slug, "") if row["policy"] == "softmax" and row["final"] == "no"]
     last = [row for row in rows if int(row["round"]) > 36]  # of 40
     means = [fmean(float(r["return"]) / 100 for r in last if r["seed"] == n) for n in "012"]
-    assert published_scores(results, every[slug], jobs[slug]) == pytest.approx(means)
+    assert published_scores(results, every[slug], JOBS[slug]) == pytest.approx(means)
     slug = "jericho-aaai2020-zork1"
     rows = [row for row in read(slug, ".progress") if row["round"] == "20"]
-    scores = published_scores(results, every[slug], jobs[slug])
+    scores = published_scores(results, every[slug], JOBS[slug])
     assert len(scores) == 3 and scores == [float(row["last_return"]) for row in rows]
+
+
+def test_rows_of_the_memory_and_of_the_network_are_apart(results):
+    jericho, _, science, _ = published_blocks(results)
+    assert isinstance(jericho, Table) and isinstance(science, Table)
+    for memory, network in zip(jericho.rows[::2], jericho.rows[1::2], strict=True):
+        assert str(memory[1]).startswith("memory") and memory[0]
+        assert str(network[1]).startswith("network alone") and not network[0]
+    alone = results.scores("jericho-aaai2020-zork1", JOBS["jericho-aaai2020-zork1"], "return")
+    score = jericho.rows[1][2]
+    assert isinstance(score, Cell) and score.text == f"{fmean(alone):.2f}"
+    budgets = dict(zip(jericho.header, jericho.rows[0], strict=True))
+    assert budgets["interactions, published"] == "8 × 100,000"
+    assert budgets["interactions, ours"] == "39,924"
+    # scored on test more than once
+    assert all(isinstance(row[2], Cell) and row[2].mark for row in science.rows)
+    assert not any(isinstance(row[2], Cell) and row[2].mark for row in jericho.rows)
 
 
 @pytest.mark.parametrize(
@@ -154,8 +171,7 @@ def test_the_last_tenth_is_the_mean_of_the_last_evaluations(rounds, score):
     ]
     rows.append({"seed": 0, "round": rounds, "final": True, "policy": "softmax", "return": -1.0})
     results: Any = SimpleNamespace(rows=lambda game, job: rows)
-    (job,) = [job for job in plan.PUBLISHED if job.games[0] == protocol.slug]
-    assert published_scores(results, protocol, job) == pytest.approx([score])
+    assert published_scores(results, protocol, JOBS[protocol.slug]) == pytest.approx([score])
 
 
 @pytest.mark.parametrize(("name", "fold"), [("twx-eacl2023-coin", "test"), ("twx-coin", "train")])
@@ -174,73 +190,46 @@ def test_random_play_is_of_the_games_that_are_scored(stand_ins, monkeypatch, nam
     assert f"({fold})" in pages[0]
 
 
-def test_suites_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
-    small = {"rounds": 1, "replicas": 2, "episodes_per_round": 4, "evaluation_episodes": 4}
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
-    for name in ("twx:coin?max_steps=9", "twx:coin?max_steps=8"):
-        out = str(tmp_path / name[-1])
-        assert main(["train", name, "--paper", "--hidden=8", *options, "--out", out]) == 0
+def test_runs_of_several_games_are_compared_by_normalised_returns(stand_ins, tmp_path, capsys):
+    """One game of a suite makes all scores returns. A run that is given twice counts once."""
+    options = ["--paper", "--hidden=8", "--rounds=1", "--replicas=2", "--episodes-per-round=4"]
+    coin = "twx:coin?max_steps="
+    games = {"story": "long-watch", "first": f"{coin}9", "second": f"{coin}9", "other": f"{coin}8"}
+    runs = {name: str(tmp_path / name) for name in games}
+    for name, game in games.items():
+        command = ["train", game, *options, "--evaluation-episodes=4", "--out", runs[name]]
+        assert main([*command, f"--seed={7 * (name == 'second')}"]) == 0
     capsys.readouterr()
-    assert main(["compare", str(tmp_path / "8"), str(tmp_path / "9"), "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert result["measure"] == "softmax_return" and result["interquartile_mean"]
-    for run in result["runs"]:
+
+    def compare(*names):
+        assert main(["compare", *(runs[name] for name in names), "--json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert result["measure"] == "softmax_return"
+        (summary,) = result["interquartile_mean"].values()
+        return result["runs"], summary["mean"]
+
+    compared, mean = compare("first", "other")
+    for run in compared:
         reference = json.loads((Path(run["run"]) / "reference_scores.json").read_text())
         random, best = reference["random_return"], reference["best_return"]
-        assert best == 1 and run["normalised"] == pytest.approx(
-            [
-                (float(row["softmax_return"]) - random) / (1 - random)
-                for row in Run(run["run"]).rows()
-            ]
-        )
-    assert main(["runs", str(tmp_path), "--csv"]) == 0
-    header, row, _ = capsys.readouterr().out.splitlines()
-    cells = dict(zip(header.split(","), row.split(","), strict=True))
-    assert cells["measure"] == "return" and cells["seed"] == "0" and "best" in cells
-
-
-@pytest.mark.slow
-def test_compare_needs_no_order_of_suites_and_stories(stand_ins, tmp_path, capsys):
-    """One game of a suite: all scores are returns; a run that is given twice counts once."""
-    small = {"rounds": 1, "replicas": 2, "episodes_per_round": 4, "evaluation_episodes": 4}
-    options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
-    runs = {name: str(tmp_path / name) for name in ("story", "first", "second")}
-    for (name, out), seed in zip(runs.items(), (0, 0, 7), strict=True):
-        game = "long-watch" if name == "story" else "twx:coin?max_steps=9"
-        words = ["train", game, "--paper", "--hidden=8", *options, f"--seed={seed}", "--out", out]
-        assert main(words) == 0
-    summaries = []
-    for order in ("story first second first", "first first second story"):
-        capsys.readouterr()
-        assert main(["compare", *(runs[name] for name in order.split()), "--json"]) == 0
-        result = json.loads(capsys.readouterr().out)
-        assert result["measure"] == "softmax_return" and len(result["runs"]) == 3
-        summaries += result["interquartile_mean"].values()
-    assert summaries[0]["mean"] == summaries[1]["mean"]
-    assert main(["compare", *runs.values()]) == 0
+        returns = [float(row["softmax_return"]) for row in Run(run["run"]).rows()]
+        shares = [(each - random) / (1 - random) for each in returns]
+        assert best == 1 and run["normalised"] == pytest.approx(shares)
+    middle = sorted(share for run in compared for share in run["normalised"])[1:3]
+    assert mean == pytest.approx(fmean(middle))
+    compared, mean = compare("story", "first", "second", "first")
+    assert len(compared) == 3
+    assert compare("first", "first", "second", "story")[1] == mean
+    assert main(["compare", runs["story"], runs["first"], runs["second"]]) == 0
     out, error = capsys.readouterr()
-    assert out.startswith("Mean return, policy softmax\n") and "2 games" in out
-    assert "pooled" not in error  # the seeds alone differ
-
-
-@pytest.mark.slow
-def test_compare_prints_runs_of_several_games(tmp_path, capsys):
-    small = {"rounds": 1, "replicas": 2, "episodes_per_round": 10, "evaluation_episodes": 5}
-    for game in ("long-watch", "night-market"):
-        options = [f"--{name.replace('_', '-')}={value}" for name, value in small.items()]
-        out = str(tmp_path / game)
-        assert main(["train", game, "--paper", "--hidden=8", *options, "--out", out]) == 0
-    capsys.readouterr()
-    folders = [str(tmp_path / game) for game in ("long-watch", "night-market")]
-    assert main(["compare", *folders, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    (summary,) = result["interquartile_mean"].values()
-    shares = [share for run in result["runs"] for share in run["normalised"]]
-    assert summary["mean"] == pytest.approx(sorted(shares)[1] / 2 + sorted(shares)[2] / 2)
-    assert main(["compare", *folders, "--latex"]) == 0
-    assert "\\begin{tabular}" in capsys.readouterr().out
+    assert "2 games" in out and "pooled" not in error  # the seeds alone differ
     assert main(["runs", str(tmp_path), "--csv"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    header, *rows = capsys.readouterr().out.splitlines()
+    cells = dict(zip(header.split(","), rows[0].split(","), strict=True))
+    assert len(rows) == 4 and cells["seed"] in "07" and "best" in cells
+    latex = main(["compare", runs["first"], runs["other"], "--latex"])
+    out, error = capsys.readouterr()
+    assert (latex, "\\begin{tabular}" in out) == (0, True) or "pip install" in error
 
 
 @pytest.mark.parametrize("value", ["5", True, float("nan"), float("inf")])

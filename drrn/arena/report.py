@@ -18,9 +18,6 @@ from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, percent
 
 COLOURS = ("#8a8f98", "#4c78a8", "#e07b39", "#54a24b", "#b279a2", "#c7a500", "#d6616b", "#2f9c95")
-MAX_MISTAKES = 12
-MAX_PAGES = 16
-MAX_LINE = 60  # decisions of a regret curve
 RANDOM = "random"  # the first player of a table
 BEST = "best"  # the last
 ABOUT = """The regret of a decision is max Q* - Q* of the choice, computed exactly from the solved \
@@ -67,7 +64,7 @@ class Report:
         self.originals = [label for label in self.games if not self._header(label)["words"]]
 
     def document(self) -> Document:
-        """Return the whole report."""
+        """The whole report."""
         sections = [Section("Scores", [self.table(), self.scores_figure()])]
         other_words = self._other_words()
         if other_words.rows:
@@ -80,7 +77,7 @@ class Report:
         return Document("Arena", [ABOUT], sections)
 
     def table(self) -> Table:
-        """Return normalised scores, games by players, with the means over games."""
+        """Normalised scores, games by players, with the means over games."""
         scores = {label: self._scores(label) for label in self.originals}
         rows: list[Row] = [[literal(label), *map(_interval, scores[label])] for label in scores]
         means: Row = []
@@ -94,7 +91,7 @@ class Report:
         return Table(caption, header, rows, [self._counts()], "l" + "r" * len(self.players))
 
     def csv(self) -> str:
-        """Return one row for each game and player."""
+        """One row for each game and player."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -109,7 +106,7 @@ class Report:
         return text.getvalue()
 
     def scores_figure(self) -> Figure:
-        """Return the scores of all players in all games, with intervals."""
+        """The scores of all players in all games, with intervals."""
         games = [{"name": label, "scores": self._scores(label)} for label in self.originals]
         ends = [end for m in self.measures.values() for end in (m.adjusted.low, m.adjusted.high)]
         low = max(-100, 50 * math.floor(min(0, *ends) / 50))
@@ -139,36 +136,36 @@ class Report:
             return [table]
         return [table, mistakes, self._regret_curve(label), self._heat_map(label)]
 
-    def _mistakes(self, label: str) -> Table:
-        """Return the choices that cost a player most, of all players but random."""
+    def _mistakes(self, label: str, at_most: int = 12) -> Table:
+        """The choices that cost a player most, of all players but random."""
         costs: dict[tuple[str, ...], list[float]] = defaultdict(list)
         for player, rows in self.rows[label].items():
             for each in _decisions(rows):
                 if each.regret and player != RANDOM:
                     costs[player, each.page, each.choice, each.best].append(each.regret)
         table: list[Row] = []
-        for key in sorted(costs, key=lambda key: -sum(costs[key]))[:MAX_MISTAKES]:
+        for key in sorted(costs, key=lambda key: -sum(costs[key]))[:at_most]:
             texts = [literal(one_line(text)[:90]) for text in key]
             cost = costs[key]
             table.append([*texts, f"{fmean(cost):.2f}", str(len(cost)), f"{sum(cost):.1f}"])
         names = ["player", "page", "choice", "a best choice", "cost", "times", "in all"]
         return Table(f"{label}: the costliest mistakes.", names, table, align="llllrrr")
 
-    def _regret_curve(self, label: str) -> Figure:
-        """Return the mean of the regret so far, by the number of decisions."""
+    def _regret_curve(self, label: str, decisions: int = 60) -> Figure:
+        """The mean of the regret so far, by the number of decisions."""
         lines = []
         for rows in self.rows[label].values():
             line = [0.0]
             for column in zip_longest(*([d.regret for d in r.decisions] for r in rows.results)):
                 line.append(line[-1] + sum(filter(None, column)) / len(rows.results))
             lines.append(line)
-        longest = min(max(map(len, lines)) - 1, MAX_LINE)
+        longest = min(max(map(len, lines)) - 1, decisions)
         lines = [line[: longest + 1] for line in lines]
         svg = self._draw("regret", self.rows[label], lines=lines, longest=longest, ticks=_ticks)
         return Figure(f"{label}: mean regret so far, along the game.", svg=svg)
 
-    def _heat_map(self, label: str) -> Figure:
-        """Return the regret per match of each player on the pages that cost most."""
+    def _heat_map(self, label: str, at_most: int = 16) -> Figure:
+        """The regret per match of each player on the pages that cost most."""
         players = self.rows[label]
         costs: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(players, 0.0))
         for player, rows in players.items():
@@ -176,12 +173,12 @@ class Report:
                 costs[each.page][player] += each.regret / len(rows.results)
         others = [player for player in players if player != RANDOM]
         worst = sorted(costs, key=lambda page: -sum(costs[page][player] for player in others))
-        pages = [(page[:44], list(costs[page].values())) for page in worst[:MAX_PAGES]]
+        pages = [(page[:44], list(costs[page].values())) for page in worst[:at_most]]
         svg = self._draw("pages", players, pages=pages, largest=max(max(p[1]) for p in pages))
         return Figure(f"{label}: regret per match, by page.", svg=svg)
 
     def _other_words(self) -> Table:
-        """Return the scores in other words next to those of the original."""
+        """The scores in other words next to those of the original."""
         table: list[Row] = []
         for (label, player), paraphrase in self.measures.items():
             names = (self._header(label)["game"], self._header(label)["words"], player)
@@ -239,14 +236,14 @@ def _interval(interval: Interval | None) -> str:
 
 
 def _ticks(highest: float) -> list[float]:
-    """Return round numbers from 0 to at most `highest`."""
+    """Round numbers from 0 to at most `highest`."""
     step = 10 ** math.floor(math.log10(highest))
     finer = next((finer for finer in (1, 2, 5) if highest / step * finer >= 4), 1)
     return [round(step / finer * i, 6) for i in range(int(highest / step * finer) + 1)]
 
 
 def report_files(report: Report) -> dict[str, str]:
-    """Return the page, the figure and the table of a report, by the name of their file."""
+    """The page, the figure and the table of a report, by the name of their file."""
     document = report.document()
     body = safe_markup(to_html(document, contents=True))
     head, _, rest = report.scores_figure().svg.partition(">")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.cli.terminal import table, terminal_width, warn
-from drrn.document import Document, to_markdown, to_text
+from drrn.document import Block, Document, to_markdown, to_text
 from drrn.errors import InputError, did_you_mean
 from drrn.files import slug, write
 from drrn.game.contract import Game, close, title_of
@@ -22,9 +22,9 @@ from drrn.lab.experiments.plan import AGENTS, OWN_OPTIONS, PAPER, Scale, Variant
 from drrn.lab.experiments.results import Results, Row, commit
 from drrn.lab.experiments.sweep import Scored, Sweep, changes_text, read_grid, scored, value_text
 from drrn.lab.experiments.workers import ENDED, Event, Workers
-from drrn.lab.reports.beyond import blocks_of
+from drrn.lab.reports.diagnostics import blocks_of
 from drrn.lab.reports.figures import as_file, draw
-from drrn.lab.reports.report import results_page, write_report
+from drrn.lab.reports.report import write_report
 from drrn.processes import cores
 from drrn.progress import tracked
 from drrn.runs.agent import torch_device
@@ -234,8 +234,7 @@ def _is_done(job: Job, again: bool) -> bool:
 def _write_report(results: Results) -> bool:
     """Write the report; a failure is printed, since the rows are complete."""
     try:
-        for path in write_report(results):
-            print(path)
+        print(write_report(results))
     except InputError as error:
         warn(f"the rows are complete, but the report could not be written: {error}")
         return False
@@ -389,19 +388,17 @@ def changes_of(text: str) -> dict[str, Any]:
 
 
 def _write(root: Path, rows: Sequence[Row]) -> None:
-    """Print the table; write it as Markdown and HTML, with the figure if it can be drawn."""
-    text, figure, table = blocks_of(rows)
+    """Print the table, and write it as Markdown, with the figure if it can be drawn."""
+    figure, table = blocks_of(rows)
     print(f"\n{to_text(Document('', [table]), width=terminal_width())}")
-    drawings = {}
+    blocks: list[Block] = [table]
     try:
-        drawings[figure.name] = draw(figure)
-        write(root / figure.path, as_file(drawings[figure.name]))
+        write(root / figure.path, as_file(draw(figure)))
+        blocks.insert(0, figure)
     except InputError as error:
         warn(f"no figure: {error}")
-    document = Document("Diagnostics", [text, *([figure] if drawings else []), table])
-    write(root / "diagnostics.md", to_markdown(document))
-    write(root / "diagnostics.html", results_page(document, drawings))
-    print(root / "diagnostics.html")
+    write(root / "diagnostics.md", to_markdown(Document("Diagnostics", blocks)))
+    print(root / "diagnostics.md")
 
 
 # --- drrn sweep GAME: combinations of settings, the best on other seeds

@@ -11,12 +11,12 @@ def run(options: argparse.Namespace) -> int:
 
     results = Results(options.out)
     results.refuse_sweep()
-    pages = {name: getattr(options, name) for name in ("readme", "beyond", "diagnostics", "arena")}
+    named = (options.readme, options.beyond, options.diagnostics, options.arena)
+    pages = [page for page in named if page]
     if not options.check:
-        for path in write_report(results, **pages):
-            print(path)
+        print(write_report(results, pages))
         return 0
-    problems = differences(results, **pages)
+    problems = differences(results, pages)
     for problem in problems:
         warn(f"differs from the rows: {problem}")
     if not problems:

@@ -150,8 +150,9 @@ def _measure_text(options: argparse.Namespace) -> str:
 
 
 def _print(block: Table, options: argparse.Namespace) -> None:
-    document = Document("", [replace(block, caption=_measure_text(options).capitalize())])
-    text = to_latex(document) if options.latex else to_text(document, width=sys.maxsize)
+    titled = replace(block, caption=_measure_text(options).capitalize())
+    wide = Document("", [titled])
+    text = to_latex(titled) if options.latex else to_text(wide, width=sys.maxsize)
     print(text.rstrip("\n"))
 
 

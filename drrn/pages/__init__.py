@@ -16,13 +16,13 @@ def rendered(template: str, **values: Any) -> str:
 
 
 def static_text(name: str) -> str:
-    """Return a style or script, for pages that contain it inline."""
+    """A style or script, for pages that contain it inline."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def template_environment() -> Any:
-    """Return the Jinja2 environment of our templates, which escapes all texts of HTML."""
+    """The Jinja2 environment of our templates, which escapes all texts of HTML."""
     jinja2 = require("jinja2", "cli")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("drrn.pages"),

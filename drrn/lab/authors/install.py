@@ -36,37 +36,25 @@ Links = list[tuple[str, str]]  # label, target
 
 # --- Python 2: a character of the source is a byte, and the bytes of a string are UTF-8
 
-# Strings and comments first, so that nothing inside them is read as code.
-TOKEN = re.compile(
-    r"""
-      (?P<string>"{3}(?:[^\\]|\\.)*?"{3} | '{3}(?:[^\\]|\\.)*?'{3}
-                |"(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*')
-    | (?P<comment>\#[^\n]*)
-    | (?P<unequal><>)
-    | (?P<print>(?<![\w.])print(?=[ \t]+[\w"'`]))
-    """,
-    re.X | re.S,
-)
 Code = ast.ClassDef | ast.FunctionDef
-PYTHON3 = {"unequal": "!=", "print": "print,"}
 
 
 def parse_python2(data: bytes) -> ast.Module:
-    """Return the syntax tree; `<>` becomes `!=`, and `print x` the pair `print, x`."""
-    source = TOKEN.sub(lambda t: PYTHON3.get(t.lastgroup or "", t.group()), data.decode("latin-1"))
+    """The syntax tree, in which `<>` is `!=` and lines that print are `pass`."""
+    source = data.decode("latin-1").replace("<>", "!=")
+    source = re.sub(r"^(\s*)print\b.*", r"\1pass", source, flags=re.M)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about escapes that Python 2 accepted
         return ast.parse(source)
 
 
 def member(parent: ast.Module | Code, name: str) -> Code:
-    """Return a class or function by its name."""
     nodes = (node for node in parent.body if isinstance(node, Code))
     return next(node for node in nodes if node.name == name)
 
 
 def literal(node: ast.AST) -> Any:
-    """Return a number, a string or a list of strings."""
+    """A number, a string or a list of strings."""
     return _decoded(ast.literal_eval(node))
 
 
@@ -86,14 +74,14 @@ class StoryNode:
 
 class _PlainUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        """Return the one class that the files name; anything else could run code."""
+        """The one class that the files name. Anything else could run code."""
         if (module, name) == ("__main__", "StoryNode"):
             return StoryNode
         raise InputError(f"a pickle names {module}.{name}, which is not part of a story")
 
 
 def read_pickle(data: bytes) -> Any:
-    """Return the plain data and the story nodes of a published file, whose hash is checked."""
+    """The plain data and the story nodes of a published file, whose hash is checked."""
     return _PlainUnpickler(io.BytesIO(data), encoding="utf-8").load()
 
 
@@ -123,7 +111,7 @@ class Story:
         return "\n\n\n".join(parts) + "\n"
 
     def passages_with(self, words: str) -> list[tuple[str, str]]:
-        """Return the passages that contain words, and the words with the passage's apostrophes."""
+        """The passages that contain words, and the words with the passage's apostrophes."""
         matches = []
         for name, text in self.passages.items():
             plain = MARKUP.sub(r"\1", text)
@@ -134,7 +122,7 @@ class Story:
 
 
 def links_in_text(texts: Sequence[str], links: Links) -> list[str] | None:
-    """Insert each link at its words, in order; return None if the words of a link are missing."""
+    """The texts with each link at its words, in order, or None if a link's words are missing."""
     rest = "\0".join(texts)
     result = ""
     for label, target in links:
@@ -155,7 +143,7 @@ def links_on_lines(links: Links) -> str:
 
 
 def read_saving_john(data: bytes, tree: ast.Module) -> Story:
-    """Convert the pickled story; the player's path is the variable $path.
+    """Convert the pickled story, with the player's path in the variable $path.
 
     One page shows its first link and, of the others, the one of the player's path.
     """
@@ -179,21 +167,21 @@ def read_saving_john(data: bytes, tree: ast.Module) -> Story:
 
 
 def _pickled_passage(node: StoryNode) -> tuple[str, Links]:
-    """Return text and links; a line break in the text is a backslash and an n."""
+    """Text and links of a passage. In its text, a line break is a backslash and an n."""
     labels = [unescape_html(label) for label in node.actions]
     text = unescape_html(node.text.replace("\\n", "\n"))
     return text, list(zip(labels, node.links, strict=True))
 
 
 def _page_start(read: Code) -> str:
-    """Return how the text of the page starts that `Read` treats in another way."""
+    """How the text of the page starts that `Read` treats in another way."""
     tests = (statement.test for statement in read.body if isinstance(statement, ast.If))
     call = next(test for test in tests if isinstance(test, ast.Call))
     return str(literal(call.args[0]))
 
 
 def _cases(method: Code, name: str) -> list[tuple[str, ast.expr]]:
-    """Return value and assigned expression, from `if name == "value": x = …` and its elifs."""
+    """Values and assigned expressions, from `if name == "value": x = …` and its elifs."""
     cases = []
     for node in ast.walk(method):
         match node:
@@ -207,7 +195,7 @@ def _cases(method: Code, name: str) -> list[tuple[str, ast.expr]]:
 
 
 def read_machine_of_death(tree: ast.Module) -> tuple[Story, list[str]]:
-    """Convert the simulator's class; return the story and the labels of all its links."""
+    """The story of the simulator's class, and the labels of all its links."""
     simulator = member(tree, "MachineOfDeathSimulator")
     passages: dict[str, _Passage] = {}
     for statement in member(simulator, "__init__").body:
@@ -226,7 +214,7 @@ def read_machine_of_death(tree: ast.Module) -> tuple[Story, list[str]]:
 
 
 def paraphrases(originals: bytes, others: bytes, labels: Sequence[str]) -> dict[str, str]:
-    """Return action → paraphrase, in the order of the file.
+    """Action → paraphrase, in the order of the file.
 
     The published lists have no quotation marks around an action, the story has some.
     """
@@ -333,7 +321,6 @@ def _expression(node: ast.expr) -> str:
 TITLES = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}
 STEP_REWARD = -0.1  # in the paper, in both games
 COMMIT = "936b583"
-MAX_BYTES = 4 * 2**20  # the largest published file has 160,000
 _SUMS = resources.files("drrn.lab.authors").joinpath("published.sha256").read_text(encoding="utf-8")
 # The files that the games are converted from, and their published SHA-256. Other files are refused,
 # so that nothing unknown is parsed.
@@ -341,10 +328,17 @@ PUBLISHED = {name: sha256 for sha256, name in (line.split() for line in _SUMS.sp
 
 
 def add_games(clone: Path, *, as_published: bool = False) -> Origin:
-    """Install both games from a clone; return what they were converted from.
+    """Install both games from a clone.
 
-    By `as_published`, rewards are those of the published code, not those of the paper. Files that
-    differ from the published ones are refused.
+    Args:
+        clone: A clone of the authors' repository.
+        as_published: Take the rewards of the published code instead of those of the paper.
+
+    Returns:
+        What the games were converted from.
+
+    Raises:
+        InputError: A file differs from the published one, or the games cannot be written.
     """
     sources = read_sources(clone)
     files = converted(sources, as_published=as_published)
@@ -364,7 +358,7 @@ def add_games(clone: Path, *, as_published: bool = False) -> Origin:
 
 
 def read_sources(clone: Path) -> dict[str, bytes]:
-    """Return the published files that the games are converted from, with Unix line ends."""
+    """The published files that the games are converted from, with Unix line ends."""
     if not clone.is_dir():
         raise InputError(f"{clone}: no such folder; name a clone of {REPOSITORY} ({HOW})")
     if not (clone / SIMULATOR).is_file():
@@ -372,7 +366,8 @@ def read_sources(clone: Path) -> dict[str, bytes]:
         raise InputError(message)
     sources = {}
     for name in PUBLISHED:  # Windows clones have other line ends
-        sources[name] = read_bytes(clone / name, MAX_BYTES).replace(b"\r\n", b"\n")
+        data = read_bytes(clone / name, 4 * 2**20)  # the largest has 160,000 bytes
+        sources[name] = data.replace(b"\r\n", b"\n")
     for name, data in sources.items():
         if _sha256(data) != PUBLISHED[name]:
             restore = f"restore it with `git -C {clone} checkout {COMMIT} -- {name}`"
@@ -385,7 +380,7 @@ def _sha256(data: bytes) -> str:
 
 
 def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str]:
-    """Return the files of both games, by name."""
+    """The files of both games, by name."""
     tree = parse_python2(sources[SIMULATOR])
     machine_of_death, labels = read_machine_of_death(tree)
     twee = {
@@ -410,7 +405,7 @@ def converted(sources: dict[str, bytes], *, as_published: bool) -> dict[str, str
 
 
 def _vocabulary(data: bytes) -> dict[str, int]:
-    """Return the published indices of words."""
+    """The published indices of words."""
     words: dict[str, int] = read_pickle(data)
     return dict(sorted(words.items(), key=lambda item: item[1]))
 
@@ -436,7 +431,7 @@ def _write(files: dict[str, str], origin: Origin) -> None:
 
 
 def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) -> str:
-    """Return the TOML, with rewards as in the published code or as in the paper.
+    """The TOML of a game, with rewards as in the published code or as in the paper.
 
     A rule is written once for each passage that contains its words, so that endings are identified
     by their passages.
@@ -467,7 +462,7 @@ def rewards_toml(tree: ast.Module, name: str, story: Story, *, published: bool) 
 
 
 def _rules(story: Story, how: str, source: str, reward: float, missed: float | None) -> list[str]:
-    """Return a rule for each passage that contains the words of an ending.
+    """A rule for each passage that contains the words of an ending.
 
     `missed`: the reward of an ending that the published simulator does not recognise, because it
     removes entities from texts first, or because an apostrophe differs.
@@ -483,7 +478,7 @@ def _rules(story: Story, how: str, source: str, reward: float, missed: float | N
 
 
 def _words(test: ast.expr) -> tuple[str, str]:
-    """Return how and what: `ending.startswith("…")`, or `"…" in ending`."""
+    """How and what: `ending.startswith("…")`, or `"…" in ending`."""
     if isinstance(test, ast.Call):
         return "starts_with", literal(test.args[0])
     assert isinstance(test, ast.Compare)
@@ -491,5 +486,5 @@ def _words(test: ast.expr) -> tuple[str, str]:
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string, which has the form of a JSON string."""
+    """A TOML string, which has the form of a JSON string."""
     return json.dumps(text, ensure_ascii=False)

@@ -4,7 +4,7 @@
     rows/GAME/JOB.json                   the record: settings, versions, hashes of game and rows
     rows/GAME/game.csv, game.json        facts about the game itself
     arena/                               matches of the arena, see drrn.arena.tournament
-    figures/, RESULTS.md, report.html    computed from the rows
+    figures/, RESULTS.md                 computed from the rows
     work/GAME/JOB/                       the training run (not for the repository)
 
 The record is written last: rows without a record belong to an interrupted job and are ignored.

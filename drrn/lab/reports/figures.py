@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,13 @@ from typing import Any
 from drrn.document import Figure
 from drrn.errors import require
 from drrn.files import read_toml
-from drrn.lab.reports.result_set import ResultSet
 
 _LOOK = read_toml(Path(__file__).with_name("figures.toml"))
 STYLE: dict[str, Any] = _LOOK["style"]
 LINES: dict[str, list[str]] = _LOOK["lines"]  # colour, dash, marker
 MARKS: dict[str, list[Any]] = _LOOK["marks"]  # text, colour, dashes, whether it is above its line
 ROLES: dict[str, list[str]] = _LOOK["roles"]  # text, colour
-INK = STYLE["text.color"]  # replaced by the colour of text in a page
+INK = STYLE["text.color"]
 GREY = "#8a8a8a"
 LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
 NOTE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -30,7 +28,6 @@ ABOVE = {"xytext": (-2, 3), "va": "bottom"}
 BELOW = {"xytext": (-2, -3), "va": "top"}
 WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
 ARROW = {"arrowstyle": "-|>", "lw": 1.8, "shrinkA": 0, "shrinkB": 0}
-WIDE = ("plane", "panels", "radar")  # kinds of figures that take the full width
 
 
 @dataclass(frozen=True)
@@ -49,27 +46,8 @@ class Plot(Figure):
 
 
 def plot(name: str, caption: str, kind: str, data: dict[str, Any]) -> Plot:
-    """Return a plot whose file is `figures/NAME.svg`."""
-    path = f"figures/{name}.svg"
-    return Plot(caption, path, wide=kind in WIDE, name=name, kind=kind, data=data)
-
-
-Points = Sequence[tuple[int, float, float]]  # episodes, mean, standard deviation
-
-
-def curves_of(
-    results: ResultSet,
-    game: str,
-    lines: Iterable[tuple[str, str, Points]],
-    measure: str = "final_reward",
-) -> dict[str, Any]:
-    """Return the data of learning curves on a game; lines are (label, style, points)."""
-    data = []
-    for label, style, points in lines:
-        rounded = [[x, round(mean, 4), round(sd, 4)] for x, mean, sd in points]
-        data += [{"label": label, "style": style, "points": rounded}] if rounded else []
-    references = {name: results.fact(game, f"{name}_{measure}") for name in ("random", "best")}
-    return {"title": results.title(game), "lines": data, **references, "rest": None}
+    """A plot whose file is `figures/NAME.svg`."""
+    return Plot(caption, f"figures/{name}.svg", name=name, kind=kind, data=data)
 
 
 def draw(figure: Plot) -> str:
@@ -88,30 +66,19 @@ def draw(figure: Plot) -> str:
     return svg.replace("<svg ", f'<svg {hashes} role="img" ', 1)
 
 
-def inside_page(svg: str, name: str) -> str:
-    """Prepare an SVG for a page: text in the page's colour, ids with the prefix `name`."""
-    svg = svg.replace(INK, "currentColor")
-    ids = set(re.findall(r'\bid="([^"]+)"', svg))
-
-    def rename(match: re.Match[str]) -> str:
-        return f"{match[1]}{name}-{match[2]}" if match[2] in ids else match[0]
-
-    return re.sub(r'(id="|href="#|url\(#)([^")]+)(?=["\)])', rename, svg)
-
-
 def as_file(svg: str) -> str:
-    """Return an SVG as a stand-alone file on white, because a viewer may be dark."""
+    """A stand-alone SVG file on white, because a viewer may be dark."""
     whole = re.sub(r"(<svg [^>]*>)", rf"\1\n {WHITE}", svg, count=1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{whole}\n'
 
 
 def from_file(text: str) -> str:
-    """Return the SVG of a stand-alone file as `draw` returned it."""
+    """The SVG of a stand-alone file, as `draw` returned it."""
     return text[text.find("<svg") :].replace(f"\n {WHITE}", "", 1).strip()
 
 
 def fault(svg: str, figure: Plot) -> str:
-    """Return why an SVG is not the drawing of a figure; empty if it is."""
+    """Why an SVG is not the drawing of a figure, or an empty string if it is."""
     match = re.search(r' data-rows="(\w+)" data-drawing="(\w+)" role="img"', svg)
     if match is None or match[1] != figure.sha256:
         return "it shows other rows"
@@ -209,7 +176,7 @@ def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
 
 
 def _radar(pyplot: Any, data: dict[str, Any]) -> Any:
-    """Draw shares from 0 to 1 on one axis per label; every line is closed."""
+    """Draw shares from 0 to 1 as closed lines, on one axis per label."""
     figure = pyplot.figure(figsize=(8.6, 8.2), layout="constrained")
     axes = figure.add_subplot(projection="polar")
     count = len(data["labels"])

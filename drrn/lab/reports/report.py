@@ -1,184 +1,81 @@
-"""The report: RESULTS.md, report.html and the figures, written from the rows or compared with them.
+"""The report: RESULTS.md, the figures and tables in other pages, written from rows or checked.
 
-To add a section, write a function from the rows to blocks, add it to SECTIONS under the name of
-its experiment, and add a title to prose.toml.
+report.md has the text. A line `{{ name }}` in it stands for the tables and figures of BLOCKS. A
+section whose lines are all without rows is left out. Sentences about the numbers are written by
+hand in findings.md of the results folder: each section ends with its paragraphs there.
+
+To add a section, write a function from the rows to blocks, add it to BLOCKS, and add a section to
+report.md.
 """
 
 import itertools
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drrn.arena.report import report_files
-from drrn.document import (
-    Block,
-    Bullets,
-    Cell,
-    Code,
-    Document,
-    Figure,
-    Section,
-    Table,
-    figures,
-    markdown_block,
-    to_html,
-    to_markdown,
-)
+from drrn.document import MISSING, Block, Cell, Table, markdown_block
 from drrn.errors import InputError
-from drrn.files import write
+from drrn.files import read_text, write
 from drrn.lab.experiments import plan
-from drrn.lab.experiments.plan import Variant
 from drrn.lab.experiments.results import ARENA, Results
 from drrn.lab.reports import beyond, paper
-from drrn.lab.reports.beyond import (
-    diagnostics_block,
-    diagnostics_section,
-    parts_block,
-    reading_block,
-)
-from drrn.lab.reports.claims import headline_blocks, with_blocks, with_headline
-from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file, inside_page
-from drrn.lab.reports.published import published_section
+from drrn.lab.reports.diagnostics import diagnostics_blocks
+from drrn.lab.reports.figures import Plot, as_file, draw, fault, from_file
+from drrn.lab.reports.published import published_blocks
 from drrn.lab.reports.result_set import ResultSet, decimal
-from drrn.lab.reports.texts import PROSE, SETTINGS, TITLES
-from drrn.pages import rendered, safe_markup
 from drrn.settings import Settings
 
-
-def _each_story(table: Callable[[ResultSet, str], Table]) -> Callable[[ResultSet], list[Block]]:
-    return lambda results: [table(results, game) for game in results.stories]
-
-
-SECTIONS: dict[str, Callable[[ResultSet], list[Block]]] = {
-    "statistics": paper.statistics_section,
-    "scores": paper.scores_section,
-    "curves": partial(paper.curves_section, name="curves"),
-    "shared": partial(paper.curves_section, name="shared"),
-    "interactions": _each_story(paper.interaction_table),
-    "paraphrases": paper.paraphrases_section,
-    "examples": paper.examples_section,
-    "embeddings": paper.embeddings_section,
-    "gaps": _each_story(paper.gap_table),
-    "beyond": beyond.beyond_section,
-    "encoders": beyond.encoders_section,
-    "parser": beyond.parser_section,
-    "suites": beyond.suites_section,
-    "published": published_section,
-    "diagnostics": diagnostics_section,
-    "reading": beyond.reading_section,
+BLOCKS: dict[str, Callable[[ResultSet], Sequence[Block]]] = {
+    "headline": lambda results: [paper.headline_table(results)],
+    "statistics": paper.statistics_table,
+    "scores": paper.scores_tables,
+    "curves": lambda results: paper.curves(results, "curves", "models of 100 hidden units"),
+    "shared": lambda results: paper.curves(results, "shared", "shared and separate embeddings"),
+    "interactions": paper.interaction_tables,
+    "paraphrases": paper.paraphrases_blocks,
+    "examples": paper.examples_tables,
+    "embeddings": paper.embeddings_figures,
+    "gaps": paper.gap_tables,
+    "beyond": beyond.strong_blocks,
+    "parts": beyond.part_tables,
+    "encoders": beyond.encoders_blocks,
+    "parser": beyond.parser_blocks,
+    "suites": beyond.suites_table,
+    "published": published_blocks,
+    "diagnostics": lambda results: diagnostics_blocks(results.diagnostics),
+    "reading": beyond.reading_tables,
     "arena": lambda results: [results.arena.table()] if results.arena else [],
+    "time": lambda results: [time_table(results)],
+    "settings": lambda results: [settings_table(results)],
 }
+TEMPLATE = Path(__file__).with_name("report.md")
+PLACE = re.compile(r"^{{ (\w+) }}$", re.M)
 FAMILIES = "per-action max-action linear table drrn strong parser suite published reading".split()
+SETTINGS = {
+    "alpha": "α",
+    "discount": "γ",
+    "learning_rate": "η",
+    "rounds": "rounds",
+    "episodes_per_round": "episodes per round",
+    "interactions": "interactions",
+    "epochs": "epochs",
+    "batch_size": "batches of",
+    "final_softmax": "final episodes",
+}
 
 
-def document(results: ResultSet) -> Document:
-    """Return the whole report."""
-    notes = [PROSE["method"]]
-    records = [job.record for job in results.jobs.values()]
-    if records and all(record["wanted"]["replicas"] == 1 for record in records):
-        notes.append(PROSE["one_seed"])
-    if absent := [title for game, title in plan.PAPER.items() if game not in results.games]:
-        notes.append(PROSE["no_games"].format(titles=" and ".join(absent)))
-    for game in results.games:
-        if game not in results.known:
-            notes.append(PROSE["no_facts"].format(title=results.title(game), game=game))
-    blocks = {name: section(results) for name, section in SECTIONS.items()}
-    sections = [_section(results, name, parts) for name, parts in blocks.items() if parts]
-    figures = [*blocks["curves"], *blocks["beyond"]]
-    opening = [*headline_blocks(results, figures), PROSE["introduction"], *notes]
-    return Document("Results", opening, [*sections, _time_section(results)])
+def _family(job: str) -> str:
+    return next((each for each in FAMILIES if job.startswith(each)), job)
 
 
-def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
-    parts = [Code(f"drrn reproduce --only {name}"), *blocks]
-    missing = []
-    lines = []
-    for game in results.known if name in plan.ADDED else results.stories:
-        variants = _needed(results, game, name)
-        if len(results.jobs_of(game, variants)) < len(variants):
-            missing.append(game)
-        if name == "beyond":  # the tables describe what each ablation removes
-            variants = [variant for variant in variants if variant not in plan.ABLATIONS]
-        if line := settings_line(results, game, variants):
-            lines.append(line)
-    if missing:
-        parts.append(PROSE["missing"].format(name=name, games=" ".join(missing)))
-    if lines:
-        parts.append(Bullets(lines, "Main settings (`rows/GAME/JOB.json` has all)"))
-    return Section(TITLES[name], parts, name)
-
-
-def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
-    """Return the jobs of a section; those that need word vectors only if they have rows."""
-    if name == "paraphrases" and not results.has_paraphrases(game):
-        return ()
-    if name in ("encoders", "suites") and not results.jobs_of(game, plan.ADDED[name]):
-        return ()  # these run on some games only
-    variants = plan.variants_of([name], paraphrases=True, game=game)
-    present = results.jobs_of(game, variants)
-    return [variant for variant in variants if variant in present or not variant.vectors]
-
-
-# --- Settings of jobs, in a line
-
-
-def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) -> str:
-    """Describe the main settings of a game's jobs; the record of a job has all."""
-    records = {variant: record for variant in variants if (record := results.record(game, variant))}
-    if not records:
-        return ""
-    parts = []
-    wanted = {variant: record["wanted"] for variant, record in records.items()}
-    by_interactions = any(settings.get("interactions") for settings in wanted.values())
-    by_returns = all(settings.get("learner") == "returns" for settings in wanted.values())
-    for name, text in SETTINGS.items():
-        if name == "epochs" and by_returns:
-            continue  # this learner counts updates
-        if name == ("episodes_per_round" if by_interactions else "interactions"):
-            continue  # it does not limit the training
-        values = {v: _listed_value(settings, name) for v, settings in wanted.items()}
-        parts.append(f"{text} {_group(values)}")
-    seeds = {}
-    for variant, settings in wanted.items():
-        end = settings["seed"] + settings["replicas"]
-        seeds[variant] = plan.seeds_text(range(settings["seed"], end))
-    commits = {commit for record in records.values() for commit in record["commit"].split(", ")}
-    short = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in commits)
-    devices = {v: str(record.get("device", "cpu")) for v, record in records.items()}
-    device = "" if set(devices.values()) == {"cpu"} else f"; on {_group(devices)}"
-    line = f"{', '.join(parts)}; {_group(seeds)}{device}; commit {', '.join(short)}"
-    return f"{results.title(game)}: {line}"
-
-
-def _group(values: dict[Variant, str]) -> str:
-    """Return the value of all jobs; or each value with its jobs, by model if its jobs agree."""
-    if len(set(values.values())) == 1:
-        return next(iter(values.values()))
-    of_model: dict[str, set[str]] = {}
-    for variant, value in values.items():
-        of_model.setdefault(variant.model, set()).add(value)
-    names: dict[str, dict[str, None]] = {}
-    for variant, value in values.items():
-        name = variant.model if len(of_model[variant.model]) == 1 else variant.name
-        names.setdefault(value, {})[name] = None
-    return ", ".join(f"{value} ({', '.join(group)})" for value, group in names.items())
-
-
-def _listed_value(wanted: dict[str, Any], name: str) -> str:
-    if name != "learning_rate":
-        return str(wanted[name])
-    return str(Settings.from_flat(model=wanted["model"], learning_rate=wanted[name]).learning_rate)
-
-
-def _time_section(results: ResultSet) -> Section:
-    """Return the table of computing times, by game and model."""
+def time_table(results: ResultSet) -> Table:
+    """The computing times, by game and family of jobs."""
     families: dict[tuple[str, str], list[dict[str, float]]] = {}
     for (game, name), job in results.jobs.items():
-        family = next((each for each in FAMILIES if name.startswith(each)), name)
-        families.setdefault((game, family), []).append(job.record["seconds"])
+        families.setdefault((game, _family(name)), []).append(job.record["seconds"])
     rows: list[list[Cell | str]] = []
     whole = 0.0
     order = plan.game_order(game for game, _ in families)
@@ -191,129 +88,188 @@ def _time_section(results: ResultSet) -> Section:
         rows.append([*row, decimal(total / len(times), 0), f"{decimal(100 * share, 0)} %"])
     header = ["Game", "Model", "Jobs", "Seconds", "… per job", "of it playing and learning"]
     facts = sum(record["seconds"]["whole"] for record in results.fact_records.values())
-    note = PROSE["time"].format(minutes=decimal((whole + facts) / 60), facts=decimal(facts, 0))
-    table = Table("Computing time in seconds, all seeds", header, rows, [note])
-    return Section("Computing time", [table], "time")
+    total_minutes = decimal((whole + facts) / 60)
+    note = f"All jobs: {total_minutes} minutes, with {decimal(facts, 0)} seconds for statistics."
+    return Table("Computing time in seconds, all seeds", header, rows, [note])
+
+
+def settings_table(results: ResultSet) -> Table:
+    """The main settings, seeds, device and commits of all jobs, by game."""
+    jobs: dict[tuple[str, ...], list[str]] = {}
+    for (game, name), job in results.jobs.items():
+        jobs.setdefault((game, *_settings_cells(job.record)), []).append(name)
+    order = plan.game_order(game for game, *_ in jobs)
+    rows = []
+    for key in sorted(jobs, key=lambda key: order.index(key[0])):
+        rows.append([results.title(key[0]), _names(jobs[key]), *key[1:]])
+    header = ["Game", "Jobs", *SETTINGS.values(), "seeds", "device", "commit"]
+    return Table("", header, rows, align="ll" + "r" * (len(header) - 2))
+
+
+def _settings_cells(record: dict[str, Any]) -> list[str]:
+    wanted = record["wanted"]
+    unused = {"episodes_per_round" if wanted.get("interactions") else "interactions"}
+    if wanted.get("learner") == "returns":
+        unused.add("epochs")  # it counts updates
+    rate = {"model": wanted["model"], "learning_rate": wanted["learning_rate"]}
+    values = {**wanted, "learning_rate": Settings.from_flat(**rate).learning_rate}
+    cells = [MISSING if name in unused else str(values[name]) for name in SETTINGS]
+    seeds = range(wanted["seed"], wanted["seed"] + wanted["replicas"])
+    commits = sorted(commit[:12] for commit in record["commit"].split(", "))
+    cells.append(plan.seeds_text(seeds).removeprefix("seeds ").removeprefix("seed "))
+    return [*cells, str(record.get("device", "cpu")), ", ".join(commits)]
+
+
+def _names(jobs: Iterable[str]) -> str:
+    """The families of jobs with the rest of their names: drrn (1x20, 2x20)."""
+    families: dict[str, list[str]] = {}
+    for job in sorted(jobs):
+        family = _family(job)
+        families.setdefault(family, []).append(job.removeprefix(family).strip("-"))
+    names = []
+    for family, kinds in families.items():
+        rest = ", ".join(filter(None, kinds))
+        names.append(f"{family} ({rest})" if rest else family)
+    return ", ".join(names)
 
 
 # --- Files
 
-MAX_SHOWN = 100  # characters of a line that differs
+Content = Mapping[str, Sequence[Block]]
 
 
-def write_report(folder: Results, **pages: Path | None) -> list[Path]:
-    """Write RESULTS.md, report.html and the figures; return the paths of the two reports.
+def write_report(folder: Results, pages: Iterable[Path] = ()) -> Path:
+    """Write RESULTS.md, the figures, the arena's page and the blocks of other pages.
 
-    `pages` are files with a block of the report between two markers: readme (the headline), beyond
-    (tables of the strong agent and of readers), diagnostics, arena.
+    Args:
+        folder: The results.
+        pages: Files with blocks of the report between two markers, `<!-- name -->` and
+            `<!-- /name -->`.
+
+    Returns:
+        The path of RESULTS.md.
     """
-    results = _result_set(folder)
-    whole = document(results)
-    drawings = {figure.name: draw(figure) for figure in _plots(whole)}
-    for name, svg in drawings.items():
-        write(folder.root / "figures" / f"{name}.svg", as_file(svg))
-    reports = _reports(folder, whole, drawings)
-    for path, text in {**reports, **_other_files(folder, results, pages)}.items():
+    results, content = read_rows(folder)
+    for figure in _plots(content):
+        write(folder.root / figure.path, as_file(draw(figure)))
+    for path, text in _texts(folder, results, content, pages).items():
         write(path, text)
-    return list(reports)
+    return folder.root / "RESULTS.md"
 
 
-def differences(folder: Results, **pages: Path | None) -> list[str]:
-    """Return where the files differ from the rows. Nothing is drawn, so no Matplotlib is needed."""
-    results = _result_set(folder)
-    whole = document(results)
+def differences(folder: Results, pages: Iterable[Path] = (), at_most: int = 100) -> list[str]:
+    """Where the files differ from the rows.
+
+    Args:
+        folder: The results.
+        pages: As of `write_report`.
+        at_most: How many characters of a line that differs are quoted.
+    """
+    results, content = read_rows(folder)
     messages = []
-    drawings = {}
-    for figure in _plots(whole):
-        path = folder.root / "figures" / f"{figure.name}.svg"
-        svg = from_file(_read(path))
-        drawings[figure.name] = svg
-        if why := fault(svg, figure):
+    for figure in _plots(content):
+        path = folder.root / figure.path
+        if why := fault(from_file(_existing(path)), figure):
             messages.append(f"{path}: {why}")
-    texts = {**_reports(folder, whole, drawings), **_other_files(folder, results, pages)}
-    for path, expected in texts.items():
-        pairs = itertools.zip_longest(_read(path).splitlines(), expected.splitlines(), fillvalue="")
-        for number, (line, other) in enumerate(pairs, 1):
+    for path, expected in _texts(folder, results, content, pages).items():
+        lines = itertools.zip_longest(
+            _existing(path).splitlines(), expected.splitlines(), fillvalue=""
+        )
+        for number, (line, other) in enumerate(lines, 1):
             if line != other:
-                difference = f"{line[:MAX_SHOWN]!r}, not {other[:MAX_SHOWN]!r}"
+                difference = f"{line[:at_most]!r}, not {other[:at_most]!r}"
                 messages.append(f"{path}, line {number}: {difference}")
                 break
     return messages
 
 
-def _reports(folder: Results, whole: Document, drawings: Mapping[str, str]) -> dict[Path, str]:
-    page = results_page(whole, drawings)
-    markdown = results_markdown(whole)
-    return {folder.root / "RESULTS.md": markdown, folder.root / "report.html": page}
+def read_rows(folder: Results) -> tuple[ResultSet, Content]:
+    """The rows of a folder, and the blocks of the report that they give.
 
-
-def _other_files(
-    folder: Results, results: ResultSet, pages: Mapping[str, Path | None]
-) -> dict[Path, str]:
-    """Return the arena's files, and the texts of files that have a block of the report."""
-    texts = {}
-    if results.arena:
-        files = report_files(results.arena)
-        texts = {folder.root / ARENA / name: text for name, text in files.items()}
-    if readme := pages.get("readme"):
-        texts[readme] = with_headline(readme, results, folder.root)
-    if beyond := pages.get("beyond"):
-        tables = {"parts": parts_block(results), "reading": reading_block(results)}
-        texts[beyond] = with_blocks(beyond, **tables)
-    if diagnostics := pages.get("diagnostics"):
-        texts[diagnostics] = with_blocks(diagnostics, diagnostics=diagnostics_block(results))
-    if arena := pages.get("arena"):
-        texts[arena] = with_blocks(arena, arena=_arena_block(results))
-    return texts
-
-
-def _arena_block(results: ResultSet) -> str:
-    if results.arena is None:
-        return PROSE["no_arena"]
-    figure = f"![Normalised scores with intervals](../results/{ARENA}/scores.svg)"
-    return f"{markdown_block(results.arena.table())}\n\n{figure}"
-
-
-def results_markdown(document: Document) -> str:
-    """Return the report as Markdown; figures are shown in their sections only."""
-    blocks = [block for block in document.blocks if not isinstance(block, Figure)]
-    return to_markdown(replace(document, blocks=blocks), contents=True)
-
-
-def results_page(document: Document, drawings: Mapping[str, str]) -> str:
-    """Return the report as one HTML page with its figures; `drawings` are their SVGs by name."""
-    blocks = [_for_page(block, drawings, "above") for block in document.blocks]
-    sections = [
-        replace(section, blocks=[_for_page(block, drawings, "") for block in section.blocks])
-        for section in document.sections
-    ]
-    whole = replace(document, blocks=blocks, sections=sections)
-    body = safe_markup(to_html(whole, contents=True))
-    return rendered("report.html", title=document.title, body=body)
-
-
-def _for_page(block: Block, drawings: Mapping[str, str], prefix: str) -> Block:
-    """Put the drawing into a figure; print the paper's columns in grey."""
-    if isinstance(block, Table):
-        return replace(block, muted=[name for name in block.header if name.endswith("paper")])
-    if isinstance(block, Plot):
-        return replace(block, svg=inside_page(drawings[block.name], prefix or block.name))
-    return block
-
-
-def _plots(document: Document) -> list[Plot]:
-    return [figure for figure in figures(document) if isinstance(figure, Plot)]
-
-
-def _result_set(folder: Results) -> ResultSet:
+    Raises:
+        InputError: There are no rows.
+    """
     results = ResultSet(folder)
     if not (results.games or results.diagnostics or results.arena):
         command = f"drrn reproduce --out {folder.root}"
         raise InputError(f"{folder.root}: there are no rows here; run {command} first")
-    return results
+    return results, {name: blocks(results) for name, blocks in BLOCKS.items()}
 
 
-def _read(path: Path) -> str:
+def _plots(content: Content) -> Iterable[Plot]:
+    blocks = itertools.chain.from_iterable(content.values())
+    return [block for block in blocks if isinstance(block, Plot)]
+
+
+def _texts(
+    folder: Results, results: ResultSet, content: Content, pages: Iterable[Path]
+) -> dict[Path, str]:
+    texts = {folder.root / "RESULTS.md": results_text(content, folder.root / "findings.md")}
+    if results.arena:
+        for name, text in report_files(results.arena).items():
+            texts[folder.root / ARENA / name] = text
+    for page in pages:
+        texts[page] = page_text(page, content, folder.root)
+    return texts
+
+
+def results_text(content: Content, findings: Path) -> str:
+    """The text of RESULTS.md: the template with its blocks, and the findings of each section."""
+    remarks = {**_sections(_existing(findings)), "": ""}  # its own first lines are left out
+    parts = []
+    for title, body in _sections(TEMPLATE.read_text(encoding="utf-8")).items():
+        if any(_has_rows(content[name]) for name in PLACE.findall(body)):
+            text = PLACE.sub(lambda match: _markdown(content[match[1]]), body)
+            parts += [f"## {title}\n\n{text}" if title else text]
+            if remark := remarks.get(title):
+                parts.append(remark)
+    return "\n\n".join(parts) + "\n"
+
+
+def _has_rows(blocks: Iterable[Block]) -> bool:
+    return any(not isinstance(block, Table) or block.rows for block in blocks)
+
+
+def _sections(text: str) -> dict[str, str]:
+    """The text of each section by its title, which is empty for the lines before the first."""
+    first, *others = re.split(r"^## ", text, flags=re.M)
+    pairs = (section.split("\n", 1) for section in others)
+    return {"": first.strip(), **{title: body.strip() for title, body in pairs}}
+
+
+def page_text(path: Path, content: Content, root: Path) -> str:
+    """The text of a page with its blocks of the report."""
+    figures = Path(os.path.relpath(root / "figures", path.parent)).as_posix()
+    blocks = {name: _markdown(parts) for name, parts in content.items()}
+    moved = {name: text.replace("](figures/", f"]({figures}/") for name, text in blocks.items()}
+    return with_blocks(path, moved)
+
+
+def with_blocks(path: Path, blocks: Mapping[str, str]) -> str:
+    """The text of a file with blocks between their markers, <!-- name --> and <!-- /name -->.
+
+    Raises:
+        InputError: The file has no marker, or one without its end.
+    """
+    names = "|".join(blocks)
+    old = read_text(path)
+    text, count = re.subn(
+        rf"<!-- ({names}) -->.*?<!-- /\1 -->",
+        lambda match: f"<!-- {match[1]} -->\n\n{blocks[match[1]]}\n\n<!-- /{match[1]} -->",
+        old,
+        flags=re.S,
+    )
+    if not count or 2 * count != len(re.findall(rf"<!-- /?(?:{names}) -->", old)):
+        example = next(iter(blocks))
+        raise InputError(f"{path}: needs markers: <!-- {example} -->, then <!-- /{example} -->")
+    return text
+
+
+def _markdown(blocks: Iterable[Block]) -> str:
+    return "\n\n".join(map(markdown_block, blocks))
+
+
+def _existing(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -6,23 +6,31 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from drrn.arena.report import Report
 from drrn.arena.tournament import read_all
 from drrn.document import MISSING
 from drrn.errors import InputError
-from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, VARIANTS, Variant, game_order
+from drrn.files import read_toml
+from drrn.lab.experiments.plan import ADDED, PAPER, REWORDED, SIZES, VARIANTS, Variant, game_order
 from drrn.lab.experiments.results import ARENA, GAME, TRIALS_FILE, Results, Row, Stored, read_trials
-from drrn.lab.reports.texts import published
 from drrn.writing import visible
 
 SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
+_PAPER = read_toml(Path(__file__).with_name("paper.toml"))
+
+
+def published(table: str, game: str) -> dict[str, Any]:
+    """The paper's numbers of a game, if it has some."""
+    numbers: dict[str, Any] = _PAPER[table].get(game, {})
+    return numbers
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A mean over seeds and the standard deviation (n - 1), which is None for a single seed."""
+    """A mean over seeds, and the standard deviation (n - 1) if there are several."""
 
     mean: float
     sd: float | None
@@ -38,16 +46,20 @@ class Summary:
 
 
 def summary(values: Sequence[float]) -> Summary | None:
-    """Return the mean and the standard deviation; None without values."""
+    """The mean and the standard deviation, or None without values."""
     if not values:
         return None
     return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
 def published_score(game: str, variant: Variant, wording: str = "") -> Summary | None:
-    """Return the paper's final reward; None if it has none."""
+    """The paper's final reward, or None if it has none."""
     scores = {} if wording == REWORDED else published(wording or "scores", game)
-    return Summary(*scores[variant.name]) if variant.name in scores else None
+    model, _, size = variant.name.rpartition("x")
+    if not model:  # without a size, such as linear
+        return Summary(*scores[size][0]) if size in scores else None
+    by_size = dict(zip(map(str, SIZES), scores.get(model, ()), strict=False))
+    return Summary(*by_size[size]) if size in by_size else None
 
 
 class ResultSet:
@@ -72,25 +84,28 @@ class ResultSet:
             elif stored is not None:
                 self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
-        self.known = [game for game in self.games if game in self.facts]
         self.diagnostics = read_trials(folder.root / TRIALS_FILE)
         matches = read_all(folder.root / ARENA)
         self.arena = Report(matches) if matches else None
 
     @property
     def stories(self) -> list[str]:
-        """The games of the paper's experiments; parser games and suites only if these were run."""
+        """The games of the paper's experiments.
+
+        Parser games and suites are left out unless these experiments were run on them.
+        """
         run = {game for game, name in self.jobs if VARIANTS[name].group not in ADDED}
-        kinds = {game: self.facts[game].get("kind") for game in self.known}
-        return [game for game in self.known if game in run or kinds[game] not in SEPARATE_KINDS]
+        kinds = {game: facts.get("kind") for game, facts in self.facts.items()}
+        stories = [game for game, kind in kinds.items() if kind not in SEPARATE_KINDS]
+        return [game for game in self.games if game in run or game in stories]
 
     def title(self, game: str) -> str:
-        """Return a game's title on one line, without control characters."""
+        """A game's title on one line, without control characters."""
         title = PAPER.get(game) or self.facts.get(game, {}).get("title") or game
         return " ".join(visible(str(title)).split())
 
     def jobs_of(self, game: str, jobs: Iterable[Variant]) -> list[Variant]:
-        """Return those of the jobs that have rows for a game."""
+        """The jobs that have rows for a game."""
         return [job for job in jobs if (game, job.name) in self.jobs]
 
     def fact(self, game: str, name: str) -> float | None:
@@ -108,7 +123,7 @@ class ResultSet:
         return stored.record if stored else None
 
     def wanted(self, game: str, variant: Variant, setting: str) -> Any:
-        """Return a setting of a job; None if it has no rows."""
+        """A setting of a job, or None if it has no rows."""
         record = self.record(game, variant)
         return record["wanted"][setting] if record else None
 
@@ -117,7 +132,7 @@ class ResultSet:
         return stored.rows.get(kind, []) if stored else []
 
     def final_rows(self, game: str, variant: Variant, policy: str, kind: str = "") -> list[Row]:
-        """Return the rows of a policy after the last round; `kind` selects the file of rows."""
+        """The rows of a policy after the last round, from the file of some `kind`."""
         rows = self.rows(game, variant, kind)
         return [row for row in rows if row["final"] and row["policy"] == policy]
 
@@ -130,10 +145,7 @@ class ResultSet:
         policy: str = "softmax",
         wording: str = "",
     ) -> list[float]:
-        """Return a column of each seed.
-
-        The default column is the final reward: the exact expectation, if all rows have it.
-        """
+        """A column of each seed, by default the final reward, exact if all rows have it."""
         rows = self.final_rows(game, variant, policy, f".{REWORDED}" * (wording == REWORDED))
         rows = [row for row in rows if row["paraphrased"] == bool(wording)]
         if column is None:
@@ -142,13 +154,13 @@ class ResultSet:
         return [row[column] for row in rows if row[column] is not None]
 
     def final(self, *arguments: Any, **options: Any) -> Summary | None:
-        """Summarise `scores` over the seeds; it has the same arguments."""
+        """Summarise `scores`, which has the same arguments, over the seeds."""
         return summary(self.scores(*arguments, **options))
 
     def means(
         self, game: str, variants: Iterable[Variant], wording: str = ""
     ) -> dict[Variant, float]:
-        """Return the mean scores of those variants that have rows."""
+        """The mean scores of the variants that have rows."""
         scores = {variant: self.final(game, variant, wording=wording) for variant in variants}
         return {variant: score.mean for variant, score in scores.items() if score}
 
@@ -159,7 +171,7 @@ class ResultSet:
     def curve(
         self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
     ) -> list[tuple[int, float, float]]:
-        """Return for each round: episodes played, mean of a column over seeds, its deviation."""
+        """Episodes played, mean of a column over seeds and its deviation, for each round."""
         rounds: dict[int, list[float]] = {}
         for row in self.rows(game, variant):
             if not row["final"] and row["policy"] == policy:
@@ -169,7 +181,7 @@ class ResultSet:
         return [(number * episodes, s.mean, s.sd or 0.0) for number, s in means.items() if s]
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
-        """Return for each seed the Q-values of actions and of their paraphrases."""
+        """The Q-values of actions and of their paraphrases, for each seed."""
         rows = self.rows(game, variant, ".pairs")
         by_row = [list(zip(row["q"], row["q_paraphrased"], strict=True)) for row in rows]
         return [list(seed) for seed in zip(*by_row, strict=True)]
@@ -192,7 +204,10 @@ def predictive_r2(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def squared_correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """Pearson's r², which ignores a slope and a shift; 0 if one side is constant."""
+    """Pearson's r², which ignores a slope and a shift.
+
+    The result is 0 if one side is constant.
+    """
     try:
         return statistics.correlation(*zip(*pairs, strict=True)) ** 2
     except statistics.StatisticsError:
@@ -200,12 +215,12 @@ def squared_correlation(pairs: Sequence[tuple[float, float]]) -> float:
 
 
 def decimal(value: float | None, digits: int = 1) -> str:
-    """Format a number, without a minus before 0; a dash for None."""
+    """Format a number without a minus before 0, and None as a dash."""
     return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """Format a share as a percentage; a dash for None."""
+    """Format a share as a percentage, and None as a dash."""
     return MISSING if share is None else f"{decimal(100 * share, digits)} %"
 
 
@@ -215,8 +230,3 @@ def spread(value: Summary | None, digits: int = 1) -> str:
         return MISSING
     deviation = "" if value.sd is None else f" ({decimal(value.sd, digits)})"
     return decimal(value.mean, digits) + deviation
-
-
-def comma_list(items: Sequence[str]) -> str:
-    """Join items as in a sentence: a, b and c."""
-    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))

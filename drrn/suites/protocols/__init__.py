@@ -35,6 +35,8 @@ class Protocol:
     settings: dict[str, Any]
     differs: str  # from the paper
     seeds: int  # of our rows
+    published_interactions: str = ""
+    scored_before: str = ""  # how often the scored variations were played, with other settings
     checked: str = ""  # where the published scores were verified; empty: they were not
     fold: str | None = None  # of the measured episodes
     episodes: int = 0
