@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from drrn.stories.twine import values as js
 from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts, Page
-from drrn.stories.twine.twine1.expressions import LONGEST, parse
+from drrn.stories.twine.twine1.expressions import parse
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 
@@ -336,7 +336,7 @@ def test_facts_list_what_an_expression_reads_and_writes():
         ("(" * 5000 + "1" + ")" * 4000, "brackets"),
         ("[" * 5000, "brackets"),
         ("1 ? " * 2000, "brackets"),
-        ("1 + " * LONGEST, "40,000 characters; the limit is 10,000"),
+        ("1 + " * 10_000, "40,000 characters; the limit is 10,000"),
     ],
 )
 def test_the_error_for_an_unreadable_expression_names_its_part(source, message):

@@ -172,11 +172,10 @@ def test_a_folder_without_a_usable_format_is_an_error(tmp_path, capsys, proofing
     assert "none of its" in last or "no format.js" in last
 
 
-def test_the_search_of_a_folder_stops_at_a_number_of_folders(tmp_path, monkeypatch):
+def test_the_search_of_a_folder_stops_at_a_number_of_folders(tmp_path):
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    monkeypatch.setattr(formats, "MAX_FOLDERS", 2)
     with pytest.raises(InputError, match="more than 2 folders"):
-        add_formats(tmp_path)
+        formats.format_files(tmp_path, most=2)
 
 
 def test_another_file_of_the_same_version_needs_replace(tmp_path, capsys):

@@ -328,17 +328,16 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
     ],
 )
 @pytest.mark.slow
-def test_embedded_pictures_sounds_and_fonts_do_not_count_as_text(open_page, monkeypatch, page):
-    monkeypatch.setattr(browser, "MAX_CHARACTERS", 20_000)
+def test_embedded_pictures_sounds_and_fonts_do_not_count_as_text(open_page, page):
+    browser.check_size(browser.without_media(page), "tale.html", most=20_000)
     game = open_page(page)
     assert game.reset(0).text == "A hall." and game.step(0).text == "A cave."
     assert len(browser.prepare(page)) < 20_000
 
 
-def test_a_page_that_is_too_large_is_rejected_before_it_is_read(open_page, monkeypatch):
-    monkeypatch.setattr(browser, "MAX_CHARACTERS", 2**20)
-    with pytest.raises(InputError, match=r"tale\.html: 3 MB of text and scripts.* 1 MB"):
-        open_page(tiny_story(WALK, body="word " * 700_000))
+def test_a_page_that_is_too_large_is_rejected_before_it_is_read(open_page):
+    with pytest.raises(InputError, match=r"tale\.html: 17 MB of text and scripts.* 16 MB"):
+        open_page(tiny_story(WALK, body="word " * 3_500_000))
 
 
 @pytest.mark.parametrize(

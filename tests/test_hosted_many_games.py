@@ -18,9 +18,10 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.authored import AuthoredGame
-from drrn.stories.hosted import session, stage
+from drrn.stories.hosted import session
 from drrn.stories.hosted.engine import OPEN_ISOLATES
 from drrn.stories.hosted.session import HostedPage
+from drrn.stories.limits import Limits
 from drrn.stories.twine.script import Link
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
@@ -162,9 +163,9 @@ NEXT = "{{ s.n = (s.n || 0) + 1 }}"
 COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
 
 
-def test_pages_that_are_not_cached_are_released(monkeypatch, open_page):
-    monkeypatch.setattr(stage, "MAX_SAVED", 3000)
+def test_pages_that_are_not_cached_are_released(open_page):
     game = open_page(tiny_story(COUNTS), "counts.html")
+    game.stage.limits = Limits(saved_characters=3000)
     game.reset(0)
     game.step(0)
     game.step(0)

@@ -12,6 +12,7 @@ from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.contract import another, ending_of, fingerprint_of, title_of
 from drrn.stories.ink import open_ink, read_ink
+from drrn.stories.limits import Limits
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes
@@ -203,10 +204,11 @@ def test_a_shuffle_shows_each_of_its_texts_before_it_repeats_one(ink):
         assert second.ended or {"pigeon" in text for text in texts} == {True, False}
 
 
-def test_a_draw_with_too_many_outcomes_is_not_listed(ink, monkeypatch):
-    monkeypatch.setattr("drrn.stories.ink.MAX_OUTCOMES", 5)
+def test_a_draw_with_too_many_outcomes_is_not_listed(ink):
+    game = ink(TOWER)
+    game.limits = Limits(outcomes=5)
     with pytest.raises(InputError, match="more than 5 random outcomes"):
-        drrn.compile_game(ink(TOWER), cache=False)
+        drrn.compile_game(game, cache=False)
 
 
 def test_a_story_that_seeds_its_own_random_numbers_cannot_be_compiled(ink):
@@ -281,9 +283,9 @@ def test_a_story_that_the_runtime_cannot_play_is_rejected(ink, table, sentence):
         ["^On", "\n", {"->": "round"}, None],
     ],
 )
-def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
-    monkeypatch.setattr("drrn.stories.ink.MAX_LINE_MILLISECONDS", 50.0)
+def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop):
     game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
+    game.limits = Limits(line_milliseconds=50.0)
     first = game.reset(0)
     with pytest.raises(InputError, match=r"reaches no choice and no end after 'Here\.'"):
         game.step(0)

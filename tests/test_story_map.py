@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import drrn
 from drrn.cli import main
 from drrn.pages import static_text
-from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, shorten
+from drrn.stories.map.layers import breadth, make_boxes, make_layers, shorten
 from drrn.stories.map.layout import Layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.map.svg import legend_html, story_map_svg
@@ -75,7 +75,7 @@ def points_on(line, steps=12):
 
 def assert_readable(graph: StoryMap, layout) -> None:
     frames = [
-        (x, y, x + WIDTH, y + box.height)
+        (x, y, x + layout.shape.width, y + box.height)
         for box, (x, y) in zip(layout.boxes, layout.corners, strict=True)
     ]
     for number, (x0, y0, x1, y1) in enumerate(frames):

@@ -12,7 +12,6 @@ from drrn.stories.hosted import patterns
 from drrn.stories.hosted.variables import is_shared
 from drrn.stories.twine.story import Passage, Story, letters_of
 
-MIN_LETTERS = 12  # of a piece of text that identifies a passage
 CODE = re.compile(  # pictures, macros, tags and variables
     r"\[[<>]?img\[[^\n]*?\]\]|<<[^<>]*>>|<[^<>]*>|\([\w-]+:[^()\n]*\)|\{[^{}\n]*\}"
     r"|(?:\$|\b_)[A-Za-z]\w*(?:\.[a-z]\w*)*"
@@ -30,7 +29,7 @@ class DisplayedPassages:
         self._candidates: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
 
     def on_page(self, passage: str, face: Face) -> tuple[str, ...]:
-        """Return the passages on a page: its own first, then those that it displays."""
+        """The passages on a page: its own first, then those that it displays."""
         text = "\n".join((face.text, *face.actions)) if self._is_scripted else face.text
         shown = dict.fromkeys((passage, *self._everywhere))
         queue = [passage] if passage in self.story.passages else []
@@ -45,7 +44,6 @@ class DisplayedPassages:
         return tuple(shown)
 
     def _named_in(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
-        """Return the passages that a passage may display, with pieces of their text."""
         if name not in self._candidates:
             passage = self.story.passages[name]
             displayed = _displayed_by(passage)
@@ -72,13 +70,11 @@ class DisplayedPassages:
 
 
 def _displayed_by(passage: Passage) -> set[str]:
-    """Return the names in macros that display a passage."""
     text = patterns.COMMENT.sub("", passage.text)
     return {next(filter(None, names)) for names in patterns.DISPLAY_MACRO.findall(text)}
 
 
-def _pieces(passage: Passage) -> tuple[str, ...]:
-    """Return pieces of a passage's text, without markup and blanks."""
+def _pieces(passage: Passage, least: int = 12) -> tuple[str, ...]:
     text = CODE.sub("\n", patterns.NOT_DISPLAYED.sub("\n", passage.text))
     pieces = map(letters_of, MARKUP.split(text))
-    return tuple(piece for piece in pieces if len(piece) >= MIN_LETTERS)
+    return tuple(piece for piece in pieces if len(piece) >= least)

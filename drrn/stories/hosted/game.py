@@ -21,9 +21,6 @@ from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Link, Page, Problem, Script
 from drrn.stories.twine.values import Value
 
-# Depth of the depth-first search; engines that cannot save replay the whole path to a state.
-MAX_DEPTH = 15
-
 
 @dataclass(frozen=True)
 class HostedState:
@@ -54,7 +51,7 @@ class HostedGame(Explorable):
     def __init__(
         self, name: str, stage: Stage, script: Script, rules: Rules, *, page: str, **options: Any
     ) -> None:
-        """`page` is the text of the published file; `options` are those of AuthoredGame."""
+        """`page` is the text of the published file, `options` are those of AuthoredGame."""
         super().__init__(name, script, rules, **options)
         self.stage = stage
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
@@ -117,7 +114,6 @@ class HostedGame(Explorable):
             return Observation(face.text, tuple(face.actions[i] for i in self._options))
 
     def _after(self, state: HostedState, index: int) -> HostedState:
-        """Return the state after an action of the episode."""
         key = self._random.getrandbits(32)
         if not self.walks:
             return self.after(state, index, key)
@@ -143,7 +139,6 @@ class HostedGame(Explorable):
             yield probability, self._state_after(state, moment, scene)
 
     def after(self, state: HostedState, index: int, key: int) -> HostedState:
-        """Return the state after the action at `index`, with the random draws of a key."""
         scene = self._scene(state)
         moment = self.stage.follow(state.moment, scene.links[index], key)
         return self._state_after(state, moment, scene)
@@ -154,7 +149,6 @@ class HostedGame(Explorable):
         return HostedState(moment, scene.paid, opening, is_first)
 
     def face_at(self, state: HostedState) -> Face:
-        """Return what a state shows and pays, with its passage and the rule of its ending."""
         return self._scene(state).face
 
     def position_at(self, state: HostedState) -> Position:
@@ -194,13 +188,13 @@ class HostedGame(Explorable):
         return Scene(face, numbers, state.paid.union(page.writes))
 
     def _without_menu(self, piece: str | Link) -> str | Link:
-        """Return a link to a menu of the engine as text: it is not a choice of the story."""
+        """A link to a menu of the engine as text: it is not a choice of the story."""
         if isinstance(piece, str) or piece.target or not self._has_menus:
             return piece
         return piece.label if patterns.MENU.fullmatch(piece.label) else piece
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
-        """Return all states.
+        """All states.
 
         Raises:
             TooLargeError: There are more states than the limit or the memory allows.
@@ -230,7 +224,7 @@ class HostedGame(Explorable):
         )
         return states
 
-    def _visit_depth_first(self, limit: int, progress: Progress | None) -> None:
+    def _visit_depth_first(self, limit: int, progress: Progress | None, depth: int = 15) -> None:
         """Visit the states depth first: an engine then often continues from its present state.
 
         An engine that cannot save its state is not worth it: the path to each state should be
@@ -246,7 +240,7 @@ class HostedGame(Explorable):
                 waiting.pop()
                 continue
             visited.add(state)
-            if len(waiting) < MAX_DEPTH:
+            if len(waiting) < depth:
                 waiting.append(self._successors(state))
             if progress and len(visited) % 20 == 0:
                 progress(len(visited))
@@ -261,7 +255,7 @@ def _cells(variables: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def _plain_value(value: Any) -> Value:
-    """Return a value that rules can compare: lists become tuples, objects None."""
+    """A value that rules can compare: lists become tuples, objects None."""
     if isinstance(value, list):
         return tuple(map(_plain_value, value))
     return value if isinstance(value, (int, float, str, bool)) else None

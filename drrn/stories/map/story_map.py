@@ -1,8 +1,8 @@
 """The map of a story as data: its passages and endings as nodes, and the links between them.
 
-`story_map` builds it from a compiled game, with exact frequencies; `seen_map` from what a play-test
-saw of a game that is too large to compile. `with_flaws` adds passages never reached, targets that
-are not written, errors and traps.
+`story_map` builds it from a compiled game, with exact frequencies. `seen_map` builds it from what a
+play-test saw of a game that is too large to compile. `with_flaws` adds passages never reached,
+targets that are not written, errors and traps.
 """
 
 from collections import defaultdict
@@ -65,9 +65,9 @@ class StoryMap:
 
 
 def story_map(compiled: Compiled) -> StoryMap:
-    """Return the map of a compiled game.
+    """The map of a compiled game.
 
-    States are grouped by passage, or by text in games without passages; each ending is a node.
+    States are grouped by passage, or by text in games without passages. Each ending is a node.
     """
     has_passage = np.array([passage != "" for passage in compiled.passages])[compiled.passage]
     node = _nodes(compiled, has_passage)
@@ -95,7 +95,6 @@ def story_map(compiled: Compiled) -> StoryMap:
 
 
 def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
-    """Return the node of each state, numbered in the order of their first states."""
     groups = np.where(has_passage, compiled.passage, len(compiled.passages) + compiled.text)
     groups = np.where(compiled.ended, -1, groups)
     numbers: dict[tuple[int, int], int] = {}
@@ -104,7 +103,6 @@ def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.b
 
 
 def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[str, float]]:
-    """Return the actions along each edge in the order of their pages, with their frequencies."""
     counts = np.diff(compiled.row_first)[compiled.row]
     outcomes = ranges(compiled.row_first[compiled.row], counts)
     slot = np.repeat(np.arange(len(compiled.row)), counts)
@@ -124,14 +122,13 @@ def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[
 
 
 def _pages(compiled: Compiled, node: Ints) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield each node with the actions of each of its pages."""
     for number, page in dict.fromkeys(zip(node.tolist(), compiled.page.tolist(), strict=True)):
         first, last = compiled.page_first[page : page + 2].tolist()
         yield number, tuple(compiled.actions[n] for n in compiled.page_action[first:last])
 
 
 def _order(pages: Iterable[tuple[int, tuple[str, ...]]]) -> dict[int, list[str]]:
-    """Merge the actions of the pages of each node; a new one follows the one before it."""
+    """Merge the actions of the pages of each node, each new one after the one before it."""
     order: defaultdict[int, list[str]] = defaultdict(list)
     for node, actions in dict.fromkeys(pages):
         names = order[node]
@@ -150,13 +147,13 @@ def _label(compiled: Compiled, state: int) -> str:
 
 
 def _ending_label(ending: EndingId) -> str:
-    """Return the name of an ending; in games that do not name endings, its first words."""
+    """The name of an ending, or its first words in games that do not name endings."""
     is_unnamed = ending.passage == THE_END and ending.text
     return first_words(ending.text) if is_unnamed else ending.passage
 
 
 def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> StoryMap:
-    """Return the map of what a play-test saw; frequencies are means over its random games.
+    """The map of what a play-test saw. Frequencies are means over its random games.
 
     `traps` are labels of nodes from which no ending can be reached.
     """
@@ -193,7 +190,6 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
 
 
 def _seen_actions(evidence: Evidence, node: dict[Hashable, int]) -> dict[Edge, dict[str, float]]:
-    """Return how often each action was taken along each edge, per random game."""
     actions: defaultdict[Edge, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for key, page in evidence.pages.items():
         for index, successors in sorted(page.successors.items()):
@@ -204,7 +200,6 @@ def _seen_actions(evidence: Evidence, node: dict[Hashable, int]) -> dict[Edge, d
 
 
 def _distances(starts: Collection[int], edges: Iterable[Edge], count: int) -> list[int]:
-    """Return the fewest steps from the starts to each of some nodes or states."""
     after: defaultdict[int, list[int]] = defaultdict(list)
     for source, target in edges:
         after[source].append(target)
@@ -219,7 +214,6 @@ def _distances(starts: Collection[int], edges: Iterable[Edge], count: int) -> li
 
 
 def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:
-    """Return the actions of each node that were offered and taken on none of its pages."""
     offered: defaultdict[int, dict[str, bool]] = defaultdict(dict)  # and whether they were taken
     for key, page in evidence.pages.items():
         actions = offered[node[key]]
@@ -255,8 +249,6 @@ def with_flaws(drawing: StoryMap, findings: Findings, source: Source) -> StoryMa
 
 
 class _Flaws:
-    """Nodes and links that a map lacks, and what is wrong with its nodes."""
-
     def __init__(self, drawing: StoryMap) -> None:
         self.reached = len(drawing.labels)
         self.labels = list(drawing.labels)
@@ -274,7 +266,7 @@ class _Flaws:
         return self.numbers.get(label, -1) >= self.reached
 
     def link(self, origin: str, target: str) -> None:
-        """Add a link that no game took; its words are unknown."""
+        """Add a link that no game took, so that its words are unknown."""
         if origin != target and {origin, target} <= self.numbers.keys():
             edge = (self.numbers[origin], self.numbers[target])
             self.actions.setdefault(edge, {target: 0.0})

@@ -19,7 +19,7 @@ INCLUDES = "StoryIncludes"
 
 
 def twine_2_format(story: Story) -> str:
-    """Return the title of a story's format if it is one of Twine 2's, by name or code, or ''."""
+    """The title of a story's format if it is one of Twine 2's, by name or code, or ''."""
     if story.format:
         return next((title for title in TWINE_2 if story.format.startswith(title.lower())), "")
     texts = [passage.text for passage in story.pages.values()]
@@ -28,7 +28,7 @@ def twine_2_format(story: Story) -> str:
 
 
 def foreign(story: Story) -> str:
-    """Return why only its own engine can play a story, or ''."""
+    """Why only its own engine can play a story, or ''."""
     if title := twine_2_format(story):
         return f"it is a {title} story"
     if story.start not in story.pages:
@@ -37,7 +37,7 @@ def foreign(story: Story) -> str:
 
 
 def read_script(story: Story, answers: dict[str, str]) -> Script:
-    """Parse a story of Twine 1; its script's `problems` are what cannot be played."""
+    """Parse a story of Twine 1. The script's `problems` are what cannot be played."""
     script = Script(story, answers)
     names = frozenset(story.pages)
     collecting = gc.isenabled()
@@ -58,12 +58,12 @@ def read_script(story: Story, answers: dict[str, str]) -> Script:
 
 
 def is_sugarcube(script: Script) -> bool:
-    """Return whether a story that names no format has macros of SugarCube."""
+    """Whether a story that names no format has macros of SugarCube."""
     return not script.story.format and not script.unknown.isdisjoint(SUGARCUBE_MACROS)
 
 
 def complaint(script: Script) -> str:
-    """Return one line for each cause of problems, under a sentence that names the remedy."""
+    """One line for each cause of problems, under a sentence that names the remedy."""
     count = len(script.problems)
     kind = "SugarCube story" if is_sugarcube(script) else "story"
     things = f"{count} thing{'s' * (count > 1)} in this {kind}"
@@ -85,7 +85,7 @@ def engine_differences(story: Story) -> Iterator[str]:
 
 
 def _may_hide(rule: str) -> bool:
-    """Return whether a CSS rule hides, or adds to, something inside the page."""
+    """Whether a CSS rule hides, or adds to, something inside the page."""
     *_, selectors, properties = rule.split("{") if "{" in rule else ("", "")
     inside = any(not DIFFERENCES["around"].search(part.strip()) for part in selectors.split(","))
     return inside and DIFFERENCES["hides"].search(properties) is not None
