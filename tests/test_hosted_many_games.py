@@ -15,7 +15,6 @@ import pytest
 pytest.importorskip("py_mini_racer")
 
 import drrn
-from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.hosted import session
@@ -84,24 +83,9 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-@pytest.mark.slow
+@pytest.mark.full
 def test_many_games_in_turn_release_their_memory(tmp_path):
     assert int(output_of(MANY, tmp_path)[0]) < 30  # MB; one game needs about that much
-
-
-EXIT = """
-import drrn
-games = [drrn.make("tale.html") for _ in range(3)]
-for game in games:
-    game.reset(0)
-del games[0]
-print("done")
-"""
-
-
-@pytest.mark.slow
-def test_the_interpreter_exits_with_open_games(tmp_path):
-    assert output_of(EXIT, tmp_path) == ["done"]
 
 
 INTERRUPT = """
@@ -235,21 +219,3 @@ def test_games_are_played_in_two_threads(open_page):
     for thread in threads:
         thread.join()
     assert texts == ["A cave."] * 6
-
-
-@pytest.mark.slow
-def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    fork = {
-        "Hall": "A hall. [[go on->Cave]] [[leave->End]]",
-        "Cave": "A cave. [[out->Hall]]",
-        "End": "Out.",
-    }
-    (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
-    small = "--rounds 1 --episodes-per-round 6 --replicas 2 --hidden 4 --no-compile".split()
-    small += "--evaluation-episodes 5 --updates 5".split()
-    command = ["train", str(tmp_path / "tale.html"), *small]
-    assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
-    assert main([*command, "--out", str(tmp_path / "one")]) == 0
-    rows = [(tmp_path / run / "evaluations.csv").read_text() for run in ("one", "two")]
-    assert rows[0] == rows[1]

@@ -274,8 +274,7 @@ def _sequences(container: list[Any], path: str = "") -> Iterator[tuple[str, tupl
 
 
 def _texts_in(node: list[Any]) -> str:
-    strings = (part for part in _parts(node) if isinstance(part, str))
-    return "\n".join(part[1:] for part in strings if part.startswith("^"))
+    return "\n".join(part[1:] for part in _parts(node) if str(part).startswith("^"))
 
 
 def _tags(node: list[Any]) -> tuple[str, ...]:

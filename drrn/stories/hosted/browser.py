@@ -102,16 +102,11 @@ def scripts(names: tuple[str, ...]) -> str:
     return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
-@cache
-def _entities() -> str:
-    names = json.dumps(html.entities.html5)
-    return f"__drrn.entities = Object.assign(Object.create(null), {names});"
-
-
 def add_browser(isolate: Isolate) -> None:
     """Load the light browser into an isolate, with the driver that plays stories."""
     isolate.evaluate(scripts(tuple(BROWSER)))
-    isolate.evaluate(_entities())
+    names = json.dumps(html.entities.html5)
+    isolate.evaluate(f"__drrn.entities = Object.assign(Object.create(null), {names});")
     isolate.evaluate(scripts(tuple(DRIVER)))
 
 

@@ -116,11 +116,10 @@ def _is_state(saved: Any) -> bool:
 
 
 def _about(answer: Any) -> tuple[str, str]:
-    try:
+    with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
         about = json.loads(answer)
         return _text(about["name"])[:100], _text(about["version"])[:100]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return "", ""
+    return "", ""
 
 
 def _piece(piece: Any) -> str | Link:

@@ -77,13 +77,6 @@ def _grown(branch: Branch | None, draws: Sequence[tuple[int, int]], moment: Mome
     return fork
 
 
-def _scrambled(number: int) -> int:
-    mixed = number % 2**32
-    mixed = (mixed ^ (mixed >> 16)) * 0x21F0AAAD % 2**32
-    mixed = (mixed ^ (mixed >> 15)) * 0x735A2D97 % 2**32
-    return mixed ^ (mixed >> 15)
-
-
 def draws_of(key: int) -> Callable[[int], int]:
     """The draws of a step with this key. chance.js computes the same numbers."""
     golden = 0x9E3779B9  # 2³² divided by the golden ratio: its multiples are evenly spread
@@ -92,7 +85,10 @@ def draws_of(key: int) -> Callable[[int], int]:
     def draw(outcomes: int) -> int:
         nonlocal count
         count += 1
-        return _scrambled(key + count * golden) * outcomes >> 32
+        mixed = (key + count * golden) % 2**32
+        mixed = (mixed ^ (mixed >> 16)) * 0x21F0AAAD % 2**32
+        mixed = (mixed ^ (mixed >> 15)) * 0x735A2D97 % 2**32
+        return (mixed ^ (mixed >> 15)) * outcomes >> 32
 
     return draw
 

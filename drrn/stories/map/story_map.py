@@ -81,7 +81,12 @@ def story_map(compiled: Compiled) -> StoryMap:
     steps = np.array(_distances(starts, edges, len(compiled)))
     return StoryMap(
         name=compiled.title,
-        labels=[_label(compiled, state) for state in firsts],
+        labels=[
+            _ending_label(compiled.endings[compiled.ending_at[state]])
+            if compiled.ended[state]
+            else compiled.label(state)
+            for state in firsts
+        ],
         reward=[float(compiled.reward[s]) if compiled.ended[s] else None for s in firsts],
         trap=[bool(lost[states].any()) for states in states_of_node],
         visits=[float(visits[states].sum()) for states in states_of_node],
@@ -138,12 +143,6 @@ def _order(pages: Iterable[tuple[int, tuple[str, ...]]]) -> dict[int, list[str]]
                 names.insert(at, action)
             at = names.index(action) + 1
     return dict(order)
-
-
-def _label(compiled: Compiled, state: int) -> str:
-    if not compiled.ended[state]:
-        return compiled.label(state)
-    return _ending_label(compiled.endings[compiled.ending_at[state]])
 
 
 def _ending_label(ending: EndingId) -> str:

@@ -77,10 +77,7 @@ def lay_out(pieces: Iterable[str | Link]) -> tuple[str, Choices, bool]:
 def _lines(pieces: Iterable[str | Link]) -> list[list[str | Link]]:
     lines: list[list[str | Link]] = [[]]
     for piece in pieces:
-        if isinstance(piece, Link):
-            lines[-1].append(piece)
-            continue
-        first, *rest = piece.split("\n")
+        first, *rest = [piece] if isinstance(piece, Link) else piece.split("\n")
         lines[-1].append(first)
         lines.extend([part] for part in rest)
     return lines
@@ -142,9 +139,8 @@ class RestartLinks:
 
     def _is_ending(self, passage: str, text: str) -> bool:
         tags = self.story.passages[passage].tags if passage in self.story.passages else ()
-        if any(ENDING["name"].search(name) for name in (passage, *tags)):
-            return True
-        return ENDING["text"].search(text) is not None
+        by_name = any(ENDING["name"].search(name) for name in (passage, *tags))
+        return by_name or ENDING["text"].search(text) is not None
 
     def _find_start(self, passage: str, label: str, target: str, near: int = 120) -> bool:
         start = self.story.start

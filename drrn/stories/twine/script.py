@@ -49,13 +49,11 @@ def summarise(problems: Iterable[Problem], locations: int = 3) -> list[str]:
         groups.setdefault(problem.cause or problem.what, []).append(problem)
     lines = []
     for cause, group in groups.items():
-        if len(group) == 1:
-            lines.append(str(group[0]))
-            continue
         first = "; ".join(problem.location for problem in group[:locations])
         more = len(group) - locations
         rest = f"; and {more} more" if more > 0 else ""
-        lines.append(f"{cause}: {len(group)} times: {first}{rest}")
+        many = f"{cause}: {len(group)} times: {first}{rest}"
+        lines.append(many if len(group) > 1 else str(group[0]))
     return lines
 
 

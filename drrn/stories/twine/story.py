@@ -68,6 +68,7 @@ def build_story(
     """A story of passages, which must have names and a start, and not be too long."""
     by_name: dict[str, Passage] = {}
     duplicates = []
+    links = 0
     for passage in passages:
         check_passage_name(passage.name, f"{source}, line {passage.line}")
         name = f'passage "{passage.name}"'
@@ -75,10 +76,13 @@ def build_story(
         if size > limits.passage_characters and (passage.is_page or passage.name == "StoryInit"):
             what = f"{name} has {size:,} characters; the limit is {limits.passage_characters:,}"
             raise InputError(f"{source}, line {passage.line}: {what}; split it")
+        links += sum(map(passage.text.count, ("[[", "<<", "(link")))
+        if passage.is_page and links > limits.links:  # reading them would take minutes
+            what = f"the passages up to here have over {limits.links:,} links and macros"
+            raise InputError(f"{source}, line {passage.line}: {what}; split the story")
         if passage.name in by_name:
             duplicates.append((passage.name, passage.line))
         by_name[passage.name] = passage
-    _check_count(source, passages, limits.links)
     if not title and "StoryTitle" in by_name:
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, duplicates=tuple(duplicates), **details)
@@ -91,16 +95,6 @@ def build_story(
             'add one, or give StoryData a "start"'
         )
     return story
-
-
-def _check_count(source: str, passages: list[Passage], most: int) -> None:
-    """Refuse more links and macros than can be read within seconds."""
-    count = 0
-    for passage in passages:
-        count += passage.text.count("[[") + passage.text.count("<<") + passage.text.count("(link")
-        if passage.is_page and count > most:
-            what = f"the passages up to here have over {most:,} links and macros"
-            raise InputError(f"{source}, line {passage.line}: {what}; split the story")
 
 
 def check_passage_name(name: str, location: str, longest: int = 500) -> None:
