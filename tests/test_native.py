@@ -56,14 +56,6 @@ def test_a_story_that_names_no_format_is_recognised_by_unmistakable_code(text, t
     assert twine_2_format(story_of(text)) == title
 
 
-def test_a_plain_story_of_twine_2_is_played_by_its_engine(tmp_path):
-    page = tmp_path / "tale.html"
-    page.write_text(tiny_story({"Start": "Here."}), encoding="utf-8")
-    game = drrn.make(page)
-    assert isinstance(game, HostedGame)
-    game.close()
-
-
 def test_a_twine_2_story_without_its_engine_is_rejected(tmp_path, home):
     path = tmp_path / "tale.twee"
     path.write_text(':: StoryData\n{"format": "SugarCube"}\n\n:: Start\nHere.\n')

@@ -2,7 +2,7 @@
 
 `AuthoredGame` is the base class of the games that play stories: `StoryGame` (our interpreter),
 `HostedGame` (the engine in a published page) and `InkGame`. A subclass writes `_open`, `_take` and
-`face_at`, and the properties of its story. Agents see the observations only.
+`face_at`, and the properties of its story. Players see the observations only.
 """
 
 import hashlib

@@ -68,11 +68,7 @@ class StoryFormat:
 
 
 def read_format(path: Path) -> StoryFormat:
-    return _parse(read_bytes(path, LARGEST_FORMAT), str(path))
-
-
-def _parse(data: bytes, source: str) -> StoryFormat:
-    return format_in(decode(data, source, UTF8), source)
+    return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), UTF8), str(path))
 
 
 def format_in(text: str, source: str) -> StoryFormat:
@@ -234,7 +230,7 @@ def fetch_format(download: packages.Download, *, replace: bool = False) -> Addit
 
 
 def _add(data: bytes, source: str, replace: bool) -> Addition:
-    story_format = _parse(data, source)
+    story_format = format_in(decode(data, source, UTF8), source)
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
     before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
     if before == data:

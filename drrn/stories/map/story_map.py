@@ -20,7 +20,6 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.stories.playtest.findings import Findings
-from drrn.stories.twine.story import Story
 from drrn.text import ranges
 
 Edge = tuple[int, int]  # source and target
@@ -169,6 +168,10 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
     visits[:1] = [1.0]
     for (_, target), amounts in actions.items():
         visits[target] += sum(amounts.values())
+    order = _order((node[key], page.actions) for key, page in evidence.pages.items())
+    taken: defaultdict[int, set[str]] = defaultdict(set)
+    for key, page in evidence.pages.items():
+        taken[node[key]].update(page.actions[index] for index in page.successors)
     names = [page.passage or first_words(page.path.comes_to) for page in first]
     pages = list(zip(names, first, strict=True))
     return StoryMap(
@@ -181,8 +184,8 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
         actions=actions,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
-        order=_order((node[key], page.actions) for key, page in evidence.pages.items()),
-        untried=_untried(evidence, node),
+        order=order,
+        untried={n: [action for action in order[n] if action not in taken[n]] for n in order},
         paths=[page.path for page in first],
         partial=not evidence.complete,
     )
@@ -212,77 +215,45 @@ def _distances(starts: Collection[int], edges: Iterable[Edge], count: int) -> li
     return [steps.get(node, 0) for node in range(count)]
 
 
-def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:
-    offered: defaultdict[int, dict[str, bool]] = defaultdict(dict)  # and whether they were taken
-    for key, page in evidence.pages.items():
-        actions = offered[node[key]]
-        for index, action in enumerate(page.actions):
-            actions[action] = actions.get(action, False) or index in page.successors
-    untried = {}
-    for number, actions in offered.items():
-        if rest := [action for action, is_taken in actions.items() if not is_taken]:
-            untried[number] = rest
-    return untried
-
-
 # --- flaws
 
 
 def with_flaws(drawing: StoryMap, findings: Findings, source: Source) -> StoryMap:
     """Add the flaws of a story to its map, and where Twine's map has its passages."""
-    flaws = _Flaws(drawing)
-    for issue in findings.never_reached:
-        flaws.mark(issue.passage, UNREACHED, issue.what)
-    for issue in findings.broken_links:
-        for target in issue.targets:
-            flaws.mark(target, UNWRITTEN, "not written")
-            flaws.link(issue.passage, target)
+    reached = len(drawing.labels)
+    labels = list(drawing.labels)
+    numbers = {label: n for n, label in reversed(list(enumerate(labels)))}
+    flaws: dict[int, tuple[str, str]] = {}
+    untaken = [(issue.passage, to) for issue in findings.broken_links for to in issue.targets]
+    marks = [(issue.passage, UNREACHED, issue.what) for issue in findings.never_reached]
+    marks += [(target, UNWRITTEN, "not written") for _, target in untaken]
+    for label, flaw, words in marks:
+        if label not in numbers:
+            numbers[label] = len(labels)
+            labels.append(label)
+        flaws.setdefault(numbers[label], (flaw, words))
     for problem in findings.problems:
-        if problem.kind in WRONG_KINDS and problem.passage in flaws.numbers:
-            flaws.mark(problem.passage, WRONG, problem.text)
-    for name, targets in source.links.items():
-        for target in targets:
-            if flaws.is_new(name) or flaws.is_new(target):
-                flaws.link(name, target)
-    return flaws.added_to(drawing, source.story)
-
-
-class _Flaws:
-    def __init__(self, drawing: StoryMap) -> None:
-        self.reached = len(drawing.labels)
-        self.labels = list(drawing.labels)
-        self.numbers = {label: n for n, label in reversed(list(enumerate(self.labels)))}
-        self.actions = dict(drawing.actions)
-        self.flaws: dict[int, tuple[str, str]] = {}
-
-    def mark(self, label: str, flaw: str, words: str) -> None:
-        if label not in self.numbers:
-            self.numbers[label] = len(self.labels)
-            self.labels.append(label)
-        self.flaws.setdefault(self.numbers[label], (flaw, words))
-
-    def is_new(self, label: str) -> bool:
-        return self.numbers.get(label, -1) >= self.reached
-
-    def link(self, origin: str, target: str) -> None:
-        """Add a link that no game took, so that its words are unknown."""
-        if origin != target and {origin, target} <= self.numbers.keys():
-            edge = (self.numbers[origin], self.numbers[target])
-            self.actions.setdefault(edge, {target: 0.0})
-
-    def added_to(self, drawing: StoryMap, story: Story) -> StoryMap:
-        passages = [story.passages.get(label) for label in self.labels]
-        new = passages[self.reached :]
-        far = max(drawing.distance, default=0) + 1
-        return replace(
-            drawing,
-            labels=self.labels,
-            reward=[*drawing.reward, *[None] * len(new)],
-            trap=[*drawing.trap, *[False] * len(new)],
-            visits=[*drawing.visits, *[0.0] * len(new)],
-            distance=[*drawing.distance, *[far] * len(new)],
-            texts=[*drawing.texts, *[passage.text if passage else "" for passage in new]],
-            actions=self.actions,
-            flaws=self.flaws,
-            positions={n: p.position for n, p in enumerate(passages) if p and p.position},
-        )
+        if problem.kind in WRONG_KINDS and problem.passage in numbers:
+            flaws.setdefault(numbers[problem.passage], (WRONG, problem.text))
+    new = set(labels[reached:])
+    links = [(name, target) for name, targets in source.links.items() for target in targets]
+    untaken += [link for link in links if not new.isdisjoint(link)]
+    actions = dict(drawing.actions)
+    for origin, target in untaken:  # the words of these links are unknown
+        if origin != target and {origin, target} <= numbers.keys():
+            actions.setdefault((numbers[origin], numbers[target]), {target: 0.0})
+    passages = [source.story.passages.get(label) for label in labels]
+    new_texts = [passage.text if passage else "" for passage in passages[reached:]]
+    far = max(drawing.distance, default=0) + 1
+    return replace(
+        drawing,
+        labels=labels,
+        reward=[*drawing.reward, *[None] * len(new)],
+        trap=[*drawing.trap, *[False] * len(new)],
+        visits=[*drawing.visits, *[0.0] * len(new)],
+        distance=[*drawing.distance, *[far] * len(new)],
+        texts=[*drawing.texts, *new_texts],
+        actions=actions,
+        flaws=flaws,
+        positions={n: p.position for n, p in enumerate(passages) if p and p.position},
+    )

@@ -43,11 +43,9 @@ def read_files(files: Sequence[Path], source: str, encoding: str | None = None) 
         new = [Passage(path.name, text, (tag,))] if tag else twee_passages(text, str(path))
         for name in (passage.name for passage in new if passage.name in ONCE):
             if file_of.setdefault(name, path) != path:
-                raise InputError(
-                    f"{source}: {file_of[name].name} and {path.name} both have a passage "
-                    f'"{name}", but a folder is read as one story; open one of the files, '
-                    "or put each story in its own folder"
-                )
+                cause = f'{file_of[name].name} and {path.name} both have a passage "{name}"'
+                cure = "a folder is one story, so open a file, or put each story in its own folder"
+                raise InputError(f"{source}: {cause}; {cure}")
         passages += new
     return _twee_story(passages, source)
 
@@ -247,14 +245,11 @@ def _cipher(settings: str) -> Callable[[str], str]:
     kind = options.get("obfuscate", "off")
     if kind == "rot13":
         return lambda text: codecs.decode(text, "rot13")
-    if kind != "swap":
-        return lambda text: text
-    key = dict.fromkeys(options.get("obfuscatekey", ""))
+    key = dict.fromkeys(options.get("obfuscatekey", "")) if kind == "swap" else {}
     letters = [c for c in key if c.isascii() and c not in ':\\"n0']
     table: dict[str, str] = {}
     for one, two in zip(letters[::2], letters[1::2], strict=False):
-        table |= {one: two, two: one}
-    table |= {a.upper(): b.upper() for a, b in table.items()}
+        table |= {one: two, two: one, one.upper(): two.upper(), two.upper(): one.upper()}
     numbers = {ord(letter): other for letter, other in table.items()}
     return lambda text: text.translate(numbers)
 

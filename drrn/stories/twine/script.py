@@ -194,20 +194,17 @@ class Page:
         self.length += len(text)
         longest = self.limits.passage_characters
         if self.length > longest:
-            raise InputError(
-                f'passage "{self.passage}" makes a page of more than {longest:,} '
-                "characters; look for a <<display>> or a variable that grows"
-            )
+            what = f'passage "{self.passage}" makes a page of more than {longest:,} characters'
+            raise InputError(f"{what}; look for a <<display>> or a variable that grows")
         self.pieces.append(text)
 
     def display(self, name: str, parameters: tuple[Value, ...] = ()) -> None:
         limits = self.limits
         if self.depth >= limits.nested or len(self.passages) >= limits.displays:
             chain = " → ".join(f'"{passage}"' for passage in (*self.passages[-3:], name))
-            raise InputError(
-                f'passage "{self.passage}" displays passages endlessly ({chain}); '
-                "a <<display>> that leads back to itself needs an <<if>> that stops it"
-            )
+            what = f'passage "{self.passage}" displays passages endlessly ({chain})'
+            cure = "a <<display>> that leads back to itself needs an <<if>> that stops it"
+            raise InputError(f"{what}; {cure}")
         self.passages.append(name)
         outer = self.parameters
         self.parameters = parameters

@@ -87,13 +87,11 @@ def build_story(
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, duplicates=tuple(duplicates), **details)
     if not story.pages:
-        message = f"{source}: no passages found; is it a Twee file or a published Twine story?"
-        raise InputError(message)
+        cure = "is it a Twee file or a published Twine story?"
+        raise InputError(f"{source}: no passages found; {cure}")
     if story.start not in story.passages:
-        raise InputError(
-            f'{source}: no passage named "{story.start}" to start from; '
-            'add one, or give StoryData a "start"'
-        )
+        cause = f'no passage named "{story.start}" to start from'
+        raise InputError(f'{source}: {cause}; add one, or give StoryData a "start"')
     return story
 
 

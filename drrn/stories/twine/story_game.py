@@ -321,7 +321,7 @@ class StoryState:
 
 
 class StoryGame(Explorable):
-    """Plays a script under its rules. Agents see only `name` and the observations."""
+    """Plays a script under its rules. Players see only the observations."""
 
     engine = NATIVE
     most_copies = 10**9  # a copy is a small state: all renderings are shared
