@@ -136,12 +136,7 @@ class Stage:
         session = self._walker_at_start() if moment is self.start else self._session_at(moment)
         session.words = self.words if curious else None
         session.is_hasty = curious > 1
-        with self._closed_on_error(session):
-            page = self._take(session, Arrival(moment, link, key, ()), walks=True)
-            if moment is self.start:
-                _check_opening(page, session.missing)
-        self.errors.update(dict.fromkeys(page.errors))
-        self.asks = self.asks or page.asks
+        page = self._step(session, Arrival(moment, link, key, ()), walks=True)
         draws = tuple(outcome for _, outcome in page.draws)
         after = Moment(page, None, Arrival(moment, link, key, draws))
         self._sessions.append((session, after))
@@ -219,12 +214,7 @@ class Stage:
         self, moment: Moment, link: int, key: int | None, draws: list[int]
     ) -> tuple[Moment, HostedPage]:
         session = self._session_at(moment)
-        with self._closed_on_error(session):
-            page = self._take(session, Arrival(moment, link, key, tuple(draws)))
-            if moment is self.start:
-                _check_opening(page, session.missing)
-        self.errors.update(dict.fromkeys(page.errors))
-        self.asks = self.asks or page.asks
+        page = self._step(session, Arrival(moment, link, key, tuple(draws)))
         outcomes = tuple(outcome for _, outcome in page.draws)
         if page.entered:
             clicks: tuple[Click, ...] = (Click(-1, "", outcomes),)
@@ -244,6 +234,16 @@ class Stage:
             moment.next[link] = _grown(moment.next.get(link), page.draws, after)
         self._sessions.append((session, after))
         return after, page
+
+    def _step(self, session: Session, arrival: Arrival, *, walks: bool = False) -> HostedPage:
+        """Take a step, check the first page, and note errors and text boxes."""
+        with self._closed_on_error(session):
+            page = self._take(session, arrival, walks=walks)
+            if arrival.before is self.start:
+                _check_opening(page, session.missing)
+        self.errors.update(dict.fromkeys(page.errors))
+        self.asks = self.asks or page.asks
+        return page
 
     @contextlib.contextmanager
     def _closed_on_error(self, session: Session) -> Iterator[None]:
