@@ -39,33 +39,27 @@ def chain(link, count):
     )
 
 
-@pytest.mark.parametrize(
-    "twee",
-    [
-        ":: Start\n<<display 'Start'>>\n",
-        ":: Start\n<<Start>>\n",
-        ":: Start\n<<display 'A'>>\n\n:: A\n<<display 'Start'>>\n",
-        ":: Start\n<<set $p = 'Start'>><<display $p>>\n",
-        ":: Start\n<<P0>>\n" + chain("<<P{0}>><<P{0}>>", 40),
-        ":: Start\n" + "<<if true>>" * 30 + "<<Start>>" + "<<endif>>" * 30,
-    ],
-)
-def test_endless_displays_are_stopped(error_of, twee):
-    message = error_of(twee)
-    assert message.startswith(', passage "Start"')
-    assert "<<display>>" in message
+DISPLAYS = "<<display>>"
+PRINTS = "markup that prints itself"
 
 
 @pytest.mark.parametrize(
-    "twee",
+    ("twee", "cause"),
     [
-        ":: Start\n<<set $x = '<<print $x>>'>><<print $x>>\n",
-        ":: Start\n<<set $x = '<<$x>><<$x>>'>><<$x>>\n",
-        ":: Start\n<<set $x = '[[<<$x>>|Start]]'>><<$x>>\n",
+        ("<<display 'Start'>>", DISPLAYS),
+        ("<<Start>>", DISPLAYS),
+        ("<<display 'A'>>\n\n:: A\n<<display 'Start'>>", DISPLAYS),
+        ("<<set $p = 'Start'>><<display $p>>", DISPLAYS),
+        ("<<P0>>\n" + chain("<<P{0}>><<P{0}>>", 40), DISPLAYS),
+        ("<<if true>>" * 30 + "<<Start>>" + "<<endif>>" * 30, DISPLAYS),
+        ("<<set $x = '<<print $x>>'>><<print $x>>", PRINTS),
+        ("<<set $x = '<<$x>><<$x>>'>><<$x>>", PRINTS),
+        ("<<set $x = '[[<<$x>>|Start]]'>><<$x>>", PRINTS),
     ],
 )
-def test_markup_that_prints_itself_is_stopped(error_of, twee):
-    assert "markup that prints itself" in error_of(twee)
+def test_endless_displays_and_markup_that_prints_itself_are_stopped(error_of, twee, cause):
+    message = error_of(f":: Start\n{twee}\n")
+    assert message.startswith(', passage "Start"') and cause in message
 
 
 def test_a_line_of_ten_megabytes_is_rejected(error_of):

@@ -144,11 +144,11 @@ class _Opening:
 
     def _is_ours(self, script: Script) -> bool:
         """Whether our interpreter displays all pages like the engines of Twine 1."""
-        if script.problems or any(native.engine_differences(script.story)):
+        passages = script.story.passages.values()
+        if script.problems or any(map(native.engines_differ, passages)):
             return False
         if self._is_page and TWINE_2.search(self._text):
             return False
-        passages = script.story.passages.values()
         return not any("script" in passage.tags and passage.text.strip() for passage in passages)
 
     def _has_engine(self, script: Script) -> bool:

@@ -5,10 +5,9 @@ one, unless its code is unmistakably that of another format.
 """
 
 import gc
-from collections.abc import Iterator
 
 from drrn.stories.twine.script import Problem, Script, summarise
-from drrn.stories.twine.story import RECOGNITION, Story, patterns
+from drrn.stories.twine.story import RECOGNITION, Passage, Story, patterns
 from drrn.stories.twine.twine1.macros import Reader
 
 TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
@@ -71,17 +70,13 @@ def complaint(script: Script) -> str:
     return "\n  ".join([head, *summarise(script.problems)])
 
 
-def engine_differences(story: Story) -> Iterator[str]:
-    """Yield what an engine of Twine 1 may display differently."""
-    for name, passage in story.passages.items():
-        if "stylesheet" in passage.tags:
-            if any(map(_may_hide, passage.text.split("}"))):
-                yield f'the style sheet "{name}" may hide parts of pages'
-        elif passage.is_page:
-            if part := DIFFERENCES["styled_part"].search(passage.text):
-                yield f'passage "{name}" has a part with its own style: {part.group()[:40]}'
-            if markup := DIFFERENCES["markup"].search(DIFFERENCES["macro"].sub("", passage.text)):
-                yield f'passage "{name}" has the markup {markup.group()[:40]}'
+def engines_differ(passage: Passage) -> bool:
+    """Whether an engine of Twine 1 may display a passage in another way."""
+    if "stylesheet" in passage.tags:
+        return any(map(_may_hide, passage.text.split("}")))
+    markup = DIFFERENCES["macro"].sub("", passage.text)
+    has_style = DIFFERENCES["styled_part"].search(passage.text)
+    return passage.is_page and bool(has_style or DIFFERENCES["markup"].search(markup))
 
 
 def _may_hide(rule: str) -> bool:
