@@ -291,7 +291,9 @@ def test_the_storage_of_a_state_is_restored(tmp_path, home):
 
 
 @needs_formats
-@pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
+@pytest.mark.parametrize(
+    "name", ["last-tram", pytest.param("lighthouse-garden", marks=pytest.mark.full)]
+)
 @pytest.mark.slow
 def test_every_step_of_our_examples_is_a_listed_outcome(name, home):
     main(["formats", "add", str(SHARED_FORMATS)])
@@ -396,7 +398,7 @@ def test_the_variables_of_a_sound_library_do_not_distinguish_states(open_story):
 
 
 @needs_formats
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_page_with_very_many_random_draws_is_restored_in_few_attempts(
     tmp_path, home, monkeypatch
 ):
