@@ -39,33 +39,27 @@ def chain(link, count):
     )
 
 
-@pytest.mark.parametrize(
-    "twee",
-    [
-        ":: Start\n<<display 'Start'>>\n",
-        ":: Start\n<<Start>>\n",
-        ":: Start\n<<display 'A'>>\n\n:: A\n<<display 'Start'>>\n",
-        ":: Start\n<<set $p = 'Start'>><<display $p>>\n",
-        ":: Start\n<<P0>>\n" + chain("<<P{0}>><<P{0}>>", 40),
-        ":: Start\n" + "<<if true>>" * 30 + "<<Start>>" + "<<endif>>" * 30,
-    ],
-)
-def test_endless_displays_are_stopped(error_of, twee):
-    message = error_of(twee)
-    assert message.startswith(', passage "Start"')
-    assert "<<display>>" in message
+DISPLAYS = "<<display>>"
+PRINTS = "markup that prints itself"
 
 
 @pytest.mark.parametrize(
-    "twee",
+    ("twee", "cause"),
     [
-        ":: Start\n<<set $x = '<<print $x>>'>><<print $x>>\n",
-        ":: Start\n<<set $x = '<<$x>><<$x>>'>><<$x>>\n",
-        ":: Start\n<<set $x = '[[<<$x>>|Start]]'>><<$x>>\n",
+        ("<<display 'Start'>>", DISPLAYS),
+        ("<<Start>>", DISPLAYS),
+        ("<<display 'A'>>\n\n:: A\n<<display 'Start'>>", DISPLAYS),
+        ("<<set $p = 'Start'>><<display $p>>", DISPLAYS),
+        ("<<P0>>\n" + chain("<<P{0}>><<P{0}>>", 40), DISPLAYS),
+        ("<<if true>>" * 30 + "<<Start>>" + "<<endif>>" * 30, DISPLAYS),
+        ("<<set $x = '<<print $x>>'>><<print $x>>", PRINTS),
+        ("<<set $x = '<<$x>><<$x>>'>><<$x>>", PRINTS),
+        ("<<set $x = '[[<<$x>>|Start]]'>><<$x>>", PRINTS),
     ],
 )
-def test_markup_that_prints_itself_is_stopped(error_of, twee):
-    assert "markup that prints itself" in error_of(twee)
+def test_endless_displays_and_markup_that_prints_itself_are_stopped(error_of, twee, cause):
+    message = error_of(f":: Start\n{twee}\n")
+    assert message.startswith(', passage "Start"') and cause in message
 
 
 def test_a_line_of_ten_megabytes_is_rejected(error_of):
@@ -81,14 +75,9 @@ def test_the_error_for_a_missing_target_names_the_nearest_passage(error_of):
     message = error_of(
         ":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n"
     )
-    assert (
-        'line 4 (line 3 of passage "Start"): [[Go|Cellr]] leads to "Cellr", which is not a passage. '
-        'Did you mean "Cellar"?' in message
-    )
-    assert (
-        'line 5 (line 4 of passage "Start"): <<display \'Atic\'>> shows "Atic", which is not'
-        in message
-    )
+    assert 'line 4 (line 3 of passage "Start"): [[Go|Cellr]] leads to "Cellr"' in message
+    assert 'Did you mean "Cellar"?' in message
+    assert 'line 5 (line 4 of passage "Start"): <<display \'Atic\'>> shows "Atic"' in message
 
 
 def test_ten_thousand_nested_conditions_are_rejected(error_of):
@@ -103,45 +92,29 @@ def test_bytes_that_are_not_text_are_rejected(error_of):
     assert "is not utf-16" in error_of(b"\xff\xfe:\0:\0 ")
 
 
+NOT_JSON = "StoryData is not valid JSON"
+
+
 @pytest.mark.parametrize(
-    ("content", "name", "message"),
+    ("content", "message"),
     [
-        ("", "tale.twee", "no passages found"),
-        ("", "tale.html", "no Twine story in this HTML"),
-        ("Just words.\n", "tale.twee", "no passages found"),
-        ("<html><p>Hello</p></html>", "tale.html", "no Twine story in this HTML"),
-        ("<div id=storeArea></div>", "tale.html", "no passages found"),
-        ("<tw-storydata></tw-storydata>", "tale.html", "no passages found"),
-        (":: Begin\nHere.\n", "tale.twee", 'no passage named "Start"'),
-        (":: StoryTitle\nOnly a title.\n", "tale.twee", "no passages found"),
-        (":: Start\nx\n::\ny\n", "tale.twee", ", line 3: a passage has no name"),
-        (
-            "<div id=storeArea>\n<div tiddler=''>x</div></div>",
-            "tale.html",
-            ", line 2: a passage has no name",
-        ),
-        (
-            ":: StoryData\n{oops\n\n:: Start\nx\n",
-            "tale.twee",
-            ", line 2: StoryData is not valid JSON",
-        ),
-        (
-            ":: StoryData\n" + "[" * 100_000 + "\n\n:: Start\nx\n",
-            "tale.twee",
-            "StoryData is not valid JSON",
-        ),
-        (
-            ":: StoryData\n" + "9" * 10_000 + "\n\n:: Start\nx\n",
-            "tale.twee",
-            "StoryData is not valid JSON",
-        ),
-        (":: StoryData\n[]\n\n:: Start\nx\n", "tale.twee", "must be a JSON object"),
+        ("", "no passages found"),
+        ("Just words.\n", "no passages found"),
+        ("<html><p>Hello</p></html>", "no Twine story in this HTML"),
+        ("<div id=storeArea></div>", "no passages found"),
+        ("<tw-storydata></tw-storydata>", "no passages found"),
+        (":: Begin\nHere.\n", 'no passage named "Start"'),
+        (":: StoryTitle\nOnly a title.\n", "no passages found"),
+        (":: Start\nx\n::\ny\n", ", line 3: a passage has no name"),
+        ("<div id=storeArea>\n<div tiddler=''>x</div></div>", ", line 2: a passage has no name"),
+        (":: StoryData\n{oops\n\n:: Start\nx\n", f", line 2: {NOT_JSON}"),
+        (":: StoryData\n" + "[" * 100_000 + "\n\n:: Start\nx\n", NOT_JSON),
+        (":: StoryData\n" + "9" * 10_000 + "\n\n:: Start\nx\n", NOT_JSON),
+        (":: StoryData\n[]\n\n:: Start\nx\n", "must be a JSON object"),
     ],
 )
-def test_the_error_for_a_file_without_a_story_names_what_is_missing(
-    error_of, content, name, message
-):
-    assert message in error_of(content, name)
+def test_the_error_for_a_file_without_a_story_names_what_is_missing(error_of, content, message):
+    assert message in error_of(content, "tale.html" if content[:1] == "<" else "tale.twee")
 
 
 UNSUPPORTED = (
@@ -174,14 +147,10 @@ def test_problems_with_one_cause_are_one_line_with_a_count_and_the_first_lines(e
 
 
 def test_the_end_of_an_unknown_block_is_not_counted_as_a_problem(error_of):
-    message = error_of(
-        ":: Start\n<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>> <<endless>>\n"
-    )
-    assert (
-        message.startswith(": 4 things")
-        and "<<endless>>" in message
-        and "<<endonce>>" not in message
-    )
+    blocks = "<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>>"
+    message = error_of(f":: Start\n{blocks} <<endless>>\n")
+    assert message.startswith(": 4 things") and "<<endless>>" in message
+    assert "<<endonce>>" not in message
 
 
 def test_errors_of_a_published_twine_1_story_have_the_line_of_its_file(error_of):
@@ -200,27 +169,20 @@ def test_sugarcube_is_recognised_by_its_macros(error_of, macro):
 @pytest.mark.parametrize(
     ("opening", "lacks"),
     [
-        (
-            "<<wobble [[On]]>>",
-            "without text and without any action, so that no other passage can be reached",
-        ),
-        ("Hi. <<wobble [[On]]>>", "without any action, so that no other passage can be reached"),
+        ("<<wobble [[On]]>>", "without text and without any action"),
+        ("Hi. <<wobble [[On]]>>", "without any action"),
         ("<<wobble 'Hi.'>>\n[[On]]", "without text"),
     ],
 )
 def test_lenient_play_reports_an_opening_page_that_became_empty(story, opening, lacks):
-    game = story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True)
-    assert (
-        str(game.problems[-1])
-        == f'line 2 (passage "Start"): skipping unsupported code leaves the first page {lacks}'
-    )
+    problem = str(story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True).problems[-1])
+    assert 'line 2 (passage "Start")' in problem and f"leaves the first page {lacks}" in problem
 
 
 def test_an_opening_page_that_the_author_left_empty_is_not_a_problem(story):
     assert not story(":: Start\n[[On]]\n\n:: On\nDone.\n", lenient=True).problems
-    assert (
-        len(story(":: Start\nHi.\n[[On]]\n\n:: On\n<<wobble>>Done.\n", lenient=True).problems) == 1
-    )
+    later = story(":: Start\nHi.\n[[On]]\n\n:: On\n<<wobble>>Done.\n", lenient=True)
+    assert len(later.problems) == 1
 
 
 def test_lenient_play_skips_unsupported_macros_and_lists_them(story):
@@ -232,21 +194,12 @@ def test_lenient_play_skips_unsupported_macros_and_lists_them(story):
 @pytest.mark.parametrize(
     ("twee", "message"),
     [
-        (
-            ":: Start\nx\n\n:: StoryIncludes\nother.twee\n",
-            'line 5 (passage "StoryIncludes"): including files',
-        ),
-        (
-            ":: Start\na\n<<if true>>\nb\n",
-            'line 3 (line 2 of passage "Start"): <<if>> has no <<endif>>',
-        ),
+        (":: Start\nx\n\n:: StoryIncludes\nother.twee\n", 'line 5 (passage "StoryIncludes")'),
+        (":: Start\na\n<<if true>>\nb\n", 'line 3 (line 2 of passage "Start"): <<if>> has no'),
         (":: Start\n<<nobr>>\n", "<<nobr>> has no <<endnobr>>"),
         (":: Start\n<<silently>>\n", "<<silently>> has no <<endsilently>>"),
         (":: Start\n<<else>>\n", "<<else>> is outside an <<if>>"),
-        (
-            ':: Start\n<<print "a>>\n',
-            'line 2 (line 1 of passage "Start"): <<print "a>>: cannot parse',
-        ),
+        (':: Start\n<<print "a>>\n', 'line 2 (line 1 of passage "Start"): <<print "a>>: cannot'),
         (":: Start\n<<set $x = 'it's'>>\n", "cannot parse"),
         (":: Start\n<<print 1\n", "<<print 1 has no closing >>"),
         (":: Start\n[[Start\n", "[[Start has no closing ]]"),
@@ -281,16 +234,6 @@ def test_the_native_interpreter_rejects_stories_of_twine_2(error_of, title):
 def test_a_value_that_doubles_each_turn_is_stopped(error_of, growing, where):
     twee = f":: Start\n<<set $x = 'ab'>>[[Loop]]\n\n:: Loop\n{growing}[[Loop]]\n\n:: Two\n<<set $x = parameter(0)>>\n"
     assert where in error_of(twee)
-
-
-def test_a_number_that_squares_each_turn_becomes_infinite(story):
-    game = story(
-        ":: Start\n<<set $x = 3>>[[Loop]]\n\n:: Loop\n<<set $x = $x * $x>><<$x>>\n\n[[Loop]]\n"
-    )
-    game.reset(0)
-    texts = [game.step(0).text for _ in range(40)]
-    assert texts[:3] == ["9", "81", "6561"]
-    assert texts[-1] == "Infinity"
 
 
 def test_a_page_that_is_too_long_is_stopped(error_of):
@@ -328,18 +271,6 @@ def test_a_story_of_ten_thousand_passages_loads(tmp_path):
     game.reset(0)
     assert len(game.script.nodes) == 10_001
     assert game.step(0).actions == ("Go on", "Wait")
-
-
-@pytest.mark.slow
-def test_many_missing_targets_are_all_listed(tmp_path):
-    path = tmp_path / "tale.twee"
-    pages = "".join(
-        f":: A passage called number {i}\n[[A passage called number {i}x]]\n\n"
-        for i in range(1_000)
-    )
-    path.write_text(":: Start\nx\n\n" + pages, encoding="utf-8")
-    with pytest.raises(InputError, match="1000 things"):
-        drrn.make(path)
 
 
 def test_the_deepest_story_that_is_allowed_can_be_played(story):

@@ -86,6 +86,8 @@ def test_name_version_and_source_are_read_in_every_notation(text):
         ("console.log('storyFormat')", "not a story format of Twine 2"),
         (format_js()[:60], "damaged story format"),
         (format_js(version=3), "damaged story format"),
+        ("window.storyFormat({a:" + "[" * 500_000, "damaged story format"),
+        ("window.storyFormat({a:" + '{"a":' * 500_000, "damaged story format"),
         ('window.storyFormat({"name": "A", [1]: 2})', "damaged story format"),
         ("window.storyFormat({})", "damaged story format"),
         (format_js(version="new"), "Harlowe has the version 'new'"),
@@ -109,12 +111,6 @@ def test_a_huge_or_binary_file_is_rejected(tmp_path, monkeypatch):
         file.truncate(formats.LARGEST_FORMAT + 1)
     with pytest.raises(InputError, match="bytes; the limit is"):
         read_format(path)
-
-
-def test_a_file_of_many_brackets_is_rejected():
-    for part in ("{", "[", '{"a":'):
-        with pytest.raises(InputError, match="damaged story format"):
-            format_in("window.storyFormat({a:" + part * 500_000, "format.js")
 
 
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
@@ -172,11 +168,10 @@ def test_a_folder_without_a_usable_format_is_an_error(tmp_path, capsys, proofing
     assert "none of its" in last or "no format.js" in last
 
 
-def test_the_search_of_a_folder_stops_at_a_number_of_folders(tmp_path, monkeypatch):
+def test_the_search_of_a_folder_stops_at_a_number_of_folders(tmp_path):
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    monkeypatch.setattr(formats, "MAX_FOLDERS", 2)
     with pytest.raises(InputError, match="more than 2 folders"):
-        add_formats(tmp_path)
+        formats.format_files(tmp_path, most=2)
 
 
 def test_another_file_of_the_same_version_needs_replace(tmp_path, capsys):
@@ -227,18 +222,10 @@ def test_a_story_gets_its_own_version_or_the_newest_release_of_the_next_minor_on
     assert format_for(story_in(name, version)).version == expected
 
 
-def test_the_error_for_a_missing_format_lists_installed_ones_and_the_source(tmp_path):
-    message = r"SugarCube 2\.30\.0, is not installed; add it with drrn formats add sugarcube$"
-    with pytest.raises(InputError, match=message):
-        format_for(story_in("SugarCube", "2.30.0"))
-    add_formats(write_format(tmp_path, "SugarCube", "1.0.35"))
-    message = r"SugarCube 2\.30\.0, is not installed \(added: 1\.0\.35\)"
-    with pytest.raises(InputError, match=message):
-        format_for(story_in("SugarCube", "2.30.0"))
-
-
 def test_an_older_format_is_refused_because_it_would_report_false_errors(tmp_path):
     add_formats(write_format(tmp_path, version="3.1.0"))
+    with pytest.raises(InputError, match=r"SugarCube 2\.30\.0, is not installed; .*add sugarcube$"):
+        format_for(story_in("SugarCube", "2.30.0"))
     message = r"Harlowe 3\.3\.9, is not installed \(added: 3\.1\.0\); .*add harlowe$"
     with pytest.raises(InputError, match=message):
         format_for(story_in("Harlowe", "3.3.9"))
@@ -308,13 +295,8 @@ def test_an_archive_is_published_and_a_page_with_an_engine_is_unchanged(tmp_path
     assert data in page and page.endswith("<script>run()</script>")
     assert with_engine(page, "page.html") == page
     assert with_engine("<p>none</p>", "x.html") == "<p>none</p>"
-
-
-def test_the_first_story_of_an_archive_is_published(tmp_path):
-    data = story_data(read_twee(TWEE, "tale.twee"), StoryFormat("Harlowe", "3.1.0", PAGE))
-    add_formats(write_format(tmp_path, version="3.3.9"))
     archive = data + data.replace("Kitchen", "Cellar")
-    assert with_engine(archive, "archive.html") == with_engine(f"{data}\n", "archive.html")
+    assert with_engine(archive, "archive.html") == with_engine(data, "archive.html")
 
 
 # Folders of files
@@ -339,16 +321,13 @@ def test_a_folder_of_twee_files_and_scripts_is_one_story(tmp_path):
     assert "var c;" in publish(story, StoryFormat("Harlowe", "3.3.9", PAGE))
 
 
-def test_a_folder_of_two_stories_is_rejected(tmp_path):
+def test_a_folder_of_two_stories_or_of_none_is_rejected(tmp_path):
+    (tmp_path / "a.js").write_text("var a;")
+    with pytest.raises(InputError, match="no Twee files"):
+        read_story(tmp_path)
     for name in ("one.twee", "two.twee"):
         (tmp_path / name).write_text(":: Start\nHere.\n")
-    with pytest.raises(InputError, match=r'one\.twee and two\.twee both have a passage "Start"'):
-        read_story(tmp_path)
-
-
-def test_a_folder_without_twee_is_rejected(tmp_path):
-    (tmp_path / "a.js").write_text("var a;")
-    with pytest.raises(InputError, match=r"no Twee files"):
+    with pytest.raises(InputError, match=r"one\.twee and two\.twee both have .* \"Start\""):
         read_story(tmp_path)
 
 
@@ -365,27 +344,3 @@ def test_our_stories_have_several_endings_and_a_reward_for_each(name):
     assert len({rule.reward for rule in rules.endings}) >= 4
     source = "".join(passage.text for passage in story.passages.values())
     assert all(f"${variable}" in source for variable in rules.inputs)
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_our_stories_link_only_to_existing_passages(name):
-    story = read_story(EXAMPLES / f"{name}.twee")
-    link = re.compile(r"\[\[[^\]]*(?:->|\|)([^\]]*)\]|\[\[([^\]|>]*)\]\]")
-    targets = set()
-    for passage in story.pages.values():
-        targets |= {target or name for target, name in link.findall(passage.text)}
-        targets |= set(re.findall(r'(?:goto: |goto |link-goto: "[^"]*", )"([^"]*)"', passage.text))
-        targets |= set(re.findall(r'<<(?:link|button) "[^"]*" "([^"]*)">>', passage.text))
-    assert targets <= story.pages.keys()
-    assert story.pages.keys() - targets <= {"Start", "At dawn", "Hours", "Pocket"}
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_our_stories_are_published_with_the_format_that_they_name(name, tmp_path):
-    story = read_story(EXAMPLES / f"{name}.twee")
-    key, version = wanted_format(story)
-    name = {"harlowe": "Harlowe", "sugarcube": "SugarCube"}[key]
-    add_formats(write_format(tmp_path, name, version))
-    back = read_twine_html(publish(story, format_for(story)), "page.html")
-    pages = {page.name: page.text for page in back.pages.values()}
-    assert pages == {page.name: page.text for page in story.pages.values()}

@@ -15,12 +15,12 @@ import pytest
 pytest.importorskip("py_mini_racer")
 
 import drrn
-from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.authored import AuthoredGame
-from drrn.stories.hosted import session, stage
+from drrn.stories.hosted import session
 from drrn.stories.hosted.engine import OPEN_ISOLATES
 from drrn.stories.hosted.session import HostedPage
+from drrn.stories.limits import Limits
 from drrn.stories.twine.script import Link
 from tests.stories import open_hosted
 from tests.tiny_engine import tiny_story
@@ -83,24 +83,9 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-@pytest.mark.slow
+@pytest.mark.full
 def test_many_games_in_turn_release_their_memory(tmp_path):
     assert int(output_of(MANY, tmp_path)[0]) < 30  # MB; one game needs about that much
-
-
-EXIT = """
-import drrn
-games = [drrn.make("tale.html") for _ in range(3)]
-for game in games:
-    game.reset(0)
-del games[0]
-print("done")
-"""
-
-
-@pytest.mark.slow
-def test_the_interpreter_exits_with_open_games(tmp_path):
-    assert output_of(EXIT, tmp_path) == ["done"]
 
 
 INTERRUPT = """
@@ -126,45 +111,31 @@ def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_game_that_was_never_closed_is_collected(tmp_path):
-    (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
+@pytest.mark.parametrize("engine", ["native", "hosted"])
+def test_a_deleted_game_is_collected_with_its_story_and_its_engine(tmp_path, engine):
+    last = "THE END<p>[[oh->Hall]]</p><p>[[oh->Hall]]</p>"
+    page = tiny_story({"Hall": "A hall.<p>[[go on->Last]]</p>", "Last": last})
+    (tmp_path / "gone.html").write_text(page, encoding="utf-8")
     gc.collect()
     before = len(OPEN_ISOLATES)
-    game = drrn.make(tmp_path / "lost.html")
-    game.reset(0)
-    assert len(OPEN_ISOLATES) == before + 1
-    del game
-    gc.collect()
-    assert len(OPEN_ISOLATES) == before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ["native", "hosted"])
-def test_the_story_of_a_deleted_game_is_collected(tmp_path, engine):
-    page = tiny_story(
-        {
-            "Hall": "A hall.<p>[[go on->Last]]</p>",
-            "Last": "THE END<p>[[oh->Hall]]</p><p>[[oh->Hall]]</p>",
-        }
-    )
-    (tmp_path / "gone.html").write_text(page, encoding="utf-8")
     game = drrn.make(tmp_path / "gone.html", engine=engine)
     assert isinstance(game, AuthoredGame)
     game.reset(0)
     assert game.step(0).ended
+    assert len(OPEN_ISOLATES) == before + (engine == "hosted")
     story = weakref.ref(game.story)
     del game
     gc.collect()
-    assert story() is None
+    assert story() is None and len(OPEN_ISOLATES) == before
 
 
 NEXT = "{{ s.n = (s.n || 0) + 1 }}"
 COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
 
 
-def test_pages_that_are_not_cached_are_released(monkeypatch, open_page):
-    monkeypatch.setattr(stage, "MAX_SAVED", 3000)
+def test_pages_that_are_not_cached_are_released(open_page):
     game = open_page(tiny_story(COUNTS), "counts.html")
+    game.stage.limits = Limits(saved_characters=3000)
     game.reset(0)
     game.step(0)
     game.step(0)
@@ -234,21 +205,3 @@ def test_games_are_played_in_two_threads(open_page):
     for thread in threads:
         thread.join()
     assert texts == ["A cave."] * 6
-
-
-@pytest.mark.slow
-def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    fork = {
-        "Hall": "A hall. [[go on->Cave]] [[leave->End]]",
-        "Cave": "A cave. [[out->Hall]]",
-        "End": "Out.",
-    }
-    (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
-    small = "--rounds 1 --episodes-per-round 6 --replicas 2 --hidden 4 --no-compile".split()
-    small += "--evaluation-episodes 5 --updates 5".split()
-    command = ["train", str(tmp_path / "tale.html"), *small]
-    assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
-    assert main([*command, "--out", str(tmp_path / "one")]) == 0
-    rows = [(tmp_path / run / "evaluations.csv").read_text() for run in ("one", "two")]
-    assert rows[0] == rows[1]

@@ -31,13 +31,6 @@ def test_an_endless_loop_is_stopped_and_the_isolate_remains_usable():
         assert isolate.evaluate("1 + 1") == 2
 
 
-def test_a_page_that_loops_while_it_loads_is_stopped():
-    with Isolate() as isolate:
-        add_browser(isolate)
-        with pytest.raises(TimedOutError):
-            load(isolate, "<script>while (true) document.title = 'x'</script>", seconds=0.3)
-
-
 def test_a_page_that_allocates_endlessly_is_stopped():
     with Isolate(megabytes=64) as isolate:
         with pytest.raises(OutOfMemoryError, match="memory"):
@@ -46,45 +39,11 @@ def test_a_page_that_allocates_endlessly_is_stopped():
             isolate.evaluate("1")
 
 
-def test_a_string_that_doubles_endlessly_is_a_script_error():
-    with Isolate(megabytes=64) as isolate, pytest.raises(IsolateError):
-        isolate.evaluate("let text = 'x'; for (;;) text += text", seconds=5)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        "new Uint8Array(1e7)",
-        "new ArrayBuffer(1e7)",
-        "kept[0].slice()",
-        "Float64Array.from(kept[0])",
-    ],
-)
+@pytest.mark.parametrize("make", ["new ArrayBuffer(1e7)", "Float64Array.from(kept[0])"])
 def test_endless_binary_buffers_are_a_script_error(make):
+    script = f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})"
     with open_isolate("<body>") as isolate, pytest.raises(IsolateError, match="allocation failed"):
-        isolate.evaluate(
-            f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})", seconds=10
-        )
-
-
-def test_endless_promises_are_stopped():
-    with Isolate() as isolate:
-        isolate.evaluate("void (async () => { for (;;) await 0 })()", seconds=0.3)
-        with pytest.raises(TimedOutError):
-            isolate.evaluate("1", seconds=0.3)
-
-
-def test_endless_recursion_is_a_script_error():
-    with Isolate() as isolate, pytest.raises(IsolateError, match="Maximum call stack"):
-        isolate.evaluate("(function deeper() { deeper() })()")
-
-
-def test_an_error_at_start_is_reported_and_the_rest_of_the_page_runs():
-    page = """<script>addEventListener('error', (event) => { globalThis.outcomes = event.message })</script>
-        <script>nothing.here()</script><p id=p>"""
-    with open_isolate(page) as isolate:
-        assert "nothing is not defined" in isolate.evaluate("outcomes")
-        assert isolate.evaluate("document.getElementById('p') !== null") is True
+        isolate.evaluate(script, seconds=10)
 
 
 HOSTILE = """
@@ -126,30 +85,11 @@ def test_a_hostile_page_has_no_access_to_files_sockets_and_the_environment():
         assert outcomes == ["fetch refused", "import refused", "request refused"]
 
 
-def test_dialogs_leaving_and_reloading_do_not_stop_a_page():
-    page = """<script>alert("a"); globalThis.yes = confirm("b"); prompt("c"); open("https://x.y"); location.href = "https://x.y";
-        location.reload(); print(); window.close(); globalThis.done = true</script>"""
-    with open_isolate(page) as isolate:
-        assert isolate.evaluate("yes && done") is True
-        assert isolate.evaluate("location.hostname") == "story.invalid"
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "",
-        "<",
-        "<html",
-        "<!--",
-        "<script>",
-        "<p>cut in ha",
-        "\0\0",
-        "<table><td><table><a><p><a>" * 50,
-    ],
-)
-def test_a_truncated_or_broken_page_loads(page):
-    with open_isolate(page) as isolate:
-        assert isolate.evaluate("document.body !== null") is True
+def test_truncated_and_broken_pages_load():
+    pages = ["", "<", "<html", "<!--", "<script>", "<p>cut in ha", "\0\0"]
+    for page in [*pages, "<table><td><table><a><p><a>" * 50]:
+        with open_isolate(page) as isolate:
+            assert isolate.evaluate("document.body !== null") is True
 
 
 def test_an_isolate_can_be_closed_twice_and_is_unusable_then():
@@ -158,12 +98,6 @@ def test_an_isolate_can_be_closed_twice_and_is_unusable_then():
     isolate.close()
     with pytest.raises(IsolateError, match="closed"):
         isolate.evaluate("1")
-
-
-def test_the_error_without_mini_racer_names_the_installation(monkeypatch):
-    monkeypatch.setitem(sys.modules, "py_mini_racer", None)
-    with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
-        Isolate()
 
 
 MANY = """
@@ -189,7 +123,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_hundreds_of_isolates_are_released_and_the_interpreter_exits():
     command = [sys.executable, "-c", MANY]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -224,18 +158,6 @@ def test_memory_outside_the_heap_of_v8_is_limited():
         isolate.evaluate("const kept = []; for (;;) kept.push(new Uint8Array(1e7).fill(1))")
 
 
-SAVES = [
-    "() => [1, 2]",
-    "() => 'junk'",
-    "() => ({toString() { throw 1 }})",
-    "() => JSON.stringify({chance: 5})",
-    "() => JSON.stringify([[[]]])",
-    "() => 'x'.repeat(2 ** 29)",
-    "() => { throw new Error('no') }",
-    "() => '[' .repeat(100000)",
-]
-
-
 def session_with(script, seconds):
     session = Session("<body>Hello.</body>", answers={}, seconds=seconds)
     session.isolate = Isolate()
@@ -244,10 +166,20 @@ def session_with(script, seconds):
     return session
 
 
-@pytest.mark.parametrize("save", SAVES)
-def test_a_story_that_replaces_the_save_of_its_engine_cannot_save(save):
-    session = session_with(f"__drrn.save = {save}", seconds=10)
-    assert session.save() is None
+def test_a_story_that_replaces_the_save_of_its_engine_cannot_save():
+    session = session_with("", seconds=10)
+    for save in (
+        "[1, 2]",
+        "'junk'",
+        "({toString() { throw 1 }})",
+        "JSON.stringify({chance: 5})",
+        "JSON.stringify([[[]]])",
+        "'x'.repeat(2 ** 29)",
+        "{ throw new Error('no') }",
+        "'[' .repeat(100000)",
+    ):
+        session.isolate.evaluate(f"void (__drrn.save = () => {save})")
+        assert session.save() is None
     session.close()
 
 
@@ -256,9 +188,9 @@ def test_a_save_that_loops_is_one_sentence():
         session_with("__drrn.save = () => { for (;;); }", seconds=0.3).save()
 
 
-@pytest.mark.parametrize("answer", ["5", "[]", "null", '{"name": 1}', "x", '{"name": {}}'])
-def test_a_story_that_replaces_its_format_is_still_played(answer):
-    assert _about(answer) == ("", "")
+def test_a_story_that_replaces_its_format_is_still_played():
+    for answer in ("5", "[]", "null", '{"name": 1}', "x", '{"name": {}}'):
+        assert _about(answer) == ("", "")
 
 
 def test_a_page_with_very_many_links_is_refused():

@@ -92,6 +92,11 @@ WITH_FORMS = [path for path in REAL_FORMATS if name_of(path).startswith(tuple(FO
 WITH_PROMPTS = [
     path for path in REAL_FORMATS if path.parts[-3] == "harlowe" and path.parts[-2] >= "2"
 ]
+NEWEST = {path.parts[-3]: path for path in REAL_FORMATS}.values()
+FORMATS = [
+    pytest.param(path, id=name_of(path), marks=() if path in NEWEST else pytest.mark.full)
+    for path in REAL_FORMATS
+]
 ANSWERS = {"name": "Ines", "first_pet": "Mog", "age": "7", "other": "no"}
 needs_formats = pytest.mark.skipif(
     not REAL_FORMATS, reason="the story formats are missing (../shared/formats)"
@@ -103,28 +108,33 @@ def press(session, page, label: str):
     return session.press([link.label for link in page.links].index(label))
 
 
-@pytest.mark.slow
+def look(page):
+    return page.content, page.variables, page.passage
+
+
 @needs_formats
-@pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
-def test_every_format_plays_the_small_story(path: Path):
+@pytest.mark.parametrize("path", FORMATS)
+def test_every_format_plays_saves_changes_and_restarts_the_small_story(path: Path):
     session = session_of(publish(path))
-    page = session.open(1)
-    assert "A hall." in page.content[0] and "Take the lamp" in page.content[1]
-    page = press(session, page, "Take the lamp")
+    first = session.open(1)
+    assert "A hall." in first.content[0] and "Take the lamp" in first.content[1]
+    page = press(session, first, "Take the lamp")
     assert (page.passage, page.variables["lamps"]) == ("Lamp", 1)
-    page = press(session, press(session, page, "Again"), "Leave")
-    assert "The end." in page.content[0] and page.links == ()
-    assert (page.passage, page.variables["lamps"], page.errors) == ("End", 2, ())
+    page = press(session, page, "Again")
+    saved = session.save()
+    last = press(session, page, "Leave")
+    assert "The end." in last.content[0] and last.links == ()
+    assert (last.passage, last.variables["lamps"], last.errors) == ("End", 2, ())
     assert session.about[0].lower() == path.parts[-3]
-    session.close()
-
-
-@pytest.mark.slow
-@needs_formats
-@pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
-def test_a_passage_is_entered_again_with_other_values(path: Path):
-    session = session_of(publish(path))
-    page = press(session, session.open(1), "Take the lamp")
+    if saved is None:
+        assert path.parts[-3] not in ("sugarcube", "harlowe") or path.parts[-2].startswith("1.")
+    else:
+        back = session.restore(saved)
+        assert look(back) == look(page)
+        assert press(session, back, "Again").variables["lamps"] == 3
+    again = session.open(1)
+    assert look(again) == look(first)
+    assert press(session, again, "Take the lamp").variables["lamps"] == 1
     page = session.change({"lamps": 4}, 0)
     assert (page.passage, page.variables["lamps"]) == ("Lamp", 5)
     assert "You have 5 lamp." in page.content[0]
@@ -159,54 +169,21 @@ def test_a_prompt_of_harlowe_gets_the_answer_of_the_variable_that_it_sets(path: 
 
 @pytest.mark.slow
 @needs_formats
-@pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
-def test_a_restarted_episode_equals_a_new_one(path: Path):
+@pytest.mark.parametrize("kind", ["harlowe", "sugarcube"])
+def test_clicks_in_a_passage_are_saved_and_a_story_is_rewound_in_its_isolate(kind: str):
+    path = next(path for path in NEWEST if path.parts[-3] == kind)
     session = session_of(publish(path))
-    first = session.open(1)
-    press(session, press(session, first, "Take the lamp"), "Again")
-    again = session.open(1)
-    assert (again.content, again.variables, again.passage) == (
-        first.content,
-        first.variables,
-        first.passage,
-    )
-    assert press(session, again, "Take the lamp").variables["lamps"] == 1
-    session.close()
-
-
-@pytest.mark.slow
-@needs_formats
-@pytest.mark.parametrize("path", REAL_FORMATS, ids=name_of)
-def test_a_state_is_saved_and_restored_if_the_engine_has_saves(path: Path):
-    session = session_of(publish(path))
-    page = press(session, press(session, session.open(1), "Take the lamp"), "Again")
-    saved = session.save()
-    if saved is None:
-        assert path.parts[-3] not in ("sugarcube", "harlowe") or path.parts[-2].startswith("1.")
-    else:
-        press(session, press(session, page, "Again"), "Leave")
-        back = session.restore(saved)
-        assert (back.content, back.variables, back.passage) == (
-            page.content,
-            page.variables,
-            page.passage,
-        )
-        assert press(session, back, "Again").variables["lamps"] == 3
-    session.close()
-
-
-@pytest.mark.slow
-@needs_formats
-@pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
-def test_clicks_within_a_passage_are_saved(kind: str):
-    path = next(path for path in REAL_FORMATS if name_of(path).startswith(kind))
-    session = session_of(publish(path))
+    fresh = session.open(3)
+    isolate = session.isolate
     page = press(session, session.open(1), "Look")
     assert "You see dust." in page.content[0]
     saved = session.save()
     assert saved is not None
     press(session, page, "Take the lamp")
     assert session.restore(saved).content == page.content
+    rewound = session.open(3)
+    assert session.isolate is isolate
+    assert look(rewound) == look(fresh) and rewound.unlisted_draws == fresh.unlisted_draws
     session.close()
 
 
@@ -221,28 +198,6 @@ def test_the_tiny_engine_plays_and_restarts():
     assert session.open(3).variables == {"n": 1}
     assert session.save() is None
     session.close()
-
-
-@needs_formats
-@pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
-@pytest.mark.slow
-def test_a_story_without_code_is_rewound_in_the_same_isolate(kind: str):
-    path = next(path for path in REAL_FORMATS if name_of(path).startswith(kind))
-    session = session_of(publish(path))
-    session.open(1)
-    isolate = session.isolate
-    press(session, session.open(2), "Take the lamp")
-    rewound = session.open(3)
-    assert session.isolate is isolate
-    other = session_of(publish(path))
-    fresh = other.open(3)
-    assert (rewound.content, rewound.variables, rewound.unlisted_draws) == (
-        fresh.content,
-        fresh.variables,
-        fresh.unlisted_draws,
-    )
-    session.close()
-    other.close()
 
 
 def test_an_unknown_action_is_an_index_error():

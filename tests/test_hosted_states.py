@@ -82,10 +82,11 @@ def story(passages, form="sugarcube"):
 
 
 @pytest.mark.slow
-def test_a_random_whole_number_has_exact_odds(open_story):
+def test_random_whole_numbers_have_exact_odds(open_story):
     game = open_story(
         {
-            "Start": "[[throw->Throw]]",
+            "Start": "{{Math.floor(Math.random() * 4) ? '[[throw->Throw]]' : '[[stay->Stay]]'}}",
+            "Stay": "You stay.",
             "Throw": "{{(s.die = 1 + Math.floor(Math.random() * 6), '')}}"
             "{{s.die == 1 ? '[[go->Win]]' : s.die < 4 ? '[[go->Again]]' : '[[go->Lose]]'}}",
             "Again": "Once more. [[throw->Throw]]",
@@ -93,42 +94,25 @@ def test_a_random_whole_number_has_exact_odds(open_story):
             "Lose": "Lost.",
         }
     )
-    # p = 1/6 + p/3
-    assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}
+    # A throw wins with p = 1/6 + p/3.
+    chances = {"Stay": 1 / 4, "Win": 3 / 4 * 1 / 4, "Lose": 3 / 4 * 3 / 4}
+    assert odds(game) == pytest.approx(chances)
 
 
-def test_a_random_draw_on_the_first_page_has_exact_odds(open_story):
-    game = open_story(
-        {
-            "Start": "{{Math.floor(Math.random() * 4) ? '[[go->B]]' : '[[go->A]]'}}",
-            "A": "A.",
-            "B": "B.",
-        }
-    )
-    assert odds(game) == {"A": pytest.approx(1 / 4), "B": pytest.approx(3 / 4)}
-
-
-def test_the_error_for_a_draw_with_unknown_odds_names_its_passage(open_story):
-    game = open_story(
-        {
-            "Start": "[[go->Dice]]",
-            "Dice": "{{Math.random() < 0.3 ? 'low' : 'high'}} [[on->End]]",
-            "End": "End.",
-        }
-    )
-    with pytest.raises(InputError, match=r'"Dice" uses Math\.random\(\)'):
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        ("{{Math.random() < 0.3 ? 'low' : 'high'}}", r'"Dice" uses Math\.random\(\)'),
+        ("<<back>>", "undo"),
+    ],
+)
+def test_the_error_for_a_story_that_cannot_be_enumerated_has_the_reason(open_story, start, message):
+    game = open_story({"Start": "[[go->Dice]]", "Dice": f"{start} [[on->End]]", "End": "End."})
+    with pytest.raises(InputError, match=message):
         drrn.compile_game(game, cache=False)
 
 
-def test_a_story_with_an_undo_is_not_enumerated(open_story):
-    game = open_story(
-        {"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."}
-    )
-    with pytest.raises(InputError, match="undo"):
-        drrn.compile_game(game, cache=False)
-
-
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_second_search_reaches_the_same_states(open_story):
     passages = {
         "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 2), '')}}{{s.gold}} "
@@ -153,18 +137,7 @@ def test_global_variables_of_scripts_distinguish_states(open_story):
     assert last_texts(drrn.compile_game(game, cache=False)) == ["early", "late"]
 
 
-def test_a_link_that_reloads_the_page_leads_to_the_opening_state(open_story):
-    game = open_story(
-        {
-            "Start": "{{(s.n = (s.n || 0) + 1, '')}}{{s.n}} [[on->Next]]",
-            "Next": '<button onclick="location.reload()">again</button> [[end->End]]',
-            "End": "End.",
-        }
-    )
-    assert len(drrn.compile_game(game, cache=False)) == 3
-
-
-@pytest.mark.slow
+@pytest.mark.full
 def test_sampled_odds_are_near_the_exact_ones(open_story, monkeypatch):
     game = open_story(
         {
@@ -267,7 +240,7 @@ STORED = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_formats
 @pytest.mark.parametrize("passages", STORED.values(), ids=STORED)
 def test_stored_texts_and_code_distinguish_states(passages, tmp_path, home):
@@ -281,7 +254,7 @@ def test_stored_texts_and_code_distinguish_states(passages, tmp_path, home):
 
 @needs_formats
 @pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_story_with_elliptic_comparisons_has_exact_odds(condition, tmp_path, home):
     halls = {
         f"Hall {n}": f"(set: $x to it + 1)A hall. {f'[[On->Hall {n + 1}]]' if n < 7 else ''} [[Out->Gate]]"
@@ -318,7 +291,9 @@ def test_the_storage_of_a_state_is_restored(tmp_path, home):
 
 
 @needs_formats
-@pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
+@pytest.mark.parametrize(
+    "name", ["last-tram", pytest.param("lighthouse-garden", marks=pytest.mark.full)]
+)
 @pytest.mark.slow
 def test_every_step_of_our_examples_is_a_listed_outcome(name, home):
     main(["formats", "add", str(SHARED_FORMATS)])
@@ -390,7 +365,7 @@ def test_all_variables_of_an_unknown_format_matter():
     assert not identity.reads_names and identity.ahead.may_be_read("B", "anything")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_worker_processes_give_the_same_weights_on_an_uncompiled_story(open_story, tmp_path):
     open_story(
         {
@@ -423,7 +398,7 @@ def test_the_variables_of_a_sound_library_do_not_distinguish_states(open_story):
 
 
 @needs_formats
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_page_with_very_many_random_draws_is_restored_in_few_attempts(
     tmp_path, home, monkeypatch
 ):

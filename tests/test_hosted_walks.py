@@ -104,7 +104,7 @@ def test_words_typed_at_a_prompt_are_recorded_with_the_page(tmp_path):
     assert {words for name, words in typed if name == "Start"} <= {"", "sesame sesame"}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_bounds_of_games_that_type_nothing_are_not_those_of_games_that_type(tmp_path, home):
     check = "story.show(document.getElementById('w').value === 'sesame' ? 'Cave' : 'Guard')"
     rock = f'A rock. <input type="text" id="w"><button onclick="{check}">Say it</button>'
@@ -132,7 +132,7 @@ def test_timers_are_awaited_and_interrupted(tmp_path, home):
     assert "(wait)" not in steps_of(paths["River"])  # who takes the usual path waits anyway
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_player_who_hurried_can_wait_on_a_later_page(tmp_path, home):
     def timer(target):
         return f"{{{{(window.t = setTimeout(() => story.show('{target}'), 5000), '')}}}}"
@@ -170,7 +170,7 @@ def test_the_first_page_does_not_depend_on_the_wait_of_the_last_game(tmp_path, h
     game.close()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_pointer_is_moved_over_and_things_are_dragged(tmp_path, home):
     pages = {
         "Start": "[[Go->Room]]",
@@ -202,7 +202,7 @@ def test_menus_of_the_engine_are_no_choices(tmp_path):
     game.close()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_search_that_is_not_complete_bounds_the_odds_of_endings(tmp_path, home, monkeypatch):
     monkeypatch.setattr("drrn.stories.playtest.play.MAX_STATES", 4)
     deeper = {f"Room {n}": f"Room {n}. [[Down->Room {n + 1}]] [[Out->End]]" for n in range(9)}
@@ -216,7 +216,7 @@ def test_a_search_that_is_not_complete_bounds_the_odds_of_endings(tmp_path, home
         assert bounds["Room 9"] == (0.0, pytest.approx(1 - least))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_small_story_is_exact_even_if_the_machine_is_slow(tmp_path, home, monkeypatch):
     looks = itertools.count()
     monkeypatch.setattr("drrn.stories.playtest.playtest.FIRST_GAMES", 0)
@@ -244,7 +244,7 @@ def test_new_game_stays_a_choice_after_a_click_within_the_first_passage(tmp_path
 
 
 @needs_formats
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("version", ["1.2.3", "2.3.1"])
 def test_dice_of_chapbook_have_their_odds(version, tmp_path, home):
     # Chapbook rounds 1 + 3 r for r between 0 and 1, so that a 1 has the odds of 1 to 5.

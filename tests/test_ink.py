@@ -12,6 +12,7 @@ from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.contract import another, ending_of, fingerprint_of, title_of
 from drrn.stories.ink import open_ink, read_ink
+from drrn.stories.limits import Limits
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.twine.rules import read_rules
 from tests.game_checks import check_markup, check_outcomes
@@ -58,8 +59,7 @@ def test_a_page_is_the_text_up_to_the_next_choice_without_markup(ink):
     assert title_of(game) == "The Stall of Keys" and game.name == "tale"
 
 
-@pytest.mark.parametrize("shuffle", [True, False])
-@pytest.mark.parametrize("table", [STALL, TOWER], ids=["stall", "tower"])
+@pytest.mark.parametrize(("table", "shuffle"), [(STALL, True), (TOWER, False)])
 def test_ink_games_keep_the_contract(ink, table, shuffle):
     game = ink(table, shuffle=shuffle)
     drrn.check_game(game, episodes=10)
@@ -135,7 +135,7 @@ def test_rules_pay_by_knot_tag_text_and_variable(ink):
 
 
 def test_a_report_lists_each_ending_once_with_the_reward_of_its_rule(ink):
-    findings = StoryTest(ink(STALL, RULES), seconds=3).run()
+    findings = StoryTest(ink(STALL, RULES), seconds=1).run()
     assert findings.exact and sorted(ending.reward for ending in findings.endings) == [1, 5, 10]
     assert all(ending.probability and ending.probability.mean for ending in findings.endings)
     assert [ending.rule for ending in findings.endings] == [1, 2, None]
@@ -190,7 +190,7 @@ def test_random_draws_and_shuffles_are_listed_with_their_probabilities(ink):
     heard = sum(chance for chance, page in after if page.face.ending)
     assert heard == pytest.approx(1 / 6)
     check_outcomes(game, episodes=10)
-    findings = StoryTest(game, seconds=5).run()
+    findings = StoryTest(game, seconds=1).run()
     assert findings.exact and {ending.name for ending in findings.endings} == {"square", "yard"}
 
 
@@ -203,10 +203,11 @@ def test_a_shuffle_shows_each_of_its_texts_before_it_repeats_one(ink):
         assert second.ended or {"pigeon" in text for text in texts} == {True, False}
 
 
-def test_a_draw_with_too_many_outcomes_is_not_listed(ink, monkeypatch):
-    monkeypatch.setattr("drrn.stories.ink.MAX_OUTCOMES", 5)
+def test_a_draw_with_too_many_outcomes_is_not_listed(ink):
+    game = ink(TOWER)
+    game.limits = Limits(outcomes=5)
     with pytest.raises(InputError, match="more than 5 random outcomes"):
-        drrn.compile_game(ink(TOWER), cache=False)
+        drrn.compile_game(game, cache=False)
 
 
 def test_a_story_that_seeds_its_own_random_numbers_cannot_be_compiled(ink):
@@ -273,27 +274,21 @@ def test_a_story_that_the_runtime_cannot_play_is_rejected(ink, table, sentence):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "loop",
-    [
-        [{"->": "round"}, None],
-        ["^On ", {"->": "round"}, None],
-        ["^On", "\n", {"->": "round"}, None],
-    ],
-)
-def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
-    monkeypatch.setattr("drrn.stories.ink.MAX_LINE_MILLISECONDS", 50.0)
-    game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
-    first = game.reset(0)
-    with pytest.raises(InputError, match=r"reaches no choice and no end after 'Here\.'"):
-        game.step(0)
-    assert game.reset(0) == first
+def test_a_story_that_reaches_no_choice_is_stopped_and_can_be_reset(ink):
+    for words in ([], ["^On "], ["^On", "\n"]):
+        loop = [*words, {"->": "round"}, None]
+        game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
+        game.limits = Limits(line_milliseconds=50.0, lines=500)
+        first = game.reset(0)
+        with pytest.raises(InputError, match=r"reaches no choice and no end after 'Here\.'"):
+            game.step(0)
+        assert game.reset(0) == first
 
 
 def test_a_runtime_error_ends_the_story_and_is_recorded(ink):
     game = ink(tiny("^Here.", "\n", *choice("Go.", "gap"), gap=["^Into nothing.", "\n", None]))
     assert play(game, "Go.").ended and "ran out of content" in game.errors[0]
-    findings = StoryTest(game, seconds=2).run()
+    findings = StoryTest(game, seconds=1).run()
     assert findings.intended_endings == 0
     assert [(one.kind, one.passage) for one in findings.problems] == [("thrown error", "gap")]
 
@@ -315,14 +310,14 @@ def test_a_panic_of_the_runtime_is_one_sentence(tmp_path, capfd):
 # Inky's export for the web
 
 
-@pytest.mark.parametrize("given", ["tale.js", "index.html", "."])
-def test_the_export_of_inky_is_opened_by_its_script_its_page_or_its_folder(tmp_path, given):
+def test_the_export_of_inky_is_opened_by_its_script_its_page_or_its_folder(tmp_path):
     pytest.importorskip("bink", reason="needs the extra ink")
     (tmp_path / "tale.js").write_text(f"var storyContent = {json.dumps(STALL)};", "utf-8-sig")
     (tmp_path / "ink.js").write_text("!function(){}")
     (tmp_path / "index.html").write_text('<script src="ink.js"></script><script src="tale.js">')
-    game = drrn.make(tmp_path / given, shuffle=False)
-    assert game.name == "tale" and game.reset(0).actions == (BUY, TOSS, WALK)
+    for given in ("tale.js", "index.html", "."):
+        game = drrn.make(tmp_path / given, shuffle=False)
+        assert game.name == "tale" and game.reset(0).actions == (BUY, TOSS, WALK)
 
 
 # Ink source
@@ -371,7 +366,7 @@ def test_ink_source_is_compiled_and_solved(bridge):
     assert title_of(game) == "The Bridge"
     lines = {name: passage.line for name, passage in game.story.passages.items()}
     assert (lines["bridge"], lines["bridge.over"], lines["ferry"]) == (5, 11, 3)
-    findings = StoryTest(game, seconds=5).run()
+    findings = StoryTest(game, seconds=1).run()
     odds = {one.name: one.probability.mean for one in findings.endings if one.probability}
     assert findings.exact and odds == {"bridge.over": 0.5, "ferry": 0.5}
     assert [(one.passage, one.line) for one in findings.problems] == [("tower", 13)]
@@ -379,23 +374,18 @@ def test_ink_source_is_compiled_and_solved(bridge):
 
 @with_compiler
 @pytest.mark.parametrize(
-    ("before", "after", "sentence"),
+    ("file", "before", "after", "sentence"),
     [
-        ("-> ferry", "-> fery", r"bridge\.ink, line 10: Divert target not found: '-> fery'"),
-        ("more/ferry.ink", "more/fery.ink", r"bridge\.ink: INCLUDE more/fery\.ink"),
-        ("more/ferry.ink", "../ferry.ink", r"the story's folder has no such file"),
-        ("VAR coins = 1", "VAR coins =", r"bridge\.ink, line 2: "),
+        ("bridge.ink", "-> ferry", "-> fery", r"bridge\.ink, line 10: Divert target not found"),
+        ("bridge.ink", "more/ferry.ink", "more/fery.ink", r"bridge\.ink: INCLUDE more/fery\.ink"),
+        ("bridge.ink", "more/ferry.ink", "../ferry.ink", r"the story's folder has no such file"),
+        ("bridge.ink", "VAR coins = 1", "VAR coins =", r"bridge\.ink, line 2: "),
+        ("more/ferry.ink", "END", "nowhere", r"more/ferry\.ink, line 3: "),
     ],
 )
-def test_an_error_in_ink_source_has_its_file_and_line(bridge, before, after, sentence):
-    bridge.write_text(SOURCE.replace(before, after))
+def test_an_error_in_ink_source_has_its_file_and_line(bridge, file, before, after, sentence):
+    path = bridge.parent / file
+    path.write_text(path.read_text().replace(before, after))
     with pytest.raises(InputError, match=sentence) as error:
         read_ink(bridge)
     assert "\n" not in str(error.value)
-
-
-@with_compiler
-def test_an_error_in_an_included_file_names_that_file(bridge):
-    (bridge.parent / "more" / "ferry.ink").write_text(FERRY.replace("END", "nowhere"))
-    with pytest.raises(InputError, match=r"more/ferry\.ink, line 3: "):
-        read_ink(bridge)

@@ -1,7 +1,6 @@
 """Named sets of paraphrases in Python and on the command line; those of the built-in stories."""
 
 import json
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.game.make import BUILT_IN, spec_for
+from drrn.game.make import spec_for
 from drrn.lab.experiments.job import hashes_of
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
@@ -125,33 +124,18 @@ def test_a_reworded_game_has_the_same_pages_and_outcomes():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_every_action_of_a_built_in_story_has_a_distinct_rewording(name):
+@pytest.mark.parametrize(
+    "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
+)
+def test_every_action_of_a_built_in_story_has_a_distinct_rewording_of_other_words(name):
     actions = drrn.compile_game(drrn.make(name)).actions
     reworded = paraphrases_of(drrn.make(name), "reworded")
     assert reworded is not None and list(reworded) == list(actions)
     assert len({text.casefold() for text in reworded.values()}) == len(reworded)
     assert not set(reworded.values()) & set(actions)
-
-
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_more_than_two_fifths_of_the_words_of_rewordings_are_new(name):
-    assert reworded_distance(name).oov_rate > 0.4
-
-
-@pytest.mark.skipif(
-    find_spec("sacrebleu") is None, reason="BLEU needs sacrebleu: pip install 'drrn[paper]'"
-)
-@pytest.mark.parametrize("name", BUILT_IN)
-def test_rewordings_share_few_phrases_with_the_originals(name):
-    assert reworded_distance(name).bleu < 0.05
-
-
-def reworded_distance(name):
-    game = drrn.make(name)
-    reworded = paraphrases_of(game, "reworded")
-    assert reworded is not None
-    return distance(dict(reworded), drrn.compile_game(game).actions)
+    measured = distance(dict(reworded), actions)
+    assert measured.oov_rate > 0.4
+    assert measured.bleu is None or measured.bleu < 0.05  # None without sacrebleu
 
 
 @pytest.mark.parametrize(
@@ -182,7 +166,7 @@ def test_evaluate_plays_the_chosen_set(tale, tmp_path, capsys):
     assert 'Did you mean "reworded"? Known: paraphrased, reworded' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("before", [True, False, None])
+@pytest.mark.parametrize("before", [True, None])
 def test_a_run_saved_before_sets_had_names_can_be_opened(tale, tmp_path, capsys, before):
     train(tale, tmp_path / "run")
     path = tmp_path / "run" / "config.json"
@@ -209,10 +193,3 @@ def test_inspect_measures_every_set_under_its_name(tale, capsys):
     document = json.loads(capsys.readouterr().out)
     assert list(document["statistics"]["paraphrases"]) == ["paraphrased", "reworded"]
     assert document["statistics"]["paraphrases"]["paraphrased"]["pairs"] == 2
-
-
-def test_inspect_prints_no_name_for_a_set_without_one(tale, capsys):
-    tale.write_text(f'story = "tale.twee"\n{ONE}{REWARDS}', encoding="utf-8")
-    assert main(["inspect", str(tale)]) == 0
-    text = " ".join(capsys.readouterr().out.split())
-    assert " Paraphrases 2 texts, OOV rate 50.0 %" in text

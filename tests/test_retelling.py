@@ -29,8 +29,10 @@ def tale(story, tmp_path):
     return tmp_path / "tale.toml"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "passages"), [("long-watch", 101), ("night-market", 60)])
+@pytest.mark.parametrize(
+    ("name", "passages"),
+    [("long-watch", 101), pytest.param("night-market", 60, marks=pytest.mark.full)],
+)
 def test_a_retold_story_has_the_same_states_and_scores_in_other_words(name, passages):
     first, second = (drrn.compile_game(drrn.make(name, paraphrased=p)) for p in (False, "retold"))
     for field in fields(Compiled):

@@ -40,18 +40,17 @@ def reward_of(game, *actions):
     return observation.reward
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        'passage = "Left"',
-        'contains = "fall"',
-        'starts_with = "You fall"',
-        'ends_with = "END"',
-        'regex = "f[a-z]ll"',
-        'tag = "doom"',
-        'where = "$gold is 1"',
-    ],
-)
+CONDITIONS = """passage = "Left"
+contains = "fall"
+starts_with = "You fall"
+ends_with = "END"
+regex = "f[a-z]ll"
+tag = "doom"
+where = "$gold is 1"
+"""
+
+
+@pytest.mark.parametrize("condition", CONDITIONS.splitlines())
 def test_each_kind_of_condition_matches_an_ending(story, condition):
     game = story(FORK, f"[[ending]]\n{condition}\nreward = -20\n")
     assert reward_of(game, "Left.") == -20
@@ -105,12 +104,6 @@ def test_an_event_pays_once_in_an_episode_and_again_in_the_next(story):
     for _ in range(2):
         assert reward_of(game, "Rest.") == 4
         assert reward_of(game, "Rest.", "Rest more.") == -1
-
-
-def test_inputs_answer_prompts(story):
-    twee = ':: Start\n<<set $name = prompt("Your name?")>>Hello, <<$name>>.\n'
-    assert story(twee).reset(0).text == "Hello, Alex."
-    assert story(twee, '[inputs]\nname = "Ines"\n').reset(0).text == "Hello, Ines."
 
 
 def test_a_paraphrased_action_leads_to_the_same_passage(story, tmp_path):
@@ -232,7 +225,8 @@ def test_a_where_condition_reads_visits_and_cannot_set_variables(story):
 def test_rules_match_decoded_entities_and_typed_answers(story):
     twee = ':: Start\n<<set $n = prompt("?")>>caf&eacute;\n\n[[on]]\n\n:: on\nWell done, <<$n>>.\n'
     story(twee, '[inputs]\nn = "Ines"\n[[ending]]\ncontains = "Well done, Ines"\nreward = 1\n')
-    story(twee, '[[ending]]\ncontains = "café"\nreward = 1\n')
+    game = story(twee, '[[ending]]\ncontains = "café"\nreward = 1\n')
+    assert reward_of(game, "on") == 0
 
 
 def test_an_event_on_the_first_page_pays_once_when_a_step_reaches_it(story):

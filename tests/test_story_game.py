@@ -5,6 +5,7 @@ import gc
 import pytest
 
 import drrn
+from drrn.stories.limits import Limits
 
 
 @pytest.mark.parametrize(
@@ -28,9 +29,9 @@ def count_live_observations():
 
 
 @pytest.mark.slow
-def test_the_cache_of_pages_is_bounded(story, monkeypatch):
-    monkeypatch.setattr("drrn.stories.twine.story_game.MOST_VIEWS", 50)
+def test_the_cache_of_pages_is_bounded(story):
     game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")
+    game.script.limits = Limits(views=50)
     game.reset(0)
     before = count_live_observations()
     for _ in range(300):

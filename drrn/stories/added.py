@@ -49,7 +49,7 @@ def record_path() -> Path:
 
 
 def origin() -> Origin | None:
-    """Return the origin of the installed games; None if none are installed."""
+    """The origin of the installed games, if any are installed."""
     path = record_path()
     try:
         if not path.exists():
@@ -66,7 +66,7 @@ def origin() -> Origin | None:
 
 
 def origin_if_sound() -> Origin | None:
-    """Return the origin of the installed games; None if there is none or it cannot be read."""
+    """The origin of the installed games, if there is one and it can be read."""
     try:
         return origin()
     except InputError:
@@ -74,7 +74,7 @@ def origin_if_sound() -> Origin | None:
 
 
 def story_sources(story: Path) -> dict[str, Any]:
-    """Return the hash and kind of the files that an added story was made from."""
+    """The hash and kind of the files that an added story was made from."""
     record = origin_if_sound()
     if record is None or story.parent != record.path:
         return {}
@@ -82,7 +82,7 @@ def story_sources(story: Path) -> dict[str, Any]:
 
 
 def toml_of(name: str) -> Path:
-    """Return the TOML of one of the paper's games; if they are not installed, explain how."""
+    """The TOML of one of the paper's games. The error explains how to install them."""
     record = origin()
     if record is None:
         raise InputError(

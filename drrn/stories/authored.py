@@ -2,7 +2,7 @@
 
 `AuthoredGame` is the base class of the games that play stories: `StoryGame` (our interpreter),
 `HostedGame` (the engine in a published page) and `InkGame`. A subclass writes `_open`, `_take` and
-`face_at`, and the properties of its story. Agents see the observations only.
+`face_at`, and the properties of its story. Players see the observations only.
 """
 
 import hashlib
@@ -84,14 +84,14 @@ class AuthoredGame(SeededGame):
 
     @abstractmethod
     def position_at(self, state: Any) -> Position:
-        """Return the position of one of the game's states."""
+        """The position of one of the game's states."""
 
     @abstractmethod
     def face_at(self, state: Any) -> Face:
-        """Return what a state shows and pays."""
+        """What a state shows and pays."""
 
     def tracks(self, variable: str, passages: Collection[str]) -> bool:
-        """Return whether a variable keeps its value of this game on all pages of some passages."""
+        """Whether a variable keeps its value of this game on all pages of some passages."""
         return True
 
     def look(self, state: Any) -> Observation:
@@ -99,7 +99,7 @@ class AuthoredGame(SeededGame):
         return Observation(face.text, face.actions, face.reward)
 
     def ending_at(self, state: Any) -> str:
-        """Return the name of an ending: its rule's passage, or its own."""
+        """The name of an ending: its rule's passage, or its own."""
         ending = self.face_at(state).ending
         return ending.passage if ending else ""
 
@@ -149,7 +149,7 @@ class Explorable(AuthoredGame):
         self.left_out = self.restarts.left_out
 
     def key_of(self, state: Hashable) -> Hashable:
-        """Return what identifies a state for an exploration."""
+        """What identifies a state for an exploration."""
         return state
 
     def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
@@ -161,14 +161,14 @@ class Explorable(AuthoredGame):
 
 
 def explorable(game: Game, purpose: str) -> Explorable:
-    """Return the game if it is an explorable story, which the purpose needs; refuse others."""
+    """Refuse a game that is not an explorable story, which the purpose needs."""
     if isinstance(game, Explorable):
         return game
     raise InputError(f"{game.name}: {purpose} needs a Twine story; give the path of one")
 
 
 def paraphrases_of(game: Game, name: str = DEFAULT_SET) -> Mapping[str, str] | None:
-    """Return original → paraphrase: actions, or the prose of passages; None without such a set."""
+    """Original → paraphrase, of actions or of the prose of passages, if the game has such a set."""
     path = game.rules.paraphrases.get(name) if isinstance(game, Explorable) else None
     if path and is_retelling(path):
         return retold_prose(game.rules.story, path)  # type: ignore[attr-defined]

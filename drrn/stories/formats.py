@@ -32,7 +32,6 @@ NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
 STORY_DATA = "{{STORY_DATA}}"
 UNTITLED = "Untitled Story"
 FILE_NAME = "format.js"  # as Twine and Tweego name it
-MAX_FOLDERS = 20_000  # to search for formats
 LIBRARY_FILE = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 TITLES = {title.lower(): title for title in TWINE_2}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
@@ -53,7 +52,7 @@ Addition = tuple["StoryFormat | None", str]
 
 @dataclass(frozen=True)
 class StoryFormat:
-    """A story format; `source` is a page with {{STORY_NAME}} and {{STORY_DATA}} to replace."""
+    """A story format, whose source is a page with {{STORY_NAME}} and {{STORY_DATA}} to replace."""
 
     name: str
     version: str
@@ -69,16 +68,11 @@ class StoryFormat:
 
 
 def read_format(path: Path) -> StoryFormat:
-    """Read the format in a file; raise InputError if there is none."""
-    return _parse(read_bytes(path, LARGEST_FORMAT), str(path))
-
-
-def _parse(data: bytes, source: str) -> StoryFormat:
-    return format_in(decode(data, source, UTF8), source)
+    return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), UTF8), str(path))
 
 
 def format_in(text: str, source: str) -> StoryFormat:
-    """Return the format in the text of a `format.js`; `source` names the file in errors."""
+    """The format in the text of a `format.js` file, which errors call `source`."""
     opening = OPENING.search(text)
     if opening is None:
         cause = "not a story format of Twine 2: it never calls window.storyFormat({…})"
@@ -95,7 +89,7 @@ def format_in(text: str, source: str) -> StoryFormat:
 
 
 def _members(text: str, position: int) -> dict[str, Any]:
-    """Return the members before the first whose value is not JSON."""
+    """The members before the first whose value is not JSON."""
     decoder = json.JSONDecoder(strict=False)
     members: dict[str, Any] = {}
     while match := MEMBER.match(text, position):
@@ -133,7 +127,7 @@ class LibraryFormat:
 
     @property
     def order(self) -> tuple[tuple[int, ...], bool, str]:
-        """Sorts versions; a release comes after its previews."""
+        """Sorts versions. A release comes after its previews."""
         match = re.fullmatch(r"([\d.]*\d)(.*)", self.version, re.S)
         assert match is not None
         numbers = tuple(int(number) for number in match[1].split(".") if number)
@@ -152,7 +146,7 @@ def formats_folder() -> Path:
 
 
 def library_formats() -> list[LibraryFormat]:
-    """Return the formats that were added, by name and version."""
+    """The formats that were added, by name and version."""
     folder = formats_folder()
     formats = []
     for path in folder.iterdir() if folder.is_dir() else ():
@@ -163,9 +157,10 @@ def library_formats() -> list[LibraryFormat]:
 
 
 def format_for(story: Story) -> StoryFormat:
-    """Return the format of a story: its version, or else a newer one; the newest if it names none.
+    """The format of a story in its version, or else a newer one.
 
-    That is the newest release of that minor version, or of the next newer one. An older
+    That is the newest release of that minor version, or of the next newer one. A story that names
+    no version gets the newest one. An older
     one lacks macros and a much newer one lacks functions that were removed, so that they would
     report errors that the story does not have.
     """
@@ -186,7 +181,7 @@ def format_for(story: Story) -> StoryFormat:
 
 
 def wanted_format(story: Story) -> tuple[str, str]:
-    """Return the key and version of a story's format, named or recognised; "": any version."""
+    """The key and version of a story's format, named or recognised. Version "" is any."""
     name = story.format or twine_2_format(story)
     if not name and any("<<" in passage.text for passage in story.pages.values()):
         name = "SugarCube"
@@ -203,11 +198,11 @@ def wanted_format(story: Story) -> tuple[str, str]:
 
 
 def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
-    """Add the format in a file, or every format below a folder; other files are skipped."""
+    """Add the format in a file, or every format below a folder."""
     if not path.is_dir():
         return [_add(read_bytes(path, LARGEST_FORMAT), str(path), replace)]
     additions: list[Addition] = []
-    for file in _format_files(path):
+    for file in format_files(path):
         try:
             additions.append(_add(read_bytes(file, LARGEST_FORMAT), str(file), replace))
         except InputError as error:
@@ -218,12 +213,12 @@ def add_formats(path: Path, *, replace: bool = False) -> list[Addition]:
     return additions
 
 
-def _format_files(folder: Path) -> list[Path]:
+def format_files(folder: Path, most: int = 20_000) -> list[Path]:
     paths: list[Path] = []
     for number, (parent, folders, files) in enumerate(os.walk(folder)):
-        if number >= MAX_FOLDERS:
+        if number >= most:
             cure = "name the one that contains the formats"
-            raise InputError(f"{folder}: more than {MAX_FOLDERS:,} folders; {cure}")
+            raise InputError(f"{folder}: more than {most:,} folders; {cure}")
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths += [Path(parent, name) for name in files if name == FILE_NAME]
     return sorted(paths)
@@ -235,7 +230,7 @@ def fetch_format(download: packages.Download, *, replace: bool = False) -> Addit
 
 
 def _add(data: bytes, source: str, replace: bool) -> Addition:
-    story_format = _parse(data, source)
+    story_format = format_in(decode(data, source, UTF8), source)
     target = formats_folder() / f"{story_format.key}_{story_format.version}.js"
     before = read_bytes(target, LARGEST_FORMAT) if target.exists() else None
     if before == data:
@@ -251,7 +246,7 @@ def _add(data: bytes, source: str, replace: bool) -> Addition:
 
 
 def with_engine(page: str, source: str) -> str:
-    """Return the page, or if it is an archive, its first story published with its format."""
+    """The page, or if it is an archive, its first story published with its format."""
     data = ELEMENT.search(page)
     if data is None or SCRIPT.search(ELEMENT.sub("", page)):
         return page
@@ -260,7 +255,7 @@ def with_engine(page: str, source: str) -> str:
 
 
 def publish(story: Story, story_format: StoryFormat) -> str:
-    """Return the text of the published page."""
+    """The text of the published page."""
     return _fill(story_format, story, story_data(story, story_format))
 
 
@@ -274,7 +269,7 @@ def _title(story: Story) -> str:
 
 
 def story_data(story: Story, story_format: StoryFormat) -> str:
-    """Return the `tw-storydata` element: style sheets, scripts, tag colours, and the passages."""
+    """The `tw-storydata` element: style sheets, scripts, tag colours, and the passages."""
     pages = (p for p in story.passages.values() if p.name not in METADATA)
     passages = [passage for passage in pages if NO_DATA_TAGS.isdisjoint(passage.tags)]
     numbers = {passage.name: number for number, passage in enumerate(passages, 1)}
@@ -303,7 +298,7 @@ def story_data(story: Story, story_format: StoryFormat) -> str:
 
 
 def ifid(story: Story) -> str:
-    """Return the story's identifier: its own, or a hash of its passages."""
+    """The story's identifier: its own, or a hash of its passages."""
     own = story.data.get("ifid")
     if isinstance(own, str) and own.strip():
         return own.strip()
@@ -313,7 +308,6 @@ def ifid(story: Story) -> str:
 
 
 def _joined(story: Story, tag: str, closing: str) -> str:
-    """Join all passages with a tag into a text that cannot close its element."""
     texts = (passage.text for passage in story.passages.values() if tag in passage.tags)
     pattern = re.compile(re.escape(closing), re.I)
     return pattern.sub(lambda match: f"<\\{match[0][1:]}", "\n".join(texts))

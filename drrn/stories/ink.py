@@ -2,7 +2,7 @@
 
 Source is compiled by inkjs in V8. RANDOM, LIST_RANDOM and shuffles are rewritten as calls of this
 module, so that their outcomes can be listed. A story with SEED_RANDOM keeps Ink's own random
-generator, whose seed is part of the state; each episode gets one from the game's generator.
+generator, whose seed is part of the state. Each episode gets a seed from the game's generator.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ from drrn.game.contract import Observation
 from drrn.stories.authored import INK, AuthoredGame, Position
 from drrn.stories.hosted.browser import scripts
 from drrn.stories.hosted.engine import Isolate, IsolateError
+from drrn.stories.limits import LIMITS, Limits
 from drrn.stories.packages import ink_compiler
 from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.rules import Rules, check_rules
@@ -38,11 +39,6 @@ SEED_COMMAND = "srnd"  # SEED_RANDOM
 # Calls in place of RANDOM, LIST_RANDOM and the next index of a shuffle, by command.
 DRAWS = {"rnd": "drrn random", "lrnd": "drrn item", "seq": "drrn shuffle"}
 TURN_COMMANDS = frozenset(("turn", "turns", "readc"))
-COUNT_VISITS = 1  # the bit of "#f" that makes the runtime count a container's visits
-MAX_LINE_MILLISECONDS = 2_000.0
-MAX_PAGE_LINES = 5_000
-MAX_OUTCOMES = 2_000  # of one choice, to be listed
-SEEDS = 10**6
 HEADING = re.compile(r"^[ \t]*(=+)[ \t]*(?:function\s+)?(\w+)|^[ \t]*INCLUDE[ \t]+(.+?)\s*$", re.M)
 NUMBER = re.compile(r"-?\d+")
 HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
@@ -67,7 +63,7 @@ class InkFile:
 
 
 def export_of_inky(path: Path) -> Path | None:
-    """Return the story's file in Inky's export for the web: given it, its page or its folder."""
+    """The story's file in Inky's export for the web: given it, its page or its folder."""
     is_page = path.suffix.lower() in (".html", ".htm")
     folder = path.parent if is_page else path
     for file in [path] if path.suffix.lower() == ".js" else sorted(folder.glob("*.js")):
@@ -108,7 +104,7 @@ def read_ink(path: Path, encoding: str | None = None) -> InkFile:
 
 
 def compile_ink(text: str, path: Path, files: Mapping[str, str]) -> str:
-    """Compile Ink source with the files that it includes; return the JSON.
+    """The JSON of Ink source that is compiled with the files that it includes.
 
     Raises:
         InputError: The source has an error; the message has its file and line.
@@ -137,9 +133,9 @@ def compile_ink(text: str, path: Path, files: Mapping[str, str]) -> str:
 def _read_source(
     text: str, path: Path, encoding: str | None, files: dict[str, str]
 ) -> dict[str, int]:
-    """Read the included files into `files`; return the lines of the knots and stitches.
+    """Read the included files into `files`, and return the lines of the knots and stitches.
 
-    Included files are in the folder of the first; what they contain has the line of its INCLUDE.
+    Included files are in the folder of the first. What they contain has the line of its INCLUDE.
     """
     lines: dict[str, int] = {}
     knot = ""
@@ -216,7 +212,6 @@ def _own_parts(container: list[Any], ids: Collection[int]) -> Iterator[Any]:
 def _variable_uses(
     sections: Mapping[str, list[Any]], variables: set[str]
 ) -> dict[str, tuple[set[str], set[str]]]:
-    """Return the variables that each knot, stitch and function reads, and those that it sets."""
     ids = {id(part) for part in sections.values()}
     uses: dict[str, tuple[set[str], set[str]]] = {}
     for name, container in sections.items():
@@ -229,7 +224,7 @@ def _variable_uses(
 
 
 def _links(sections: Mapping[str, list[Any]]) -> dict[str, frozenset[str]]:
-    """Return what each knot and stitch diverts to; the links of a stitch are not its knot's."""
+    """What each knot and stitch diverts to. The links of a stitch are not its knot's."""
     ids = {id(part) for part in sections.values()}
     links = {}
     for name, container in sections.items():
@@ -240,7 +235,6 @@ def _links(sections: Mapping[str, list[Any]]) -> dict[str, frozenset[str]]:
 
 
 def _paths(part: dict[str, Any]) -> list[str]:
-    """Return the absolute paths that a part diverts to, or stores for a divert."""
     paths = [part[key] for key in ("->", "->t->", "^->") if isinstance(part.get(key), str)]
     return [] if part.get("var") else [path for path in paths if not path.startswith(".")]
 
@@ -251,14 +245,13 @@ def _section_of(path: str, sections: Mapping[str, Any]) -> str | None:
 
 
 def _named(container: list[Any]) -> dict[str, list[Any]]:
-    """Return the named containers inside one: knots of the root, stitches of a knot."""
+    """The named containers inside one: knots of the root, stitches of a knot."""
     last = container[-1]
     items = last.items() if isinstance(last, dict) else ()
     return {name: part for name, part in items if isinstance(part, list)}
 
 
 def _containers(container: list[Any]) -> Iterator[list[Any]]:
-    """Yield a container and all containers inside it."""
     yield container
     unnamed = (part for part in container if isinstance(part, list))
     for inner in (*unnamed, *(_named(container).values() if container else ())):
@@ -281,12 +274,11 @@ def _sequences(container: list[Any], path: str = "") -> Iterator[tuple[str, tupl
 
 
 def _texts_in(node: list[Any]) -> str:
-    strings = (part for part in _parts(node) if isinstance(part, str))
-    return "\n".join(part[1:] for part in strings if part.startswith("^"))
+    return "\n".join(part[1:] for part in _parts(node) if str(part).startswith("^"))
 
 
 def _tags(node: list[Any]) -> tuple[str, ...]:
-    """Return the tags in both notations: an object, or text between two marks."""
+    """The tags in both notations: an object, or text between two marks."""
     objects = (part for part in _parts(node) if isinstance(part, dict))
     tags = [str(part["#"]).strip() for part in objects if "#" in part]
     for inner in _containers(node):
@@ -296,15 +288,14 @@ def _tags(node: list[Any]) -> tuple[str, ...]:
 
 
 def _count_visits(container: list[Any]) -> bool:
-    """Make the runtime count a container's visits; return whether it did not before."""
     details = container[-1] if isinstance(container[-1], dict) else {}
     flags = details.get("#f", 0)
-    container[-1] = {**details, "#f": flags | COUNT_VISITS}
-    return not flags & COUNT_VISITS
+    container[-1] = {**details, "#f": flags | 1}  # the bit that makes the runtime count
+    return not flags & 1
 
 
 def _modernise_tags(root: list[Any]) -> None:
-    """Rewrite tags as Ink 21 does; one part stays one part, because paths count parts."""
+    """Rewrite tags as Ink 21 does. One part stays one part, because paths count parts."""
     for container in list(_containers(root)):
         for index, part in enumerate(container):
             if isinstance(part, dict) and set(part) == {"#"}:
@@ -312,7 +303,7 @@ def _modernise_tags(root: list[Any]) -> None:
 
 
 def _rewrite_draws(root: list[Any]) -> None:
-    """Replace random commands by calls; one part stays one part. A shuffle also has a number."""
+    """Replace random commands by calls. One part stays one part. A shuffle also has a number."""
     for site, container in enumerate(list(_containers(root))):
         for index, part in enumerate(container):
             if part == "seq":
@@ -331,7 +322,7 @@ def open_ink(
     encoding: str | None = None,
     **options: Any,
 ) -> "InkGame":
-    """Open an Ink story under the rules of its TOML file; `options` are those of the game."""
+    """Open an Ink story under the rules of its TOML file. `options` are those of the game."""
     ink = read_ink(path, encoding)
     rules = rules or Rules()
     if toml is not None:
@@ -343,7 +334,7 @@ def open_ink(
 
 @dataclass(frozen=True)
 class InkPage:
-    """A page of an Ink story, and the state behind it; equal keys have equal continuations."""
+    """A page of an Ink story and the state behind it. Equal keys have equal continuations."""
 
     face: Face = field(compare=False)
     choices: tuple[tuple[str, int], ...] = field(compare=False)  # label and Ink's index
@@ -362,9 +353,12 @@ class InkGame(AuthoredGame):
     engine = INK
     most_copies = 32  # one runtime each
 
-    def __init__(self, name: str, ink: InkFile, rules: Rules, **options: Any) -> None:
+    def __init__(
+        self, name: str, ink: InkFile, rules: Rules, *, limits: Limits = LIMITS, **options: Any
+    ) -> None:
         """`options` are those of AuthoredGame."""
         super().__init__(name, ink.story, rules, **options)
+        self.limits = limits
         self.ink = ink
         self.links = ink.links
         self.variable_uses = ink.uses
@@ -415,7 +409,7 @@ class InkGame(AuthoredGame):
     def _open(self) -> Observation:
         self._draw = self._random.randrange
         self._before = None
-        return self._show(self._first_page(self._random.randrange(SEEDS)))
+        return self._show(self._first_page(self._random.randrange(10**6)))
 
     def _take(self, option: int) -> Observation:
         self._draw = self._random.randrange
@@ -438,8 +432,6 @@ class InkGame(AuthoredGame):
         return self._show(self._next_page(*self._before))
 
     def _draws(self) -> tuple[Callable[..., Any], ...]:
-        """Return what the runtime calls for RANDOM, LIST_RANDOM and shuffles."""
-
         def between(_: str, low: float, high: float) -> int:
             if high < low:
                 self._record_error(f"RANDOM({low:g}, {high:g}): no number is between them", True)
@@ -459,7 +451,6 @@ class InkGame(AuthoredGame):
         return between, item, shuffle
 
     def _first_page(self, seed: int) -> InkPage:
-        """Return the first page of an episode that has the given random seed."""
         state = {**self._first_state, "storySeed": seed, "previousRandom": 0}
         self._shuffles = {}
         with self._checked_runtime():
@@ -471,7 +462,6 @@ class InkGame(AuthoredGame):
         return page
 
     def _next_page(self, page: InkPage, choice: int) -> InkPage:
-        """Return the page after a choice."""
         with self._checked_runtime():
             if self._current is not page:
                 self._runtime.load_state(page.saved)
@@ -480,7 +470,7 @@ class InkGame(AuthoredGame):
             return self._read_page(page)
 
     def _read_page(self, before: InkPage | None) -> InkPage:
-        """Read up to the next choice and apply the rules; `before` is None on the first page."""
+        """Read up to the next choice and apply the rules."""
         self._current = None
         self._page_errors.clear()
         text, tags = self._read_lines()
@@ -512,14 +502,13 @@ class InkGame(AuthoredGame):
         return self._current
 
     def _entered_knots(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
-        """Return the knots and stitches entered since the last page, or the current one."""
         visits = json.loads(before.saved)["visitCounts"] if before else {}
         names = self.story.passages
         entered = [name for name in names if counts.get(name, 0) > visits.get(name, 0)]
         return entered or [before.knot if before else OPENING]
 
     def _last_knot(self, entered: list[str], state: Mapping[str, Any]) -> str:
-        """Return the knot of the last choice; at an end, an entered one that leads to no other."""
+        """The knot of the last choice. At an end, a knot that was entered and leads to no other."""
         flow = state["flows"][state["currentFlowName"]]
         for choice in reversed(flow["currentChoices"]):
             if knot := _section_of(choice["originalChoicePath"], self.story.passages):
@@ -528,12 +517,11 @@ class InkGame(AuthoredGame):
         return (last or entered)[-1]
 
     def _read_lines(self) -> tuple[str, tuple[str, ...]]:
-        """Return the text and tags up to the next choice."""
         lines: list[str] = []
         tags: list[str] = []
         while self._runtime.can_continue():
-            finished = self._runtime.continue_async(MAX_LINE_MILLISECONDS)
-            if not finished or len(lines) >= MAX_PAGE_LINES:
+            finished = self._runtime.continue_async(self.limits.line_milliseconds)
+            if not finished or len(lines) >= self.limits.lines:
                 self._start_runtime()  # this one is in the middle of a line
                 where = (
                     f"after {self._state.face.text[-60:]!r}" if self._state else "on its first page"
@@ -587,12 +575,11 @@ class EnumerableInkGame(InkGame):
         return self._every(lambda: self._next_page(state, index))
 
     def _every(self, play: Callable[[], InkPage]) -> Iterator[tuple[float, InkPage]]:
-        """Yield the page of each sequence of random draws, with its probability."""
         draws = EveryDraw()
         for count in itertools.count():
             if not draws.advance():
                 return
-            if count >= MAX_OUTCOMES:
+            if count >= self.limits.outcomes:
                 raise refusal(self, f"a click has more than {count:,} random outcomes")
             self._draw = draws.draw
             page = play()
@@ -608,7 +595,7 @@ class EnumerableInkGame(InkGame):
         return replace(page, key=repr((*visible, sorted(page.paid), hidden, shuffles)))
 
     def _identity(self, saved: dict[str, Any]) -> str:
-        """Return the saved state without what is never read: seeds, old text, thread numbers."""
+        """The saved state without what is never read: seeds, old text, thread numbers."""
         unread = {"storySeed", "previousRandom"}
         if not self.ink.reads_turns:
             unread |= {"turnIdx", "turnIndices"}

@@ -19,12 +19,13 @@ from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink import export_of_inky, open_ink
+from drrn.stories.limits import LIMITS
 from drrn.stories.twine import native
 from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
 from drrn.stories.twine.retelling import retell
 from drrn.stories.twine.rules import Rules, check_rules, choose_paraphrases, read_rules
 from drrn.stories.twine.script import Facts, Script
-from drrn.stories.twine.story import LONGEST_PASSAGE, Story
+from drrn.stories.twine.story import Story
 from drrn.stories.twine.story_game import StoryGame
 
 INK = (".json", ".ink")
@@ -32,7 +33,7 @@ INSTALL = "pip install 'drrn[twine]'"
 
 
 def open_story_of(spec: GameSpec) -> Game:
-    """Open a story file, the TOML of one, or a folder of Twee; called by `make`."""
+    """Open a story file, the TOML of one, or a folder of Twee, for `make`."""
     path = _story_path(spec.source)
     toml, rules = _rules_of(path)
     if toml and not spec.outside:
@@ -58,7 +59,6 @@ def _story_path(name: str) -> Path:
 
 
 def _rules_of(path: Path) -> tuple[Path | None, Rules]:
-    """Read the TOML at the path, or next to a story if it names this story."""
     if path.suffix.lower() == ".toml":
         return path, read_rules(path)
     toml = path.with_suffix(".toml")
@@ -86,8 +86,6 @@ def has_mini_racer() -> bool:
 
 @dataclass
 class _Opening:
-    """A Twine story that is being opened."""
-
     path: Path
     toml: Path | None
     rules: Rules
@@ -134,7 +132,7 @@ class _Opening:
         if data and not TWINE_2_END.search(text, data.end()):
             cause = "the file is truncated (no </tw-storydata>)"
             raise InputError(f"{source}: {cause}; download it again")
-        if len(text) <= LONGEST_PASSAGE:
+        if len(text) <= LIMITS.passage_characters:
             return read_twine_html(text, source)
         light = without_media(text)
         if SCRIPT.search(text):
@@ -145,16 +143,15 @@ class _Opening:
             return read_twine_html(light, source)
 
     def _is_ours(self, script: Script) -> bool:
-        """Return whether our interpreter displays all pages like the engines of Twine 1."""
-        if script.problems or any(native.engine_differences(script.story)):
+        """Whether our interpreter displays all pages like the engines of Twine 1."""
+        passages = script.story.passages.values()
+        if script.problems or any(map(native.engines_differ, passages)):
             return False
         if self._is_page and TWINE_2.search(self._text):
             return False
-        passages = script.story.passages.values()
         return not any("script" in passage.tags and passage.text.strip() for passage in passages)
 
     def _has_engine(self, script: Script) -> bool:
-        """Return whether the page contains an engine, or the story's format is installed."""
         if not has_mini_racer():
             return False
         if self._is_page and SCRIPT.search(self._text):
@@ -168,7 +165,6 @@ class _Opening:
         return True
 
     def _native(self, script: Script) -> StoryGame:
-        """Return the game that our interpreter plays."""
         script.lenient = self.spec.lenient
         if self.toml:
             check_rules(self.rules, script, self.toml)
@@ -179,7 +175,6 @@ class _Opening:
         return game
 
     def _hosted(self, story: Story) -> HostedGame:
-        """Return the game that the engine in the page, or in the installed format, plays."""
         source = str(self.file)
         if self._is_page:
             page = with_engine(self._text, source)

@@ -20,7 +20,6 @@ from drrn.files import home, read_bytes, read_toml, write
 INK = "ink"
 COMMAND = "drrn formats add"
 HOW = f"{COMMAND} FILE_OR_FOLDER"
-MAX_SECONDS = 180  # for one call of npm or git
 MAX_BYTES = 32 * 2**20
 INSTALL = {"npm": "Node.js, which has npm", "git": "git"}
 
@@ -50,7 +49,7 @@ class Download:
         return home() / "formats" / f"inkjs-{self.version}.js"
 
     def fetch(self) -> bytes:
-        """Return the file, or raise an InputError."""
+        """The file, or raise an InputError."""
         try:
             with tempfile.TemporaryDirectory() as folder:
                 data = self._from_npm(folder) if self.package else self._from_git(folder)
@@ -68,26 +67,24 @@ class Download:
             return file.read(MAX_BYTES) if file else b""
 
     def _from_git(self, folder: str) -> bytes:
-        """Fetch one commit without its files, and then the file."""
         self._run(folder, "git", "init", "--quiet")
         self._run(folder, "git", "remote", "add", "origin", f"https://{self.repository}")
         partial = ("--quiet", "--depth=1", "--filter=blob:none")
         self._run(folder, "git", "fetch", *partial, "origin", self.commit)
         return self._run(folder, "git", "show", f"{self.commit}:{self.path}")
 
-    def _run(self, folder: str, program: str, *arguments: str) -> bytes:
+    def _run(self, folder: str, program: str, *arguments: str, seconds: int = 180) -> bytes:
         command = shutil.which(program)
         if command is None:
             cause = f"{program} is not installed; install {INSTALL[program]}"
             raise InputError(f"{self}: {cause}, and run this command again")
         return subprocess.run(
-            [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=MAX_SECONDS
+            [command, *arguments], cwd=folder, check=True, capture_output=True, timeout=seconds
         ).stdout
 
 
 @cache
 def _downloads() -> dict[str, list[Download]]:
-    """Return the files by name, the newest first."""
     files: dict[str, list[Download]] = {}
     for source in read_toml(Path(__file__).with_name("packages.toml"))["source"]:
         for name, table in source.pop("files").items():
@@ -101,7 +98,7 @@ def _downloads() -> dict[str, list[Download]]:
 
 
 def downloads_of(request: str) -> list[Download]:
-    """Return what "sugarcube", "sugarcube@2" or "sugarcube@2.31.1" names, the newest first.
+    """What "sugarcube", "sugarcube@2" or "sugarcube@2.31.1" names, the newest first.
 
     All have the same major version: if the newest cannot be fetched, an older one may serve.
     """
@@ -119,7 +116,7 @@ def downloads_of(request: str) -> list[Download]:
 
 
 def command_for(name: str, version: str = "") -> str | None:
-    """Return the command that adds a format that plays stories of this version, if there is one."""
+    """The command that adds a format that plays stories of this version, if there is one."""
     files = _downloads().get(name, [])
     near = [one for one in files if plays(one.version, version)]
     if not near:
@@ -138,13 +135,13 @@ def _numbers(version: str) -> list[int]:
 
 
 def add_ink(download: Download) -> str:
-    """Fetch the Ink compiler; return what was done."""
+    """Fetch the Ink compiler, and return what was done."""
     write(download.compiler, download.fetch())
     return f"Ink compiler (inkjs {download.version}): added"
 
 
 def ink_compiler(source: str) -> str:
-    """Return the text of the compiler that was added; `source` is the file that needs it."""
+    """The text of the compiler that was added, which the file `source` needs."""
     download = _downloads()[INK][0]
     path = download.compiler
     data = read_bytes(path, MAX_BYTES) if path.exists() else b""

@@ -1,6 +1,6 @@
 """A search of a game's states, those with new pages first.
 
-`Exploration` collects the pages of a story; the search of a play-test also records how each page
+`Exploration` collects the pages of a story. The search of a play-test also records how each page
 was reached.
 """
 
@@ -15,21 +15,18 @@ from drrn.compiled.search import Face
 from drrn.errors import InputError
 from drrn.processes import work
 
-SAMPLES = 3  # of an action's outcomes, if they cannot be listed
-WAITING = 50  # seconds of waiting that count as one second of work
 
-
-def clock() -> float:
-    """Return the time that budgets count: CPU seconds of this process and of its engines.
+def clock(waiting: int = 50) -> float:
+    """The time that budgets count: CPU seconds of this process and of its engines.
 
     It hardly depends on the load of the machine. Waiting counts a little, so that a game that
-    waits for another program still ends.
+    waits for another program still ends: `waiting` seconds count as one second of work.
     """
-    return work() + monotonic() / WAITING
+    return work() + monotonic() / waiting
 
 
 class UnlistedError(Exception):
-    """The outcomes of a step cannot be listed; the message has the reason."""
+    """The outcomes of a step cannot be listed, for the reason in the message."""
 
 
 class LostError(Exception):
@@ -37,10 +34,11 @@ class LostError(Exception):
 
 
 class StateSearch(ABC):
-    """Visits states until all are visited or a limit is reached; a subclass records them."""
+    """Visits states until all are visited or a limit is reached. A subclass records them."""
 
     # Limit for one action: a page can have more random draws than there is time for.
     max_outcomes: float = math.inf
+    samples = 3  # of an action's outcomes, if they cannot be listed
 
     def __init__(self, game: Any, limit: int, until: float) -> None:
         self.game = game
@@ -56,10 +54,10 @@ class StateSearch(ABC):
 
     @abstractmethod
     def record(self, before: Any, index: int, chance: float, state: Any) -> bool:
-        """Record a step (from None: an opening); return whether it led to a new page."""
+        """Record a step, from None if it is an opening, and return whether it led to a new page."""
 
     def key(self, state: Hashable) -> Hashable:
-        """Return what identifies a state."""
+        """What identifies a state."""
         return state
 
     def fail(self, before: Any, index: int, error: InputError) -> None:
@@ -67,11 +65,9 @@ class StateSearch(ABC):
         raise error
 
     def is_over(self) -> bool:
-        """Return whether a limit is reached."""
         return len(self.visited) >= self.limit or clock() > self.until
 
     def run(self, progress: Callable[[int], None] | None = None) -> None:
-        """Visit the states."""
         self._follow(None, 0)
         while (waiting := self._new_pages or self._old_pages) and not self.is_over():
             state = waiting.popleft()
@@ -91,12 +87,10 @@ class StateSearch(ABC):
         return f"not every situation could be visited within the time limit ({count})"
 
     def _leave_out(self, why: str) -> None:
-        """Record that states are left out, and why."""
         self.complete = False
         self.why_not = self.why_not or why
 
     def _follow(self, before: Any, index: int) -> None:
-        """Visit the outcomes of an action, or of the opening."""
         try:
             for chance, state in self._outcomes(before, index):
                 self.stochastic |= chance < 1
@@ -111,7 +105,7 @@ class StateSearch(ABC):
             self.fail(before, index, error)
 
     def _outcomes(self, before: Any, index: int) -> Iterator[tuple[float, Any]]:
-        """Yield the outcomes of an action; a sample, if they cannot be listed."""
+        """Yield the outcomes of an action, or a sample if they cannot be listed."""
         game = self.game
         outcomes = game.opening() if before is None else game.outcomes(before, index)
         try:
@@ -128,7 +122,7 @@ class StateSearch(ABC):
             self.stochastic = True
             self.unlisted.add((before, index))
             state = game.start if before is None else before
-            for key in range(SAMPLES):
+            for key in range(self.samples):
                 yield 1.0, game.after(state, index, key)
 
 

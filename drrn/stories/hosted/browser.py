@@ -1,8 +1,8 @@
-"""A light browser in a V8 isolate: runs the scripts of a published story without files or network.
+"""A light browser in a V8 isolate: runs the scripts of a story without files or network.
 
-`prepare` rewrites the text of a page before it is loaded: pictures, outside files and the session
-storage of engines go; `floor(random() * n)` becomes a call that reports its number of outcomes, so
-that chance can be listed with exact probabilities.
+`prepare` rewrites the text of a page before it is loaded. It removes pictures, outside files and
+the session storage of engines. `floor(random() * n)` becomes a call that reports its number of
+outcomes, so that chance can be listed with exact probabilities.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from drrn.stories.hosted.engine import (
     TimedOutError,
 )
 
-MAX_CHARACTERS = 16 * 2**20  # of a page without pictures, sounds and fonts
-MAX_MESSAGE = 500  # characters of a script's error message
-
 # Files under js/, in the order of loading.
 BROWSER = (
     "start buffers sizes events nodes texts collections elements tokens parser parser_body "
@@ -36,30 +33,29 @@ BROWSER = (
 DRIVER = "clock chance dialogs box_names reading actions formats beyond driver rewind".split()
 
 SPREAD = "__drrn.chance.spread("
-MAX_CALL_LENGTH = 40  # characters of the rounding call before a random product
 
 
 def without_media(text: str) -> str:
-    """Return the page without the pictures, sounds and fonts inside it."""
+    """The page without the pictures, sounds and fonts inside it."""
     return patterns.EMBEDDED.sub(r"\1", text)
 
 
-def check_size(text: str, source: str) -> None:
+def check_size(text: str, source: str, most: int = 16 * 2**20) -> None:
     """Refuse a page, already without media, that would take minutes to read."""
-    if len(text) > MAX_CHARACTERS:
+    if len(text) > most:
         size = f"{len(text) / 2**20:.0f} MB of text and scripts, not counting pictures"
-        raise InputError(f"{source}: {size}; the limit is {MAX_CHARACTERS // 2**20} MB")
+        raise InputError(f"{source}: {size}; the limit is {most // 2**20} MB")
 
 
 def outside_scripts(text: str) -> list[str]:
-    """Return the names of scripts that a page would load from other files."""
+    """The names of scripts that a page would load from other files."""
     tags = (tag.group() for tag in patterns.OUTSIDE_SCRIPT.finditer(text))
     names = (patterns.SCRIPT_NAME.search(tag) for tag in tags)
     return [name.group(1) for name in names if name]
 
 
 def prepare(text: str) -> str:
-    """Return a story's page as it is loaded: see the top of this module."""
+    """A story's page as it is loaded: see the top of this module."""
     has_seed = patterns.CHAPBOOK_SEED.search(text) is not None
     for name, replacement in patterns.REWRITES.items():
         if not (has_seed and name.startswith("CHAPBOOK")):
@@ -75,7 +71,7 @@ def with_listed_draws(text: str) -> str:
         if draw.start() < done:
             continue
         end = _operand_end(text, draw.end())
-        before = max(done, draw.start() - MAX_CALL_LENGTH)
+        before = max(done, draw.start() - 40)  # of the rounding call
         in_call = (
             patterns.ROUNDED_BY_CALL.search(text, before, draw.start())
             and text[end : end + 1] == ")"
@@ -87,7 +83,7 @@ def with_listed_draws(text: str) -> str:
 
 
 def _operand_end(text: str, start: int) -> int:
-    """Return the end of a factor: an expression in brackets, or a name with members and calls."""
+    """The end of a factor: an expression in brackets, or a name with members and calls."""
     if text[start : start + 1] != "(":
         operand = patterns.OPERAND.match(text, start)
         return operand.end() if operand else start
@@ -101,28 +97,24 @@ def _operand_end(text: str, start: int) -> int:
 
 @cache
 def scripts(names: tuple[str, ...]) -> str:
-    """Return the text of our JavaScript files, concatenated."""
+    """The text of our JavaScript files, concatenated."""
     folder = resources.files("drrn.stories.hosted") / "js"
     return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
-
-
-@cache
-def _entities() -> str:
-    names = json.dumps(html.entities.html5)
-    return f"__drrn.entities = Object.assign(Object.create(null), {names});"
 
 
 def add_browser(isolate: Isolate) -> None:
     """Load the light browser into an isolate, with the driver that plays stories."""
     isolate.evaluate(scripts(tuple(BROWSER)))
-    isolate.evaluate(_entities())
+    names = json.dumps(html.entities.html5)
+    isolate.evaluate(f"__drrn.entities = Object.assign(Object.create(null), {names});")
     isolate.evaluate(scripts(tuple(DRIVER)))
 
 
 def load(isolate: Isolate, text: str, *, seconds: float = CALL_SECONDS) -> None:
-    """Load a page and run its scripts in order; errors are reported to the page, as in a browser.
+    """Load a page and run its scripts in order.
 
-    Each script has `seconds`; all together have twice as much.
+    Errors are reported to the page, as in a browser. Each script has `seconds`, and all together
+    have twice as much.
     """
     deadline = time.monotonic() + 2 * seconds
 
@@ -139,5 +131,5 @@ def load(isolate: Isolate, text: str, *, seconds: float = CALL_SECONDS) -> None:
         except (TimedOutError, OutOfMemoryError):
             raise
         except IsolateError as error:
-            run(f"__drrn.scriptThrew({json.dumps(str(error)[:MAX_MESSAGE])})")
+            run(f"__drrn.scriptThrew({json.dumps(str(error)[:500])})")
     run("__drrn.arrive()")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from drrn.compiled.search import BreadthFirst, Face, States, refusal
 from drrn.game.contract import Observation
 from drrn.stories.authored import HOSTED, Explorable, Position, Progress
 from drrn.stories.hosted import patterns
-from drrn.stories.hosted.displayed import DisplayedPassages
 from drrn.stories.hosted.identity import RepeatedLinks, likely_answers
 from drrn.stories.hosted.stage import Moment, OutOfTimeError, Stage
 from drrn.stories.hosted.variables import is_shared
@@ -19,10 +20,8 @@ from drrn.stories.search import LostError, UnlistedError, clock
 from drrn.stories.twine.layout import judge_page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Link, Page, Problem, Script
+from drrn.stories.twine.story import Passage, Story, letters_of
 from drrn.stories.twine.values import Value
-
-# Depth of the depth-first search; engines that cannot save replay the whole path to a state.
-MAX_DEPTH = 15
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class HostedGame(Explorable):
     def __init__(
         self, name: str, stage: Stage, script: Script, rules: Rules, *, page: str, **options: Any
     ) -> None:
-        """`page` is the text of the published file; `options` are those of AuthoredGame."""
+        """`page` is the text of the published file, `options` are those of AuthoredGame."""
         super().__init__(name, script, rules, **options)
         self.stage = stage
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
@@ -117,7 +116,6 @@ class HostedGame(Explorable):
             return Observation(face.text, tuple(face.actions[i] for i in self._options))
 
     def _after(self, state: HostedState, index: int) -> HostedState:
-        """Return the state after an action of the episode."""
         key = self._random.getrandbits(32)
         if not self.walks:
             return self.after(state, index, key)
@@ -143,7 +141,6 @@ class HostedGame(Explorable):
             yield probability, self._state_after(state, moment, scene)
 
     def after(self, state: HostedState, index: int, key: int) -> HostedState:
-        """Return the state after the action at `index`, with the random draws of a key."""
         scene = self._scene(state)
         moment = self.stage.follow(state.moment, scene.links[index], key)
         return self._state_after(state, moment, scene)
@@ -154,7 +151,6 @@ class HostedGame(Explorable):
         return HostedState(moment, scene.paid, opening, is_first)
 
     def face_at(self, state: HostedState) -> Face:
-        """Return what a state shows and pays, with its passage and the rule of its ending."""
         return self._scene(state).face
 
     def position_at(self, state: HostedState) -> Position:
@@ -194,13 +190,13 @@ class HostedGame(Explorable):
         return Scene(face, numbers, state.paid.union(page.writes))
 
     def _without_menu(self, piece: str | Link) -> str | Link:
-        """Return a link to a menu of the engine as text: it is not a choice of the story."""
+        """A link to a menu of the engine as text: it is not a choice of the story."""
         if isinstance(piece, str) or piece.target or not self._has_menus:
             return piece
         return piece.label if patterns.MENU.fullmatch(piece.label) else piece
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
-        """Return all states.
+        """All states.
 
         Raises:
             TooLargeError: There are more states than the limit or the memory allows.
@@ -230,7 +226,7 @@ class HostedGame(Explorable):
         )
         return states
 
-    def _visit_depth_first(self, limit: int, progress: Progress | None) -> None:
+    def _visit_depth_first(self, limit: int, progress: Progress | None, depth: int = 15) -> None:
         """Visit the states depth first: an engine then often continues from its present state.
 
         An engine that cannot save its state is not worth it: the path to each state should be
@@ -246,7 +242,7 @@ class HostedGame(Explorable):
                 waiting.pop()
                 continue
             visited.add(state)
-            if len(waiting) < MAX_DEPTH:
+            if len(waiting) < depth:
                 waiting.append(self._successors(state))
             if progress and len(visited) % 20 == 0:
                 progress(len(visited))
@@ -261,7 +257,81 @@ def _cells(variables: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def _plain_value(value: Any) -> Value:
-    """Return a value that rules can compare: lists become tuples, objects None."""
+    """A value that rules can compare: lists become tuples, objects None."""
     if isinstance(value, list):
         return tuple(map(_plain_value, value))
     return value if isinstance(value, (int, float, str, bool)) else None
+
+
+# --- passages that a page displays in addition to its own
+
+CODE = re.compile(  # pictures, macros, tags and variables
+    r"\[[<>]?img\[[^\n]*?\]\]|<<[^<>]*>>|<[^<>]*>|\([\w-]+:[^()\n]*\)|\{[^{}\n]*\}"
+    r"|(?:\$|\b_)[A-Za-z]\w*(?:\.[a-z]\w*)*"
+)
+MARKUP = re.compile(r"[\[\]<>(){}$|*/_~\n\"'`@#^=\\]+")
+
+
+class DisplayedPassages:
+    """The passages that each passage of a story can display.
+
+    Engines do not report it. A passage that another one names, as `<<include>>` does, is displayed
+    if the page has some of its text, or if it has no text to look for.
+    """
+
+    def __init__(self, story: Story, scripts: str = "") -> None:
+        """`scripts` of the author may display any passage, if they read the source of one."""
+        self.story = story
+        self._is_scripted = patterns.READS_SOURCE.search(scripts) is not None
+        self._candidates: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+
+    def on_page(self, passage: str, face: Face) -> tuple[str, ...]:
+        """The passages on a page: its own first, then those that it displays."""
+        text = "\n".join((face.text, *face.actions)) if self._is_scripted else face.text
+        shown = dict.fromkeys((passage, *self._everywhere))
+        queue = [passage] if passage in self.story.passages else []
+        letters = ""
+        for name in queue:
+            for other, pieces in self._named_in(name):
+                letters = letters or letters_of(text)
+                is_displayed = not pieces or any(piece in letters for piece in pieces)
+                if other not in shown and is_displayed:
+                    shown[other] = None
+                    queue.append(other)
+        return tuple(shown)
+
+    def _named_in(self, name: str) -> list[tuple[str, tuple[str, ...]]]:
+        if name not in self._candidates:
+            passage = self.story.passages[name]
+            displayed = _displayed_by(passage)
+            anywhere = self.story.pages.keys() if self._is_scripted else set()
+            text = patterns.COMMENT.sub("", passage.text)
+            quoted = {one or other for one, other in patterns.QUOTED_TEXT.findall(text)}
+            names = displayed | quoted | anywhere
+            own = letters_of(text)
+            candidates = []
+            for other in sorted(names & self.story.pages.keys() - {name}):
+                pieces = _pieces(self.story.pages[other])
+                new_pieces = tuple(piece for piece in pieces if piece not in own)
+                if new_pieces or (not pieces and other in displayed):
+                    candidates.append((other, new_pieces))
+            self._candidates[name] = candidates
+        return self._candidates[name]
+
+    @cached_property
+    def _everywhere(self) -> tuple[str, ...]:
+        """The passages that headers, footers and side bars display."""
+        shared = filter(is_shared, self.story.passages.values())
+        names = set[str]().union(*map(_displayed_by, shared))
+        return tuple(sorted(names & self.story.pages.keys()))
+
+
+def _displayed_by(passage: Passage) -> set[str]:
+    text = patterns.COMMENT.sub("", passage.text)
+    return {next(filter(None, names)) for names in patterns.DISPLAY_MACRO.findall(text)}
+
+
+def _pieces(passage: Passage, least: int = 12) -> tuple[str, ...]:
+    text = CODE.sub("\n", patterns.NOT_DISPLAYED.sub("\n", passage.text))
+    pieces = map(letters_of, MARKUP.split(text))
+    return tuple(piece for piece in pieces if len(piece) >= least)

@@ -20,8 +20,6 @@ from drrn.stories.twine.story import Passage, Story, letters_of, split_link
 
 # Formats whose variables start with a dollar sign wherever they are named.
 DOLLAR_FORMATS = ("harlowe", "sugarcube")
-MAX_ANSWERS = 1_000  # words that a player may have to type in
-MAX_ANSWER = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Click:
 
 
 class Identity:
-    """Computes a key of a state; states with equal keys have equal continuations."""
+    """Computes keys of states. States with equal keys have equal continuations."""
 
     def __init__(self, story: Story, *, twine1: bool = False) -> None:
         """`twine1`: the page was published by Twine 1, which names no format."""
@@ -65,7 +63,7 @@ class Identity:
         self.ahead.always_read = frozenset(variables)
 
     def of(self, page: HostedPage, clicks: Sequence[Click]) -> Hashable:
-        """Return the key of a state; `clicks` entered the passage and were made in it."""
+        """The key of a state. The first of `clicks` entered the passage."""
         if not page.links:  # an ending
             return page.passage, page.parts, _json(page.variables), "", (), ()
         return (
@@ -78,12 +76,11 @@ class Identity:
         )
 
     def distinguishes(self, passage: str, variable: str) -> bool:
-        """Return whether states of a passage are equal only if a variable is."""
+        """Whether states of a passage are equal only if a variable is."""
         is_live = self.ahead.may_be_read(passage, variable) and variable not in self._counters
         return is_live or not self.reads_names
 
     def _live_variables(self, page: HostedPage) -> Mapping[str, Any]:
-        """Return the variables that may still be read; counters only up to their limit."""
         if not self.reads_names:
             return page.variables
         live = {}
@@ -102,7 +99,7 @@ class Identity:
         return {name: limit for name, limit in limits.items() if not is_in_code(name)}
 
     def _hidden_clicks(self, passage_name: str, clicks: Sequence[Click]) -> Hashable:
-        """Return the clicks and draws within a page that may have a hidden effect."""
+        """The clicks and draws within a page that may have a hidden effect."""
         passage = self.story.passages.get(passage_name)
         if passage is None or not self.reads_names:
             return tuple(clicks)
@@ -114,7 +111,6 @@ class Identity:
         return draws, _distinct_clicks(clicks[1:], passage.text, repeated_only=not hidden)
 
     def _past(self, passage: str, history: tuple[str, ...]) -> Hashable:
-        """Return what the story may still ask of its history."""
         if self.reads_all:
             return history
         turns = len(history) if self.reads_turns else 0
@@ -129,7 +125,7 @@ class Identity:
         return turns, previous, tuple(sorted(counts.items()))
 
     def _passages_counted_from(self, passage: str) -> frozenset[str] | None:
-        """Return the passages whose visits may still be asked for; None: any."""
+        """The passages whose visits may still be asked for. None means any."""
         names: frozenset[str] = frozenset()
         for reached in self.ahead.reached_from(passage):
             more = self._visits_read.get(reached, frozenset())
@@ -154,7 +150,7 @@ class Identity:
 
 
 def _distinct_clicks(clicks: Sequence[Click], text: str, *, repeated_only: bool) -> Hashable:
-    """Return each click as often as its label occurs in the text; more have no effect."""
+    """Each click as often as its label occurs in the text. More have no effect."""
     remaining = Counter({click.label: max(1, text.count(click.label)) for click in clicks})
     distinct = []
     for click in clicks:
@@ -169,7 +165,6 @@ def _json(variables: Mapping[str, Any]) -> str:
 
 
 def _visits_read_by(passage: Passage) -> frozenset[str] | None:
-    """Return the passages whose visits a passage asks for; None: it may be any."""
     text = passage.text
     arguments = [*patterns.NAMED_VISITS.findall(text), *patterns.HARLOWE_VISITS.findall(text)]
     names = {quoted[1:-1] for quoted in patterns.QUOTED_NAME.findall(" ".join(arguments))}
@@ -182,7 +177,7 @@ def _visits_read_by(passage: Passage) -> frozenset[str] | None:
 
 
 def counters(texts: Iterable[str]) -> dict[str, float]:
-    """Return the variables that only grow and are only compared with numbers.
+    """The variables that only grow and are only compared with numbers.
 
     Each has a limit above which no comparison in the story can distinguish its values.
     """
@@ -206,7 +201,6 @@ def counters(texts: Iterable[str]) -> dict[str, float]:
 
 
 def _compared_unnamed(text: str) -> set[str]:
-    """Return the variables that may be compared with numbers that are not next to their name."""
     conditions = patterns.CONDITION.findall(text)
     if any(re.search(r"\bits?\b", condition, re.I) for condition in conditions):
         return set(patterns.VARIABLE.findall(text))
@@ -216,8 +210,10 @@ def _compared_unnamed(text: str) -> set[str]:
     return set(patterns.VARIABLE.findall("\n".join(unnamed)))
 
 
-def likely_answers(story: Story, script: str = "") -> tuple[str, ...]:
-    """Return the words that a story compares with others: what a player may have to type in.
+def likely_answers(
+    story: Story, script: str = "", most: int = 1_000, longest: int = 40
+) -> tuple[str, ...]:
+    """The words that a story compares with others: what a player may have to type in.
 
     A word is repeated for each comparison with it, since a common one is more often right.
     `script` is the author's, in the published file.
@@ -231,8 +227,8 @@ def likely_answers(story: Story, script: str = "") -> tuple[str, ...]:
             answers += [answer[1:-1] for answer in patterns.QUOTED_NAME.findall(match[0])]
     for text in scripts:
         answers += patterns.KEY.findall(text)
-    words = [word for answer in answers if 0 < len(word := answer.strip()) <= MAX_ANSWER]
-    return (*dict.fromkeys(words), *words)[:MAX_ANSWERS]
+    words = [word for answer in answers if 0 < len(word := answer.strip()) <= longest]
+    return (*dict.fromkeys(words), *words)[:most]
 
 
 class RepeatedLinks:
@@ -243,7 +239,7 @@ class RepeatedLinks:
         self._are_equal = cache(self._do_the_same)
 
     def unique(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
-        """Return the links without those that repeat another."""
+        """The links without those that repeat another."""
         counts = Counter((label, link.target) for label, link in links)
         unique: dict[object, tuple[str, Link]] = {}
         for label, link in links:
@@ -253,7 +249,7 @@ class RepeatedLinks:
         return list(unique.values())
 
     def _do_the_same(self, label: str, target: str) -> bool:
-        """Return whether all links with a label and target have one effect; "": any target."""
+        """Whether all links with a label and target have one effect. Target "" means any."""
         if self._has_code or (target and target not in self.story.pages):
             return False
         links = self._links
@@ -273,7 +269,6 @@ class RepeatedLinks:
 
     @cached_property
     def _links(self) -> list[tuple[str, str, str]]:
-        """Label, target and setter of every link in the story."""
         links = []
         for passage in self.story.passages.values():
             for body, setter in patterns.SETTER_LINK.findall(passage.text):

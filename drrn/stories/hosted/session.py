@@ -20,20 +20,18 @@ from drrn.stories.hosted.engine import (
 from drrn.stories.twine.layout import lay_out
 from drrn.stories.twine.script import Link
 
-PAGE_SECONDS = 10.0  # time limit for one page
 MAX_ANSWER = 2**24  # characters of a page or of a saved state
-MAX_PIECES = 20_000  # links, and texts between them, of one page
 # Half of a character, left by scripts that cut texts; no file can store it.
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class UnreadableError(IsolateError):
-    """The page cannot be read; the message has the reason."""
+    """The page cannot be read, for the reason in the message."""
 
 
 @dataclass(frozen=True)
 class HostedPage:
-    """A page of a hosted story; link i is what `press(i)` takes."""
+    """A page of a hosted story. `press(i)` takes link i."""
 
     passage: str
     pieces: tuple[str | Link, ...]
@@ -68,8 +66,14 @@ class HostedPage:
         return text, tuple(label for label, _ in links)
 
 
-def read_page(answer: Any) -> HostedPage:
-    """Read a page from the driver's JSON; other JSON is an `UnreadableError`."""
+def read_page(answer: Any, most_pieces: int = 20_000) -> HostedPage:
+    """Read a page from the driver's JSON.
+
+    Pieces are links and the texts between them.
+
+    Raises:
+        UnreadableError: The JSON is not a page.
+    """
     if not isinstance(answer, str):
         raise UnreadableError("the page never settles, so it cannot be played")
     if len(answer) > MAX_ANSWER:
@@ -77,8 +81,8 @@ def read_page(answer: Any) -> HostedPage:
         raise UnreadableError(cause)
     try:
         table = json.loads(answer)
-        if (count := len(table.get("pieces", ()))) > MAX_PIECES:
-            cause = f"the page has {count:,} links and texts; the limit is {MAX_PIECES:,}"
+        if (count := len(table.get("pieces", ()))) > most_pieces:
+            cause = f"the page has {count:,} links and texts; the limit is {most_pieces:,}"
             raise UnreadableError(cause)
         if "failed" in table:
             message = str(table["failed"])[:300]
@@ -104,7 +108,7 @@ def read_page(answer: Any) -> HostedPage:
 
 
 def _is_state(saved: Any) -> bool:
-    """Return whether a value is a saved state as the driver writes it, not one of the story's."""
+    """Whether a value is a saved state as the driver writes it, not one of the story's."""
     try:
         return len(saved) <= MAX_ANSWER and isinstance(json.loads(saved)["chance"]["lots"], list)
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -112,12 +116,10 @@ def _is_state(saved: Any) -> bool:
 
 
 def _about(answer: Any) -> tuple[str, str]:
-    """Return the name and the version of the story format."""
-    try:
+    with contextlib.suppress(ValueError, LookupError, TypeError, RecursionError):
         about = json.loads(answer)
         return _text(about["name"])[:100], _text(about["version"])[:100]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return "", ""
+    return "", ""
 
 
 def _piece(piece: Any) -> str | Link:
@@ -140,9 +142,7 @@ class Session:
     later draws have their first outcome. Without a key, the previous step determines the next one.
     """
 
-    def __init__(
-        self, html: str, *, answers: Mapping[str, str], seconds: float = PAGE_SECONDS
-    ) -> None:
+    def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = 10.0) -> None:
         self.html = browser.prepare(html)
         self.answers = dict(answers)
         self.seconds = seconds
@@ -203,7 +203,7 @@ class Session:
             return self._page_after(f"__drrn.step({index}, {_arguments(key, draws, listing)})")
 
     def save(self) -> str | None:
-        """Return the engine's saved state; None if the engine cannot save."""
+        """The engine's saved state, or None if it cannot save."""
         with self._refused_on_error():
             try:
                 saved = self._evaluate("__drrn.save()")
@@ -238,13 +238,12 @@ class Session:
         return self.isolate.evaluate(*scripts, seconds=self.seconds)
 
     def _page_after(self, call: str) -> HostedPage:
-        """Start an action and read its page; timers and promises run before the second call."""
+        """Start an action and read its page. Timers and promises run before the second call."""
         self._page = read_page(self._evaluate(f"void {call}", "__drrn.result"))
         return self._page
 
     @contextlib.contextmanager
     def _refused_on_error(self) -> Iterator[None]:
-        """Close the isolate if it fails, and say after which passage."""
         try:
             yield
         except IsolateError as error:
@@ -263,6 +262,5 @@ class Session:
 
 
 def _arguments(key: int | None, draws: Sequence[int], listing: bool) -> str:
-    """Return the chance of a step as the driver's arguments."""
     first = "undefined" if key is None else key
     return f"{first}, {json.dumps(list(draws))}, {json.dumps(listing)}"

@@ -16,19 +16,9 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
 from drrn.stories.hosted.session import HostedPage, Session
+from drrn.stories.limits import LIMITS, Limits
 from drrn.stories.search import LostError, UnlistedError, clock
 from drrn.stories.twine.script import EveryDraw
-
-MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 MB
-MAX_OUTCOMES = 2_000  # of one step, to be listed
-# Draws that a link may make before its passage is entered; a page of noise draws thousands.
-MAX_DRAWS_BEFORE = 8
-MAX_REWINDS = 20  # games in an engine whose scripts may store more than its state
-CHECKED_REWINDS = 2  # of these, those that are compared with a game in a new engine
-MAX_CHECKED = 60  # clicks of such a comparison
-MAX_SAVED = 256 * 2**20  # characters of saved states; further steps are not cached
-GOLDEN = 0x9E3779B9  # 2³² divided by the golden ratio: its multiples are evenly spread
-WORD = 0xFFFFFFFF
 
 
 class OutOfTimeError(Exception):
@@ -70,7 +60,7 @@ Branch = Moment | Fork
 
 
 def _walk(branch: Branch | None, draw: Callable[[int], int]) -> tuple[Moment | None, list[int]]:
-    """Return the moment that draws lead to, None if no game went there, and the draws."""
+    """The moment that draws lead to, None if no game went there, and the draws."""
     draws: list[int] = []
     while isinstance(branch, Fork):
         draws.append(draw(branch.outcomes))
@@ -79,7 +69,6 @@ def _walk(branch: Branch | None, draw: Callable[[int], int]) -> tuple[Moment | N
 
 
 def _grown(branch: Branch | None, draws: Sequence[tuple[int, int]], moment: Moment) -> Branch:
-    """Add a path that ends in a moment to the tree of draws."""
     if not draws:
         return moment
     (outcomes, outcome), *rest = draws
@@ -88,22 +77,18 @@ def _grown(branch: Branch | None, draws: Sequence[tuple[int, int]], moment: Mome
     return fork
 
 
-def _scrambled(number: int) -> int:
-    """Return a 32-bit hash of a number."""
-    mixed = number & WORD
-    mixed = ((mixed ^ (mixed >> 16)) * 0x21F0AAAD) & WORD
-    mixed = ((mixed ^ (mixed >> 15)) * 0x735A2D97) & WORD
-    return mixed ^ (mixed >> 15)
-
-
 def draws_of(key: int) -> Callable[[int], int]:
-    """Return the draws of a step with this key; chance.js computes the same numbers."""
+    """The draws of a step with this key. chance.js computes the same numbers."""
+    golden = 0x9E3779B9  # 2³² divided by the golden ratio: its multiples are evenly spread
     count = 0
 
     def draw(outcomes: int) -> int:
         nonlocal count
         count += 1
-        return _scrambled(key + count * GOLDEN) * outcomes >> 32
+        mixed = (key + count * golden) % 2**32
+        mixed = (mixed ^ (mixed >> 16)) * 0x21F0AAAD % 2**32
+        mixed = (mixed ^ (mixed >> 15)) * 0x735A2D97 % 2**32
+        return (mixed ^ (mixed >> 15)) * outcomes >> 32
 
     return draw
 
@@ -112,8 +97,13 @@ class Stage:
     """The engines of one story, and the moments reached so far."""
 
     def __init__(
-        self, open_session: Callable[[], Session], identity: Identity, source: str
+        self,
+        open_session: Callable[[], Session],
+        identity: Identity,
+        source: str,
+        limits: Limits = LIMITS,
     ) -> None:
+        self.limits = limits
         self.open_session = open_session
         self.identity = identity
         self.source = source
@@ -133,13 +123,12 @@ class Stage:
         self._saved_characters = 0
 
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
-        """Return the moment after a link, with the draws of a key."""
         branch = moment.next.get(link) if self.caches_steps else None
         after, draws = _walk(branch, draws_of(key))
         return after or self._play(moment, link, key, draws)[0]
 
     def walk(self, moment: Moment, link: int, key: int, *, curious: int = 0) -> Moment:
-        """Return the moment after a link in an engine that stays with the game.
+        """The moment after a link in an engine that stays with the game.
 
         Nothing is cached or saved, so a step costs no more than the click. A curious player types
         words that the story compares with, and, if it is 2, does not always wait for timers.
@@ -147,12 +136,7 @@ class Stage:
         session = self._walker_at_start() if moment is self.start else self._session_at(moment)
         session.words = self.words if curious else None
         session.is_hasty = curious > 1
-        with self._closed_on_error(session):
-            page = self._take(session, Arrival(moment, link, key, ()), walks=True)
-            if moment is self.start:
-                _check_opening(page, session.missing)
-        self.errors.update(dict.fromkeys(page.errors))
-        self.asks = self.asks or page.asks
+        page = self._step(session, Arrival(moment, link, key, ()), walks=True)
         draws = tuple(outcome for _, outcome in page.draws)
         after = Moment(page, None, Arrival(moment, link, key, draws))
         self._sessions.append((session, after))
@@ -160,7 +144,7 @@ class Stage:
         return after
 
     def change(self, moment: Moment, values: Mapping[str, Any], key: int) -> Moment:
-        """Return the moment in which the passage is entered again with other values."""
+        """The moment in which the passage is entered again with other values."""
         session = self._session_at(moment)
         arrival = Arrival(moment, 0, key, (), values)
         with self._closed_on_error(session):
@@ -169,26 +153,27 @@ class Stage:
         return after
 
     def _walker_at_start(self) -> Session:
-        """Take the engine of the last walk out of the list; compare what a rewound one showed."""
+        """Take the engine of the last walk out of the list, and check it if it was rewound."""
         for index, (session, moment) in enumerate(self._sessions):
             if session is self._walker:
                 self._sessions.pop(index)
-                is_checked = session.words is not None or self._checks >= CHECKED_REWINDS
-                if session.rewinds and self._rewinds and not is_checked:
+                is_due = session.words is None and self._checks < self.limits.checked_rewinds
+                if session.rewinds and self._rewinds and is_due:
                     self._checks += 1
                     self._rewinds = self._is_repeated(moment)
                 return session
         return self._session_at(self.start)
 
     def _is_repeated(self, moment: Moment) -> bool:
-        """Return whether a new engine shows the same pages for the clicks that led to a moment."""
+        """Whether a new engine shows the same pages for the clicks that led to a moment."""
         moments: list[Moment] = []
         while moment is not self.start and moment.arrival is not None:
             moments.append(moment)
             moment = moment.arrival.before
         session = self.open_session()
+        first = moments[::-1][: self.limits.checked_clicks]
         try:
-            return all(self._replay(session, one) for one in moments[: -MAX_CHECKED - 1 : -1])
+            return all(self._replay(session, one) for one in first)
         except InputError:
             return False
         finally:
@@ -205,9 +190,9 @@ class Stage:
         count = 0
         while every_draw.advance():
             count += 1
-            if count > MAX_OUTCOMES:
+            if count > self.limits.outcomes:
                 step = f'a step from passage "{moment.page.passage}"'
-                raise UnlistedError(f"{step} has more than {MAX_OUTCOMES:,} outcomes")
+                raise UnlistedError(f"{step} has more than {self.limits.outcomes:,} outcomes")
             after, draws = _walk(moment.next.get(link), every_draw.draw)
             if after is None:
                 if self.until is not None and clock() > self.until:
@@ -221,21 +206,15 @@ class Stage:
             yield every_draw.probability, after
 
     def close(self) -> None:
-        """Close the engines; the moments stay."""
+        """Close the engines, but keep the moments."""
         while self._sessions:
             self._sessions.pop()[0].close()
 
     def _play(
         self, moment: Moment, link: int, key: int | None, draws: list[int]
     ) -> tuple[Moment, HostedPage]:
-        """Take a step in an engine and cache the result."""
         session = self._session_at(moment)
-        with self._closed_on_error(session):
-            page = self._take(session, Arrival(moment, link, key, tuple(draws)))
-            if moment is self.start:
-                _check_opening(page, session.missing)
-        self.errors.update(dict.fromkeys(page.errors))
-        self.asks = self.asks or page.asks
+        page = self._step(session, Arrival(moment, link, key, tuple(draws)))
         outcomes = tuple(outcome for _, outcome in page.draws)
         if page.entered:
             clicks: tuple[Click, ...] = (Click(-1, "", outcomes),)
@@ -249,16 +228,25 @@ class Stage:
         if after is None:
             after = Moment(page, session.save(), Arrival(moment, link, key, outcomes), clicks)
             self._saved_characters += len(after.saved or "") + 1000
-            if self._saved_characters < MAX_SAVED:
+            if self._saved_characters < self.limits.saved_characters:
                 self.moments[identity] = after
-        if not page.unlisted_draws and self._saved_characters < MAX_SAVED:
+        if not page.unlisted_draws and self._saved_characters < self.limits.saved_characters:
             moment.next[link] = _grown(moment.next.get(link), page.draws, after)
         self._sessions.append((session, after))
         return after, page
 
+    def _step(self, session: Session, arrival: Arrival, *, walks: bool = False) -> HostedPage:
+        """Take a step, check the first page, and note errors and text boxes."""
+        with self._closed_on_error(session):
+            page = self._take(session, arrival, walks=walks)
+            if arrival.before is self.start:
+                _check_opening(page, session.missing)
+        self.errors.update(dict.fromkeys(page.errors))
+        self.asks = self.asks or page.asks
+        return page
+
     @contextlib.contextmanager
     def _closed_on_error(self, session: Session) -> Iterator[None]:
-        """Close an engine that failed, and name the file in the error."""
         try:
             yield
         except InputError as error:
@@ -269,7 +257,7 @@ class Stage:
             raise
 
     def _take(self, session: Session, arrival: Arrival, *, walks: bool = False) -> HostedPage:
-        """Take a step and return its page; without a key, draws that are not given are listed."""
+        """Take a step and return its page. Without a key, draws that are not given are listed."""
         key = arrival.key or 0
         listing = arrival.key is None
         if arrival.values is not None:
@@ -278,18 +266,16 @@ class Stage:
             page = session.press(arrival.link, key, arrival.draws, listing=listing)
             if not page.restarted:
                 return page
-        rewind = walks and self._rewinds and session.rewinds < MAX_REWINDS
+        rewind = walks and self._rewinds and session.rewinds < self.limits.rewinds
         return session.open(key, arrival.draws, listing=listing, rewind=rewind)
 
     def _session_at(self, moment: Moment) -> Session:
-        """Take an engine out of the list and bring it to a moment."""
         for index, (_, current) in enumerate(self._sessions):
             if current is moment:
                 return self._sessions.pop(index)[0]
-        if len(self._sessions) < min(MAX_SESSIONS, self.users + 1):  # to open one takes long
-            session = self.open_session()
-        else:
-            session = self._sessions.pop(0)[0]
+        most = min(self.limits.sessions, self.users + 1)
+        is_new = len(self._sessions) < most  # to open one takes long
+        session = self.open_session() if is_new else self._sessions.pop(0)[0]
         with self._closed_on_error(session):
             if moment is self.start or self._restore(session, moment):
                 return session
@@ -302,7 +288,6 @@ class Stage:
         raise LostError(message)
 
     def _restore(self, session: Session, moment: Moment) -> bool:
-        """Bring an engine to a moment; return whether it succeeded."""
         replay: list[Moment] = []  # last one first
         while not self._restore_saved(session, moment):
             if moment.arrival is None:
@@ -323,7 +308,6 @@ class Stage:
         return False
 
     def _replay(self, session: Session, moment: Moment) -> bool:
-        """Repeat the step that led to a moment."""
         assert moment.arrival is not None
         page = self._take(session, moment.arrival)
         if _is_equal(page, moment.page):
@@ -333,7 +317,6 @@ class Stage:
 
 
 def _check_opening(page: HostedPage, missing: list[str]) -> None:
-    """Refuse a story whose first page has neither text nor links."""
     if page.links or any(str(piece).strip() for piece in page.pieces):
         return
     error = f" (its script threw: {page.errors[0].partition(': ')[2]})" if page.errors else ""
@@ -344,19 +327,21 @@ def _check_opening(page: HostedPage, missing: list[str]) -> None:
     raise InputError(f"{empty}; open the file in a browser to check that it is complete")
 
 
-def _restorable(saved: str | None) -> Iterator[str]:
-    """Yield a saved state, and versions whose first draws were made before the passage."""
+def _restorable(saved: str | None, most: int = 8) -> Iterator[str]:
+    """Yield a saved state, and versions whose first draws were made before the passage.
+
+    A page of noise draws thousands of numbers, so at most `most` of them.
+    """
     if saved is None:
         return
     yield saved
     state = json.loads(saved)
     draws = state["chance"]["lots"]
-    for _ in range(min(MAX_DRAWS_BEFORE, len(draws))):
+    for _ in range(min(most, len(draws))):
         draws.pop(0)
         yield json.dumps(state)
 
 
 def _is_equal(one: HostedPage, other: HostedPage) -> bool:
-    """Return whether two pages have the same passage, content and state."""
     states = [(page.passage, page.parts, page.variables, page.beyond) for page in (one, other)]
     return states[0] == states[1]

@@ -30,13 +30,13 @@ class VariableUses:
     stored: frozenset[str] = frozenset()  # named in texts or code that are stored in variables
 
     def needs(self, useful: frozenset[str]) -> set[str]:
-        """Return the useful variables that this passage reads, also to set a useful one."""
+        """The useful variables that this passage reads, also to set a useful one."""
         sources = (names for target, names in self.settings if target in useful)
         return set(self.read.union(*sources) & useful)
 
 
 def variable_uses(text: str) -> VariableUses:
-    """Return what the text of a passage in Harlowe or SugarCube does with variables."""
+    """What the text of a passage in Harlowe or SugarCube does with variables."""
     settings: list[tuple[str, frozenset[str]]] = []
     overwritten: set[str] = set()
     mentioned: set[str] = set()
@@ -65,7 +65,7 @@ def variable_uses(text: str) -> VariableUses:
 
 
 def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return the text without plain settings, and (variable, operator and value) of each."""
+    """The text without plain settings, and (variable, operator and value) of each."""
     pieces = list(_pieces(text))
     rest = (piece.text for piece in pieces if not piece.operator)
     settings = [(piece.target, piece.operator + piece.value) for piece in pieces if piece.operator]
@@ -73,9 +73,9 @@ def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def named_in_values(source: str, *, hooks: bool) -> set[str]:
-    """Return the variables in texts and code that are a value, which may be used anywhere.
+    """The variables in texts and code that are a value, which may be used anywhere.
 
-    `hooks`: square brackets contain text of the story, as in Harlowe; otherwise they are lists.
+    With `hooks`, square brackets contain text of the story, as in Harlowe. Else they are lists.
     """
     if not patterns.RUN_LATER.search(source) and not (hooks and "[" in source):
         source = " ".join(patterns.QUOTED.findall(source))
@@ -83,8 +83,6 @@ def named_in_values(source: str, *, hooks: bool) -> set[str]:
 
 
 class _Piece(NamedTuple):
-    """A part of a set macro, one per variable, or the text between two macros."""
-
     text: str
     value: str
     target: str = ""  # the variable, if the part is a plain setting
@@ -118,7 +116,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
 
 
 def _macro_parts(text: str, start: int, closing: str) -> tuple[int, list[str]]:
-    """Return the end of a macro and its parts, split at commas outside brackets and quotes."""
+    """The end of a macro and its parts, split at commas outside brackets and quotes."""
     parts: list[str] = []
     part_start = start
     index = start
@@ -146,7 +144,7 @@ def _macro_parts(text: str, start: int, closing: str) -> tuple[int, list[str]]:
 
 
 def condition_around(text: str, position: int) -> str:
-    """Return the innermost condition under which a position of a passage is displayed, or ""."""
+    """The innermost condition under which a position of a passage is displayed, or ""."""
     blocks: list[tuple[int, str]] = []
     for match in patterns.IF_BLOCK.finditer(text, 0, position):  # SugarCube, Snowman
         if match["start"] is not None:
@@ -174,7 +172,7 @@ class Lookahead:
     """The passages that may follow each passage, and the variables that may still be read."""
 
     def __init__(self, story: Story, understood: bool) -> None:
-        """`understood`: variables have a dollar sign wherever they are named; macros are known."""
+        """`understood`: known macros, and a dollar sign wherever a variable is named."""
         self.story = story
         self.understood = understood
         self._texts = [passage.text for passage in story.passages.values()]
@@ -184,20 +182,19 @@ class Lookahead:
         self.reached_from = cache(self._reached_from)
 
     def may_be_read(self, passage: str, variable: str) -> bool:
-        """Return whether a variable may still matter while a passage is displayed."""
+        """Whether a variable may still matter while a passage is displayed."""
         if not self.understood or self._has_computed_names or passage not in self._live_after:
             return True
         names = (self._live_after[passage], self._read_everywhere, self.always_read)
         return any(variable in part for part in names)
 
     def is_named_in_code(self, variable: str) -> bool:
-        """Return whether code or a rule may use a variable in a way that no macro shows."""
+        """Whether code or a rule may use a variable in a way that no macro shows."""
         if self._has_computed_names or variable in self.always_read:
             return True
         return variable in self._words_in_code
 
     def _reached_from(self, passage: str) -> frozenset[str]:
-        """Return the passages that may be displayed from here on, including this one."""
         reached = {passage, *self._shared}
         waiting = list(reached)
         while waiting:
@@ -248,7 +245,6 @@ class Lookahead:
 
     @cached_property
     def _needs(self) -> dict[str, set[str]]:
-        """The variables that each passage may read, itself or by the widgets that it calls."""
         needs = {name: uses.needs(self._useful) for name, uses in self._uses.items()}
         called = {}
         for name, passage in self.story.passages.items():
@@ -291,7 +287,7 @@ class Lookahead:
         return frozenset(name for code in calls for name in patterns.VARIABLE.findall(code))
 
     def _is_inert(self, name: str) -> bool:
-        """Return whether a passage runs before the story, or in a side bar, and changes nothing."""
+        """Whether a passage runs before the story, or in a side bar, and changes nothing."""
         if not self.story.format.startswith("sugarcube"):
             return False
         if name == "StoryInit":
@@ -323,12 +319,12 @@ class Lookahead:
 
 
 def is_shared(passage: Passage) -> bool:
-    """Return whether a passage can be displayed with any page: a header, widget or script."""
+    """Whether a passage can be displayed with any page: a header, widget or script."""
     return not passage.is_page or not SHARED_TAGS.isdisjoint(passage.tags)
 
 
 def _uses_of(passage: Passage) -> VariableUses:
-    """Return what a passage does; code may omit dollar signs and may run at any time."""
+    """What a passage does. Code may omit dollar signs and may run at any time."""
     text = passage.text
     uses = variable_uses(text)
     conditions = patterns.STORYLET.findall(text)
@@ -341,7 +337,7 @@ def _uses_of(passage: Passage) -> VariableUses:
 
 
 def has_code(passage: Passage) -> bool:
-    """Return whether a passage has code, which may name variables without a dollar sign."""
+    """Whether a passage has code, which may name variables without a dollar sign."""
     return "script" in passage.tags or patterns.CODE.search(passage.text) is not None
 
 

@@ -1,10 +1,10 @@
 """Boxes of a map, and the layers and bands in which they are placed.
 
-A page is a box with a row for each link; pages of which each leads to the next alone share a box;
-an ending is a box. Boxes are assigned to layers (the first step of Sugiyama's method), and layers
-are wrapped into bands, as words are wrapped into lines. Inside a strongly connected component,
-links away from the start lead forward and all others back. A link is drawn as a line if its ends
-are near each other; otherwise its row names the target.
+A page is a box with a row for each link, and an ending is a box. Pages of which each leads to the
+next alone share a box. Boxes are assigned to layers (the first step of Sugiyama's method), and
+layers are wrapped into bands, as words are wrapped into lines. Inside a strongly connected
+component, links away from the start lead forward and all others back. A link is drawn as a line if
+its ends are near each other. Otherwise its row names the target.
 """
 
 import itertools
@@ -23,35 +23,46 @@ from drrn.compiled.chain import strong_components
 from drrn.stories.map.story_map import UNWRITTEN, StoryMap
 from drrn.writing import percent
 
-# Boxes, in pixels
-WIDTH = 204.0
-PAD = 6.0
-TITLE_LINE = 15.0
-ROW = 14.0
-# Limits of a box; widths in average letters
-TITLE_LETTERS = 25
-ROW_LETTERS = 33
-MAX_TITLE_LINES = 2
-MAX_ROWS = 8
-MAX_CHAIN = 6
 NARROW_LETTERS = frozenset(" iIjltfr.,:;!|'’()[]")
 BROAD_LETTERS = frozenset("mwMW@%—…↩→")
-# Space between boxes of a layer, between layers, between bands
-GAP = 16.0
-CHANNEL = 76.0
-GUTTER = 26.0
-# The search for layers and bands
-HEIGHTS = (480, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600)  # limits for a layer
-ASPECT = 1.5  # desired width / height of the canvas
-SCREEN = 2_200  # a map that is no wider than this has one band
-MAX_BANDS = 10
-LINE_HEIGHT = 9.0  # that a line takes in a layer that it crosses
-STRETCH = 1.2  # factor by which straightening of lines makes layers higher
-# Lines. Maps of up to SMALL boxes have no limit on how many layers a line spans.
-SMALL = 36
-MAX_FORWARD = 5
-MAX_BACK = 2
-MAX_BETWEEN_BANDS = 7
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of the parts of a map in pixels, and limits of what it draws."""
+
+    # Boxes; numbers of letters are widths in average letters.
+    width: float = 204.0
+    padding: float = 6.0
+    title_line: float = 15.0
+    row: float = 14.0
+    title_letters: int = 25
+    row_letters: int = 33
+    title_lines: int = 2
+    rows: int = 8
+    chain: int = 6  # pages in one box
+    # Space between boxes of a layer, between layers, between bands, around the map
+    gap: float = 16.0
+    channel: float = 76.0
+    gutter: float = 26.0
+    margin: float = 24.0
+    # Lines: space between two in the margins and across a column, height of one in a column
+    track: float = 7.0
+    line_gap: float = 4.0
+    line: float = 7.0
+    # The search for layers and bands
+    heights: tuple[int, ...] = (480, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600)  # of a layer
+    aspect: float = 1.5  # desired width / height
+    screen: int = 2_200  # width up to which a map has one band
+    bands: int = 10
+    # Layers that a line may span in maps of more than `small` boxes, and lines between two bands
+    small: int = 36
+    forward: int = 5
+    back: int = 2
+    between_bands: int = 7
+
+
+SHAPE = Shape()
 
 
 @dataclass(frozen=True)
@@ -74,22 +85,22 @@ class Page:
     title: tuple[str, ...]
     rows: tuple[Row, ...]
     origins: tuple[int, ...] = ()  # nodes that lead here, named above the title if no line does
+    shape: Shape = SHAPE
 
     @property
     def title_top(self) -> float:
-        return self.top + PAD + ROW * bool(self.origins)
+        return self.top + self.shape.padding + self.shape.row * bool(self.origins)
 
     def title_y(self, line: int = 0) -> float:
-        """Return the middle of a line of the title."""
-        return self.title_top + TITLE_LINE * (line + 0.5)
+        return self.title_top + self.shape.title_line * (line + 0.5)
 
     def row_y(self, row: int) -> float:
-        """Return the middle of a row."""
-        return self.title_top + TITLE_LINE * len(self.title) + ROW * (row + 0.5)
+        first_row = self.title_y(len(self.title)) - self.shape.title_line / 2
+        return first_row + self.shape.row * (row + 0.5)
 
     @property
     def bottom(self) -> float:
-        return self.row_y(len(self.rows)) - ROW / 2 + PAD
+        return self.row_y(len(self.rows)) - self.shape.row / 2 + self.shape.padding
 
 
 @dataclass(frozen=True)
@@ -108,7 +119,7 @@ class Box:
         return tuple(page.node for page in self.pages)
 
     def with_origins(self, origins: tuple[int, ...]) -> "Box":
-        """Return the box with the names of nodes that lead to it above its first title."""
+        """The box with the names of nodes that lead to it above its first title."""
         first = replace(self.pages[0], origins=origins)
         shift = first.bottom - self.pages[0].bottom
         rest = [replace(page, top=page.top + shift) for page in self.pages[1:]]
@@ -129,48 +140,49 @@ class Link:
 
 @dataclass(frozen=True)
 class Layers:
-    """Boxes in bands of layers; the links that are lines, and those whose row names the target."""
+    """Boxes in bands of layers, and the links that are lines or names of their targets."""
 
     boxes: list[Box]
     bands: list[list[list[int]]]
     layer: list[int]  # of each box
     lines: list[Link]
     references: list[Link]
+    shape: Shape = SHAPE
 
     @cached_property
     def band(self) -> list[int]:
-        """The band of each box."""
         band_of_layer = [number for number, band in enumerate(self.bands) for _ in band]
         return [band_of_layer[layer] for layer in self.layer]
 
     @cached_property
     def first_layer(self) -> list[int]:
-        """The first layer of each band."""
         return [0, *itertools.accumulate(map(len, self.bands[:-1]))]
 
 
-def make_boxes(story: StoryMap) -> list[Box]:
-    """Return a box for each chain of nodes, nearest to the start first."""
-    chains = sorted(_chains(story), key=lambda chain: (story.distance[chain[0]], chain[0]))
-    rows = _rows(story)
+def make_boxes(story: StoryMap, shape: Shape = SHAPE) -> list[Box]:
+    """A box for each chain of nodes, nearest to the start first."""
+    chains = sorted(
+        _chains(story, shape.chain), key=lambda chain: (story.distance[chain[0]], chain[0])
+    )
+    rows = _rows(story, shape)
     boxes = []
     for chain in chains:
         pages: list[Page] = []
         for node in chain:
             top = pages[-1].bottom if pages else 0.0
-            pages.append(Page(node, top, _title(story, node), tuple(rows[node])))
+            title = _title(story, node, shape)
+            pages.append(Page(node, top, title, tuple(rows[node]), shape=shape))
         boxes.append(Box(tuple(pages), story.reward[chain[0]] is not None))
     return boxes
 
 
-def _title(story: StoryMap, node: int) -> tuple[str, ...]:
-    """Return the lines of a title; an ending has a line with its reward and probability."""
+def _title(story: StoryMap, node: int, shape: Shape) -> tuple[str, ...]:
     label = story.labels[node]
-    letters = max(2, int(TITLE_LETTERS * len(label) / max(breadth(label), 1.0)))
+    letters = max(2, int(shape.title_letters * len(label) / max(breadth(label), 1.0)))
     lines = textwrap.wrap(label, letters) or ["…"]
-    if len(lines) > MAX_TITLE_LINES:
-        rest = " ".join(lines[MAX_TITLE_LINES - 1 :])
-        lines[MAX_TITLE_LINES - 1 :] = [shorten(rest, TITLE_LETTERS)]
+    if len(lines) > shape.title_lines:
+        rest = " ".join(lines[shape.title_lines - 1 :])
+        lines[shape.title_lines - 1 :] = [shorten(rest, shape.title_letters)]
     if story.flaws.get(node, ("",))[0] == UNWRITTEN:
         lines.append("not written")
     elif story.reward[node] is not None:
@@ -196,7 +208,6 @@ def _letter_width(letter: str) -> float:
 
 
 def shorten(text: str, length: float) -> str:
-    """Shorten a text to a width in average letters."""
     if breadth(text) <= length:
         return text
     while text and breadth(text) + _letter_width("…") > length:
@@ -204,7 +215,7 @@ def shorten(text: str, length: float) -> str:
     return text.rstrip() + "…"
 
 
-def _chains(story: StoryMap) -> list[list[int]]:
+def _chains(story: StoryMap, longest: int) -> list[list[int]]:
     """Group nodes into chains: each node leads to the next alone, and nothing else leads there."""
     after: defaultdict[int, set[int]] = defaultdict(set)
     before: defaultdict[int, set[int]] = defaultdict(set)
@@ -224,12 +235,11 @@ def _chains(story: StoryMap) -> list[list[int]]:
         chain = [head]
         while chain[-1] in follower:
             chain.append(follower[chain[-1]])
-        chains += [chain[i : i + MAX_CHAIN] for i in range(0, len(chain), MAX_CHAIN)]
+        chains += [chain[i : i + longest] for i in range(0, len(chain), longest)]
     return chains
 
 
-def _rows(story: StoryMap) -> list[list[Row]]:
-    """Return the rows of each node in the author's order; links with the same text share one."""
+def _rows(story: StoryMap, shape: Shape) -> list[list[Row]]:
     rows_of_node = []
     texts: list[defaultdict[str, dict[int, float]]] = [defaultdict(dict) for _ in story.labels]
     for (source, target), actions in story.actions.items():
@@ -241,7 +251,7 @@ def _rows(story: StoryMap) -> list[list[Row]]:
     for node, rows in enumerate(texts):
         order = {action: number for number, action in enumerate(story.order.get(node, ()))}
         items = sorted(rows.items(), key=lambda item: order.get(item[0], len(order)))
-        rows_of_node.append(_merge_rows([_row(*item) for item in items]))
+        rows_of_node.append(_merge_rows([_row(*item) for item in items], shape))
     return rows_of_node
 
 
@@ -249,56 +259,59 @@ def _row(text: str, amounts: Mapping[int, float]) -> Row:
     return Row(text, dict(sorted(amounts.items(), key=lambda item: (-item[1], item[0]))))
 
 
-def _merge_rows(rows: list[Row]) -> list[Row]:
+def _merge_rows(rows: list[Row], shape: Shape) -> list[Row]:
     """Merge rows if there are too many: those with equal targets first, then the remaining ones."""
-    if len(rows) <= MAX_ROWS:
+    if len(rows) <= shape.rows:
         return rows
     groups: defaultdict[tuple[int, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(sorted(row.targets))].append(row)
-    merged = [_join_rows(group) for group in groups.values()]
-    rest = merged[MAX_ROWS - 1 :]
+    merged = []
+    for group in groups.values():
+        words = shorten(group[0].text, shape.row_letters - 8)
+        merged.append(_join_rows(group, f"{words} (+ {len(group) - 1})"))
+    rest = merged[shape.rows - 1 :]
     if len(rest) > 1:
-        merged[MAX_ROWS - 1 :] = [_join_rows(rest, f"… {len(rest)} more links")]
+        merged[shape.rows - 1 :] = [_join_rows(rest, f"… {len(rest)} more links")]
     return merged
 
 
-def _join_rows(rows: list[Row], text: str = "") -> Row:
+def _join_rows(rows: list[Row], text: str) -> Row:
     if len(rows) == 1:
         return rows[0]
     amounts: defaultdict[int, float] = defaultdict(float)
     for row in rows:
         for target, amount in row.targets.items():
             amounts[target] += amount
-    return _row(text or f"{shorten(rows[0].text, ROW_LETTERS - 8)} (+ {len(rows) - 1})", amounts)
+    return _row(text, amounts)
 
 
-def make_layers(story: StoryMap, boxes: list[Box]) -> Layers:
+def make_layers(story: StoryMap, boxes: list[Box], shape: Shape = SHAPE) -> Layers:
     """Choose layers and bands so that the canvas has a good shape and most links are lines."""
     links = links_between(boxes)
     forward = _forward(story, boxes, links)
     best_cost = math.inf
-    for max_height in HEIGHTS:
-        layers = _layers(boxes, forward, max_height)
+    for max_height in shape.heights:
+        layers = _layers(boxes, forward, max_height, shape.gap)
         number_of = {box: number for number, stack in enumerate(layers) for box in stack}
         layer = [number_of[box] for box in range(len(boxes))]
-        is_narrow = len(layers) * (WIDTH + CHANNEL) <= SCREEN
-        max_bands = 1 if is_narrow else min(MAX_BANDS, len(layers) // 3)
+        is_narrow = len(layers) * (shape.width + shape.channel) <= shape.screen
+        max_bands = 1 if is_narrow else min(shape.bands, len(layers) // 3)
         for count in range(1, max_bands + 1):
             bands = _wrap(layers, count, links, layer)
-            candidate = _choose_lines(Layers(boxes, bands, layer, [], []), links)
+            candidate = _choose_lines(Layers(boxes, bands, layer, [], [], shape), links)
             cost = _cost(candidate)
             if cost < best_cost - 1e-9:
                 best_cost = cost
                 best = candidate
-        total = sum(box.height + GAP for box in boxes)
+        total = sum(box.height + shape.gap for box in boxes)
         if max(map(len, layers)) == len(boxes) or total < max_height:
             break
     return best
 
 
 def links_between(boxes: list[Box]) -> list[Link]:
-    """Return the links of all rows, except those to the next page of a chain."""
+    """The links of all rows, except those to the next page of a chain."""
     box_of_node = {node: number for number, box in enumerate(boxes) for node in box.nodes}
     links = []
     for number, box in enumerate(boxes):
@@ -313,9 +326,10 @@ def links_between(boxes: list[Box]) -> list[Link]:
 
 
 def _forward(story: StoryMap, boxes: list[Box], links: list[Link]) -> list[set[int]]:
-    """Return the boxes that each box leads forward to, without cycles.
+    """The boxes that each box leads forward to, without cycles.
 
-    Links between strongly connected components lead forward; inside one, those away from the start.
+    Links between strongly connected components lead forward, and inside one those away from the
+    start.
     """
     source = np.array([link.source for link in links], np.intp)
     target = np.array([link.target for link in links], np.intp)
@@ -329,7 +343,9 @@ def _forward(story: StoryMap, boxes: list[Box], links: list[Link]) -> list[set[i
     return forward
 
 
-def _layers(boxes: list[Box], forward: list[set[int]], max_height: float) -> list[list[int]]:
+def _layers(
+    boxes: list[Box], forward: list[set[int]], max_height: float, gap: float
+) -> list[list[int]]:
     """Put every box into the first layer after its predecessors that has room.
 
     Boxes that the longest path starts from come first.
@@ -352,7 +368,7 @@ def _layers(boxes: list[Box], forward: list[set[int]], max_height: float) -> lis
         for box in ready:
             if not layer or height + boxes[box].height <= max_height:
                 layer.append(box)
-                height += boxes[box].height + GAP
+                height += boxes[box].height + gap
         ready = [box for box in ready if box not in set(layer)]
         sorter.done(*layer)
         layers.append(layer)
@@ -360,18 +376,19 @@ def _layers(boxes: list[Box], forward: list[set[int]], max_height: float) -> lis
 
 
 def _cost(layers: Layers) -> float:
-    """Rate a canvas: a low cost is small, well shaped, in few bands, with lines for most links."""
+    shape = layers.shape
     stacks = [stack for band in layers.bands for stack in band]
-    heights = [sum(layers.boxes[box].height + GAP for box in stack) for stack in stacks]
+    heights = [sum(layers.boxes[box].height + shape.gap for box in stack) for stack in stacks]
     for target, source in {(link.target, layers.layer[link.source]) for link in layers.lines}:
         first, last = sorted((source, layers.layer[target]))
         for crossed in range(first + 1, last):
-            heights[crossed] += LINE_HEIGHT
+            heights[crossed] += 9.0  # a little more than a straight line needs
     height = 0.0
     for first, band in zip(layers.first_layer, layers.bands, strict=True):
-        height += STRETCH * max(heights[first : first + len(band)]) + GUTTER
-    width = max(map(len, layers.bands)) * (WIDTH + CHANNEL)
-    distortion = abs(math.log(width / height / ASPECT))
+        stretched = 1.2 * max(heights[first : first + len(band)])  # by straightening lines
+        height += stretched + shape.gutter
+    width = max(map(len, layers.bands)) * (shape.width + shape.channel)
+    distortion = abs(math.log(width / height / shape.aspect))
     links = len(layers.references) + len(layers.lines)
     references = len(layers.references) / max(links, 1)
     isolated = sum(bool(box.pages[0].origins) for box in layers.boxes) / len(layers.boxes)
@@ -409,10 +426,11 @@ def _wrap(
 
 
 def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
-    """Decide which links are lines, the most frequent first; the others are references."""
-    is_small = len(layers.boxes) <= SMALL
-    max_forward = 99 if is_small else MAX_FORWARD
-    max_back = 99 if is_small else MAX_BACK
+    """Decide which links are lines, the most frequent first. The others are references."""
+    shape = layers.shape
+    is_small = len(layers.boxes) <= shape.small
+    max_forward = 99 if is_small else shape.forward
+    max_back = 99 if is_small else shape.back
     band = layers.band
     next_band: defaultdict[int, set[int]] = defaultdict(set)  # targets in the next band
     lines: list[Link] = []
@@ -424,7 +442,7 @@ def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
         else:
             targets = next_band[band[link.source]]
             is_near = band[link.target] == band[link.source] + 1 and span <= max_forward
-            is_line = is_near and len(targets | {link.target}) <= MAX_BETWEEN_BANDS
+            is_line = is_near and len(targets | {link.target}) <= shape.between_bands
             if is_line:
                 targets.add(link.target)
         (lines if is_line else references).append(link)

@@ -2,7 +2,7 @@
 
 Boxes form columns, one per layer. Lines bend only in the channels between columns and cross a
 column straight, at the height of a dummy vertex, so no line passes behind a box. Bands of columns
-are placed below each other; lines from one band to the next run around the margins.
+are placed below each other. Lines from one band to the next run around the margins.
 """
 
 import itertools
@@ -12,17 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from drrn.stories.map.layers import CHANNEL, GAP, WIDTH, Box, Layers, Link, make_boxes, make_layers
+from drrn.stories.map.layers import SHAPE, Box, Layers, Link, Shape, make_boxes, make_layers
 from drrn.stories.map.story_map import StoryMap
 
-MARGIN = 24.0
-TRACK = 7.0  # between lines in the margins
-LINE_GAP = 4.0  # between lines that cross a column
-DUMMY_HEIGHT = 7.0
-ORDER_SWEEPS = 16
-MAX_SWAPS = 3_000  # segments of a band up to which neighbours are swapped
-HEIGHT_SWEEPS = 20
-CENTRING = 0.25  # weight of the middle of a band; a segment's weight is at least 1
 BOX = "box"
 FORWARD = "on"
 BACK = "back"
@@ -70,13 +62,16 @@ class _Band:
     boxes: list[Box]
     columns: Columns
     segments: list[list[_Segment]]  # between each column and the next
+    shape: Shape
 
     def height(self, vertex: Vertex) -> float:
-        return self.boxes[vertex[1]].height if vertex[0] == BOX else DUMMY_HEIGHT
+        return self.boxes[vertex[1]].height if vertex[0] == BOX else self.shape.line
+
+    def gap(self, vertex: Vertex) -> float:
+        return self.shape.gap if vertex[0] == BOX else self.shape.line_gap
 
 
 def _band(layers: Layers, number: int) -> _Band:
-    """Build the graph of a band, with columns in no particular order."""
     first = layers.first_layer[number]
     stacks = layers.bands[number]
     columns: Columns = [[], *([(BOX, box, 0) for box in stack] for stack in stacks), []]
@@ -90,11 +85,10 @@ def _band(layers: Layers, number: int) -> _Band:
             for vertex, index in ((new.left, column), (new.right, column + 1)):
                 if vertex not in columns[index]:
                     columns[index].append(vertex)
-    return _Band(layers.boxes, columns, [list(segments.values()) for segments in merged])
+    return _Band(layers.boxes, columns, [list(one.values()) for one in merged], layers.shape)
 
 
 def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tuple[int, _Segment]]:
-    """Yield the parts of a link's line inside a band, each with the column on its left."""
     start = layers.layer[link.source] - first + 1
     end = layers.layer[link.target] - first + 1
     low = min(start, end)
@@ -112,20 +106,20 @@ def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tu
     def vertex(column: int) -> tuple[Vertex, float]:
         if column in ends and 1 <= column <= count:
             return ends[column]
-        return (BACK if is_back else FORWARD, link.target, column), DUMMY_HEIGHT / 2
+        return (BACK if is_back else FORWARD, link.target, column), layers.shape.line / 2
 
     for column in range(max(low, 0), min(high, count + 1)):
         yield column, _Segment(*vertex(column), *vertex(column + 1), target.node, is_back)
 
 
-def order_columns(band: _Band) -> Columns:
+def order_columns(band: _Band, sweeps: int = 16, swapped_segments: int = 3_000) -> Columns:
     """Order the columns so that few lines cross, by barycentres and swaps of neighbours."""
     columns = [list(column) for column in band.columns]
     best = band.columns
     fewest = _crossings(band, columns)
-    can_swap = sum(map(len, band.segments)) <= MAX_SWAPS
+    can_swap = sum(map(len, band.segments)) <= swapped_segments
     indices = range(len(columns))
-    for sweep in range(ORDER_SWEEPS):
+    for sweep in range(sweeps):
         if sweep % 2 == 0:
             for index in indices[1:]:
                 _sort_by_barycentre(band, columns, index, index - 1)
@@ -146,7 +140,7 @@ def order_columns(band: _Band) -> Columns:
 def _ends(
     band: _Band, columns: Columns, index: int, other: int
 ) -> defaultdict[Vertex, list[tuple[int, float]]]:
-    """Return the ends, in a column next to a vertex's, of its segments: rank and offset."""
+    """The ends, in a column next to a vertex's, of its segments: rank and offset."""
     ends: defaultdict[Vertex, list[tuple[int, float]]] = defaultdict(list)
     if not 0 <= other < len(columns):
         return ends
@@ -164,7 +158,6 @@ def _ranks(column: list[Vertex]) -> dict[Vertex, int]:
 
 
 def _sort_by_barycentre(band: _Band, columns: Columns, index: int, other: int) -> None:
-    """Sort a column by the mean positions of its neighbours in another column."""
     column = columns[index]
     ends = _ends(band, columns, index, other)
     scale = len(columns[other]) / max(len(column), 1)
@@ -177,7 +170,6 @@ def _sort_by_barycentre(band: _Band, columns: Columns, index: int, other: int) -
 
 
 def _crossings(band: _Band, columns: Columns) -> int:
-    """Count the pairs of segments that cross."""
     total = 0
     for index, segments in enumerate(band.segments):
         left = _ranks(columns[index])
@@ -191,8 +183,6 @@ def _crossings(band: _Band, columns: Columns) -> int:
 
 
 def _swap_neighbours(band: _Band, columns: Columns) -> None:
-    """Swap neighbours where that saves crossings."""
-
     def crossed(above: Vertex, below: Vertex) -> int:
         return sum(one > other for ends in sides for one in ends[above] for other in ends[below])
 
@@ -207,8 +197,9 @@ def _swap_neighbours(band: _Band, columns: Columns) -> None:
 class Layout:
     """The map: boxes with their corners, lines, and the links whose row names the target."""
 
-    def __init__(self, story: StoryMap) -> None:
-        self.layers = make_layers(story, make_boxes(story))
+    def __init__(self, story: StoryMap, shape: Shape = SHAPE) -> None:
+        self.shape = shape
+        self.layers = make_layers(story, make_boxes(story, shape), shape)
         self.boxes = self.layers.boxes
         self.corners: list[Point] = [(0.0, 0.0)] * len(self.boxes)  # top left
         self.lines: list[Line] = []
@@ -220,39 +211,38 @@ class Layout:
         self._exits: dict[int, Point] = {}  # by target box: where its line leaves the last band
         self._side = self._margin()
         self._right = 0.0  # of the bands so far
-        self._bottom = MARGIN
+        self._bottom = shape.margin
         for number in range(len(self.layers.bands)):  # from top to bottom
             band = _band(self.layers, number)
             self._add(replace(band, columns=order_columns(band)))
         self.width = self._right + self._side
-        self.height = self._bottom - GAP + MARGIN
+        self.height = self._bottom - shape.gap + shape.margin
 
     @cached_property
     def layer_of_node(self) -> dict[int, int]:
-        """The layer of each node: of two nodes, the one on the left has the smaller number."""
         boxes = zip(self.boxes, self.layers.layer, strict=True)
         return {node: layer for box, layer in boxes for node in box.nodes}
 
     def _margin(self) -> float:
-        """Return the width of the margins, in which lines run between two bands."""
         crossing: defaultdict[int, set[int]] = defaultdict(set)
         band = self.layers.band
         for link in self.layers.lines:
             if band[link.source] != band[link.target]:
                 crossing[band[link.source]].add(link.target)
-        return MARGIN + TRACK * (1 + max(map(len, crossing.values()), default=0))
+        return self.shape.margin + self.shape.track * (
+            1 + max(map(len, crossing.values()), default=0)
+        )
 
     def _add(self, band: _Band) -> None:
-        """Place a band below the others and connect it with the last one."""
         tops = _tops(band)
         xs = _column_xs(band, self._side)
-        self._bottom += TRACK * (len(self._exits) + 1) if self._exits else 0.0
+        self._bottom += self.shape.track * (len(self._exits) + 1) if self._exits else 0.0
         highest = min(tops.values(), default=0.0)
         tops = {vertex: y - highest + self._bottom for vertex, y in tops.items()}
 
         def ports(column: int) -> dict[int, Point]:
             return {
-                vertex[1]: (xs[column], tops[vertex] + DUMMY_HEIGHT / 2)
+                vertex[1]: (xs[column], tops[vertex] + self.shape.line / 2)
                 for vertex in band.columns[column]
             }
 
@@ -264,15 +254,16 @@ class Layout:
         self.lines += _band_lines(band, xs, tops)
         self._exits = ports(-1)
         self._right = max(self._right, xs[-1])
-        self._bottom = max(y + band.height(vertex) for vertex, y in tops.items()) + GAP
+        self._bottom = max(y + band.height(vertex) for vertex, y in tops.items()) + self.shape.gap
 
     def _connect(self, band: _Band, entries: Mapping[int, Point]) -> None:
         """Add the lines from the last band: right, down, left between the bands, and in."""
+        track = self.shape.track
         lowest_first = sorted(self._exits.items(), key=lambda item: -item[1][1])
         for number, (box, (x, y)) in enumerate(lowest_first):
-            right = self._right + TRACK * (number + 1)
-            level = self._bottom - TRACK * (len(self._exits) - number) - TRACK / 2
-            left = self._side - TRACK * (len(self._exits) - number)
+            right = self._right + track * (number + 1)
+            level = self._bottom - track * (len(self._exits) - number) - track / 2
+            left = self._side - track * (len(self._exits) - number)
             entry = entries[box]
             turns = [(right, y), (right, level), (left, level), (left, entry[1])]
             points = [(x, y)]
@@ -286,25 +277,24 @@ class Layout:
 
 
 def _column_xs(band: _Band, side: float) -> list[float]:
-    """Return the left edge of each column; a channel is the wider, the more lines it has."""
     xs = [side]
     outer = {0: band.columns[0], len(band.segments) - 1: band.columns[-1]}  # without boxes
     for index, segments in enumerate(band.segments):
-        width = WIDTH if index > 0 else 0.0
+        width = band.shape.width if index > 0 else 0.0
         is_empty = index in outer and not outer[index]
-        channel = 8.0 if is_empty else CHANNEL + min(90.0, 2.0 * len(segments))
+        channel = 8.0 if is_empty else band.shape.channel + min(90.0, 2.0 * len(segments))
         xs.append(xs[-1] + width + channel)
     return xs
 
 
-def _tops(band: _Band) -> dict[Vertex, float]:
-    """Return the top of each vertex: in the order of its column, near its neighbours."""
+def _tops(band: _Band, sweeps: int = 20) -> dict[Vertex, float]:
+    """The top of each vertex: in the order of its column, near its neighbours."""
     top: dict[Vertex, float] = {}
     for column in band.columns:
-        y = -sum(band.height(vertex) + _gap(vertex) for vertex in column) / 2
+        y = -sum(band.height(vertex) + band.gap(vertex) for vertex in column) / 2
         for vertex in column:
             top[vertex] = y
-            y += band.height(vertex) + _gap(vertex)
+            y += band.height(vertex) + band.gap(vertex)
     before: defaultdict[Vertex, list[Pull]] = defaultdict(list)
     after: defaultdict[Vertex, list[Pull]] = defaultdict(list)
     for s in itertools.chain.from_iterable(band.segments):
@@ -312,9 +302,9 @@ def _tops(band: _Band) -> dict[Vertex, float]:
         weight = 1.0 + 2.0 * dummies + min(s.frequency, 1.0)
         before[s.right].append((s.left, s.left_y - s.right_y, weight))
         after[s.left].append((s.right, s.right_y - s.left_y, weight))
-    for sweep in range(HEIGHT_SWEEPS):
+    for sweep in range(sweeps):
         sides = [after] if sweep % 2 else [before]
-        if sweep >= HEIGHT_SWEEPS - 6:
+        if sweep >= sweeps - 6:
             sides = [before, after]
         for column in reversed(band.columns) if sweep % 2 else band.columns:
             wishes = []
@@ -326,9 +316,13 @@ def _tops(band: _Band) -> dict[Vertex, float]:
 
 
 def _wish(
-    band: _Band, top: Mapping[Vertex, float], vertex: Vertex, pulls: list[Pull]
+    band: _Band,
+    top: Mapping[Vertex, float],
+    vertex: Vertex,
+    pulls: list[Pull],
+    centring: float = 0.25,
 ) -> tuple[float, float]:
-    """Return the best top of a vertex, and its weight.
+    """The best top of a vertex, and its weight.
 
     Every vertex is pulled a little to the middle: links leave below titles and arrive at titles, so
     bands would drift downwards.
@@ -336,19 +330,15 @@ def _wish(
     if not pulls:
         return top[vertex], 0.05
     middle = -top[vertex] - band.height(vertex) / 2
-    pulls = [*pulls, (vertex, middle, CENTRING * len(pulls))]
+    pulls = [*pulls, (vertex, middle, centring * len(pulls))]
     total = sum(weight for _, _, weight in pulls)
     return sum((top[other] + by) * weight for other, by, weight in pulls) / total, total
-
-
-def _gap(vertex: Vertex) -> float:
-    return GAP if vertex[0] == BOX else LINE_GAP
 
 
 def _spread(
     band: _Band, column: list[Vertex], wishes: list[tuple[float, float]]
 ) -> dict[Vertex, float]:
-    """Return tops without overlaps, in the column's order, as near to the wishes as possible.
+    """Tops without overlaps, in the column's order, as near to the wishes as possible.
 
     Vertices that would overlap form a block at the weighted mean of their wishes.
     """
@@ -356,7 +346,9 @@ def _spread(
     y = 0.0
     for vertex, following in itertools.zip_longest(column, column[1:]):
         offsets.append(y)
-        y += band.height(vertex) + (max(_gap(vertex), _gap(following)) if following else 0.0)
+        y += band.height(vertex) + (
+            max(band.gap(vertex), band.gap(following)) if following else 0.0
+        )
     blocks: list[tuple[float, float, int]] = []  # sum of weighted wishes, of weights, vertices
     for (wish, weight), offset in zip(wishes, offsets, strict=True):
         block = ((wish - offset) * weight, weight, 1)
@@ -370,21 +362,22 @@ def _spread(
 
 
 def _band_lines(band: _Band, xs: list[float], top: Mapping[Vertex, float]) -> list[Line]:
-    """Return a line for each segment: a curve in the channel, straight across a dummy's column."""
+    """A line for each segment: a curve in the channel, straight across a dummy's column."""
     lines = []
+    width = band.shape.width
     last = len(band.columns) - 1
     for index, segments in enumerate(band.segments):
-        left_x = xs[index] + (WIDTH if index > 0 else 0.0)
+        left_x = xs[index] + (width if index > 0 else 0.0)
         for s in segments:
             start = (left_x, top[s.left] + s.left_y)
             end = (xs[index + 1], top[s.right] + s.right_y)
             points = _curve(start, end)
             # The part across a column is drawn once, though several lines may meet there.
             if s.left[0] != BOX and index > 0 and not s.back:
-                edge = (start[0] - WIDTH, start[1])
+                edge = (start[0] - width, start[1])
                 points = [edge, *_straight(edge, start), *points[1:]]
             if s.right[0] != BOX and index + 1 < last and s.back:
-                points += _straight(end, (end[0] + WIDTH, end[1]))
+                points += _straight(end, (end[0] + width, end[1]))
             if s.back:
                 points.reverse()
             arrow = (s.left if s.back else s.right)[0] == BOX
@@ -394,13 +387,12 @@ def _band_lines(band: _Band, xs: list[float], top: Mapping[Vertex, float]) -> li
 
 
 def _curve(start: Point, end: Point) -> list[Point]:
-    """Return a curve that leaves and arrives horizontally."""
     bend = (end[0] - start[0]) * 0.5
     return [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
 
 
 def _straight(start: Point, end: Point) -> list[Point]:
-    """Return the three points that continue a line straight from a start."""
+    """The three points that continue a line straight from a start."""
     x, y = start
     to_x, to_y = end
     third = (x + (to_x - x) / 3, y + (to_y - y) / 3)

@@ -1,8 +1,8 @@
 """The map of a story as data: its passages and endings as nodes, and the links between them.
 
-`story_map` builds it from a compiled game, with exact frequencies; `seen_map` from what a play-test
-saw of a game that is too large to compile. `with_flaws` adds passages never reached, targets that
-are not written, errors and traps.
+`story_map` builds it from a compiled game, with exact frequencies. `seen_map` builds it from what a
+play-test saw of a game that is too large to compile. `with_flaws` adds passages never reached,
+targets that are not written, errors and traps.
 """
 
 from collections import defaultdict
@@ -20,7 +20,6 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.stories.playtest.findings import Findings
-from drrn.stories.twine.story import Story
 from drrn.text import ranges
 
 Edge = tuple[int, int]  # source and target
@@ -65,9 +64,9 @@ class StoryMap:
 
 
 def story_map(compiled: Compiled) -> StoryMap:
-    """Return the map of a compiled game.
+    """The map of a compiled game.
 
-    States are grouped by passage, or by text in games without passages; each ending is a node.
+    States are grouped by passage, or by text in games without passages. Each ending is a node.
     """
     has_passage = np.array([passage != "" for passage in compiled.passages])[compiled.passage]
     node = _nodes(compiled, has_passage)
@@ -81,7 +80,12 @@ def story_map(compiled: Compiled) -> StoryMap:
     steps = np.array(_distances(starts, edges, len(compiled)))
     return StoryMap(
         name=compiled.title,
-        labels=[_label(compiled, state) for state in firsts],
+        labels=[
+            _ending_label(compiled.endings[compiled.ending_at[state]])
+            if compiled.ended[state]
+            else compiled.label(state)
+            for state in firsts
+        ],
         reward=[float(compiled.reward[s]) if compiled.ended[s] else None for s in firsts],
         trap=[bool(lost[states].any()) for states in states_of_node],
         visits=[float(visits[states].sum()) for states in states_of_node],
@@ -95,7 +99,6 @@ def story_map(compiled: Compiled) -> StoryMap:
 
 
 def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
-    """Return the node of each state, numbered in the order of their first states."""
     groups = np.where(has_passage, compiled.passage, len(compiled.passages) + compiled.text)
     groups = np.where(compiled.ended, -1, groups)
     numbers: dict[tuple[int, int], int] = {}
@@ -104,7 +107,6 @@ def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.b
 
 
 def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[str, float]]:
-    """Return the actions along each edge in the order of their pages, with their frequencies."""
     counts = np.diff(compiled.row_first)[compiled.row]
     outcomes = ranges(compiled.row_first[compiled.row], counts)
     slot = np.repeat(np.arange(len(compiled.row)), counts)
@@ -124,14 +126,13 @@ def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[
 
 
 def _pages(compiled: Compiled, node: Ints) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield each node with the actions of each of its pages."""
     for number, page in dict.fromkeys(zip(node.tolist(), compiled.page.tolist(), strict=True)):
         first, last = compiled.page_first[page : page + 2].tolist()
         yield number, tuple(compiled.actions[n] for n in compiled.page_action[first:last])
 
 
 def _order(pages: Iterable[tuple[int, tuple[str, ...]]]) -> dict[int, list[str]]:
-    """Merge the actions of the pages of each node; a new one follows the one before it."""
+    """Merge the actions of the pages of each node, each new one after the one before it."""
     order: defaultdict[int, list[str]] = defaultdict(list)
     for node, actions in dict.fromkeys(pages):
         names = order[node]
@@ -143,20 +144,14 @@ def _order(pages: Iterable[tuple[int, tuple[str, ...]]]) -> dict[int, list[str]]
     return dict(order)
 
 
-def _label(compiled: Compiled, state: int) -> str:
-    if not compiled.ended[state]:
-        return compiled.label(state)
-    return _ending_label(compiled.endings[compiled.ending_at[state]])
-
-
 def _ending_label(ending: EndingId) -> str:
-    """Return the name of an ending; in games that do not name endings, its first words."""
+    """The name of an ending, or its first words in games that do not name endings."""
     is_unnamed = ending.passage == THE_END and ending.text
     return first_words(ending.text) if is_unnamed else ending.passage
 
 
 def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> StoryMap:
-    """Return the map of what a play-test saw; frequencies are means over its random games.
+    """The map of what a play-test saw. Frequencies are means over its random games.
 
     `traps` are labels of nodes from which no ending can be reached.
     """
@@ -173,6 +168,10 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
     visits[:1] = [1.0]
     for (_, target), amounts in actions.items():
         visits[target] += sum(amounts.values())
+    order = _order((node[key], page.actions) for key, page in evidence.pages.items())
+    taken: defaultdict[int, set[str]] = defaultdict(set)
+    for key, page in evidence.pages.items():
+        taken[node[key]].update(page.actions[index] for index in page.successors)
     names = [page.passage or first_words(page.path.comes_to) for page in first]
     pages = list(zip(names, first, strict=True))
     return StoryMap(
@@ -185,15 +184,14 @@ def seen_map(title: str, evidence: Evidence, traps: Collection[str] = ()) -> Sto
         actions=actions,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
-        order=_order((node[key], page.actions) for key, page in evidence.pages.items()),
-        untried=_untried(evidence, node),
+        order=order,
+        untried={n: [action for action in order[n] if action not in taken[n]] for n in order},
         paths=[page.path for page in first],
         partial=not evidence.complete,
     )
 
 
 def _seen_actions(evidence: Evidence, node: dict[Hashable, int]) -> dict[Edge, dict[str, float]]:
-    """Return how often each action was taken along each edge, per random game."""
     actions: defaultdict[Edge, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for key, page in evidence.pages.items():
         for index, successors in sorted(page.successors.items()):
@@ -204,7 +202,6 @@ def _seen_actions(evidence: Evidence, node: dict[Hashable, int]) -> dict[Edge, d
 
 
 def _distances(starts: Collection[int], edges: Iterable[Edge], count: int) -> list[int]:
-    """Return the fewest steps from the starts to each of some nodes or states."""
     after: defaultdict[int, list[int]] = defaultdict(list)
     for source, target in edges:
         after[source].append(target)
@@ -218,80 +215,45 @@ def _distances(starts: Collection[int], edges: Iterable[Edge], count: int) -> li
     return [steps.get(node, 0) for node in range(count)]
 
 
-def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:
-    """Return the actions of each node that were offered and taken on none of its pages."""
-    offered: defaultdict[int, dict[str, bool]] = defaultdict(dict)  # and whether they were taken
-    for key, page in evidence.pages.items():
-        actions = offered[node[key]]
-        for index, action in enumerate(page.actions):
-            actions[action] = actions.get(action, False) or index in page.successors
-    untried = {}
-    for number, actions in offered.items():
-        if rest := [action for action, is_taken in actions.items() if not is_taken]:
-            untried[number] = rest
-    return untried
-
-
 # --- flaws
 
 
 def with_flaws(drawing: StoryMap, findings: Findings, source: Source) -> StoryMap:
     """Add the flaws of a story to its map, and where Twine's map has its passages."""
-    flaws = _Flaws(drawing)
-    for issue in findings.never_reached:
-        flaws.mark(issue.passage, UNREACHED, issue.what)
-    for issue in findings.broken_links:
-        for target in issue.targets:
-            flaws.mark(target, UNWRITTEN, "not written")
-            flaws.link(issue.passage, target)
+    reached = len(drawing.labels)
+    labels = list(drawing.labels)
+    numbers = {label: n for n, label in reversed(list(enumerate(labels)))}
+    flaws: dict[int, tuple[str, str]] = {}
+    untaken = [(issue.passage, to) for issue in findings.broken_links for to in issue.targets]
+    marks = [(issue.passage, UNREACHED, issue.what) for issue in findings.never_reached]
+    marks += [(target, UNWRITTEN, "not written") for _, target in untaken]
+    for label, flaw, words in marks:
+        if label not in numbers:
+            numbers[label] = len(labels)
+            labels.append(label)
+        flaws.setdefault(numbers[label], (flaw, words))
     for problem in findings.problems:
-        if problem.kind in WRONG_KINDS and problem.passage in flaws.numbers:
-            flaws.mark(problem.passage, WRONG, problem.text)
-    for name, targets in source.links.items():
-        for target in targets:
-            if flaws.is_new(name) or flaws.is_new(target):
-                flaws.link(name, target)
-    return flaws.added_to(drawing, source.story)
-
-
-class _Flaws:
-    """Nodes and links that a map lacks, and what is wrong with its nodes."""
-
-    def __init__(self, drawing: StoryMap) -> None:
-        self.reached = len(drawing.labels)
-        self.labels = list(drawing.labels)
-        self.numbers = {label: n for n, label in reversed(list(enumerate(self.labels)))}
-        self.actions = dict(drawing.actions)
-        self.flaws: dict[int, tuple[str, str]] = {}
-
-    def mark(self, label: str, flaw: str, words: str) -> None:
-        if label not in self.numbers:
-            self.numbers[label] = len(self.labels)
-            self.labels.append(label)
-        self.flaws.setdefault(self.numbers[label], (flaw, words))
-
-    def is_new(self, label: str) -> bool:
-        return self.numbers.get(label, -1) >= self.reached
-
-    def link(self, origin: str, target: str) -> None:
-        """Add a link that no game took; its words are unknown."""
-        if origin != target and {origin, target} <= self.numbers.keys():
-            edge = (self.numbers[origin], self.numbers[target])
-            self.actions.setdefault(edge, {target: 0.0})
-
-    def added_to(self, drawing: StoryMap, story: Story) -> StoryMap:
-        passages = [story.passages.get(label) for label in self.labels]
-        new = passages[self.reached :]
-        far = max(drawing.distance, default=0) + 1
-        return replace(
-            drawing,
-            labels=self.labels,
-            reward=[*drawing.reward, *[None] * len(new)],
-            trap=[*drawing.trap, *[False] * len(new)],
-            visits=[*drawing.visits, *[0.0] * len(new)],
-            distance=[*drawing.distance, *[far] * len(new)],
-            texts=[*drawing.texts, *[passage.text if passage else "" for passage in new]],
-            actions=self.actions,
-            flaws=self.flaws,
-            positions={n: p.position for n, p in enumerate(passages) if p and p.position},
-        )
+        if problem.kind in WRONG_KINDS and problem.passage in numbers:
+            flaws.setdefault(numbers[problem.passage], (WRONG, problem.text))
+    new = set(labels[reached:])
+    links = [(name, target) for name, targets in source.links.items() for target in targets]
+    untaken += [link for link in links if not new.isdisjoint(link)]
+    actions = dict(drawing.actions)
+    for origin, target in untaken:  # the words of these links are unknown
+        if origin != target and {origin, target} <= numbers.keys():
+            actions.setdefault((numbers[origin], numbers[target]), {target: 0.0})
+    passages = [source.story.passages.get(label) for label in labels]
+    new_texts = [passage.text if passage else "" for passage in passages[reached:]]
+    far = max(drawing.distance, default=0) + 1
+    return replace(
+        drawing,
+        labels=labels,
+        reward=[*drawing.reward, *[None] * len(new)],
+        trap=[*drawing.trap, *[False] * len(new)],
+        visits=[*drawing.visits, *[0.0] * len(new)],
+        distance=[*drawing.distance, *[far] * len(new)],
+        texts=[*drawing.texts, *new_texts],
+        actions=actions,
+        flaws=flaws,
+        positions={n: p.position for n, p in enumerate(passages) if p and p.position},
+    )

@@ -10,18 +10,13 @@ from drrn.errors import InputError, require
 from drrn.game.contract import Game, title_of
 from drrn.notebook import Picture
 from drrn.pages import rendered
-from drrn.stories.map.layers import ROW_LETTERS, WIDTH, Page, breadth, shorten
+from drrn.stories.map.layers import Page, breadth, shorten
 from drrn.stories.map.layout import Layout, Line
 from drrn.stories.map.story_map import UNREACHED, UNWRITTEN, WRONG, StoryMap, story_map
 from drrn.writing import counted, one_line
 
-MIN_WIDTH = 620.0
 NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
-EXCERPT = 300  # characters of a page's text in its tooltip
-MAX_LINKS = 12  # in the tooltip of a line
 NOT_TRIED = "not tried"
-LEGEND_HEIGHT = 206
-MIN_CHIP = 14  # letters of the name of a target
 
 
 def check_map_file(file: Path) -> None:
@@ -36,7 +31,7 @@ def check_map_file(file: Path) -> None:
 
 
 def game_map(game: Game) -> Picture:
-    """Return the map of a game that can be compiled."""
+    """The map of a game that can be compiled."""
     return Picture(story_map_svg(story_map(compile_game(game))), f"map of {title_of(game)}")
 
 
@@ -44,7 +39,7 @@ def story_map_svg(story: StoryMap, *, with_style: bool = True, legend: bool = Tr
     """Draw a map as one `<svg class="story-map">`, for a file or for a page of HTML.
 
     Each node is `<g class="page" id="page-N" data-number="N" data-page="label">`, where N is its
-    index in the lists of `story`; each line is `<path class="edge" data-from="N …" data-to="N">`.
+    index in the lists of `story`. Each line is `<path class="edge" data-from="N …" data-to="N">`.
     Without its style, the page must load `map.css`, as if inline styles are forbidden.
     """
     drawing = Drawing(_cleaned(story), legend)
@@ -57,7 +52,6 @@ def legend_html(story: StoryMap) -> str:
 
 
 def _cleaned(story: StoryMap) -> StoryMap:
-    """Return the map with every text on one line, without characters that XML forbids."""
     actions = {}
     for edge, amounts in story.actions.items():
         actions[edge] = {_clean(action): amount for action, amount in amounts.items()}
@@ -84,14 +78,17 @@ def _clean(text: str) -> str:
 class Drawing:
     """A map with its layout, and the texts and sizes that the template asks for."""
 
-    box_width = round(WIDTH)
+    legend_height = 206
+    legend_width = 620.0
 
     def __init__(self, story: StoryMap, legend: bool) -> None:
         self.story = story
         self.layout = Layout(story)
-        self.top = LEGEND_HEIGHT if legend else 0
+        self.box_width = round(self.layout.shape.width)
+        self.row_letters = self.layout.shape.row_letters
+        self.top = self.legend_height if legend else 0
         self.boxes = list(zip(self.layout.boxes, self.layout.corners, strict=True))
-        self.width = max(self.layout.width, MIN_WIDTH if legend else 0.0)
+        self.width = max(self.layout.width, self.legend_width if legend else 0.0)
         self.title = shorten(story.name, int((self.width - 48) / 10))
         self.height = self.layout.height + self.top
 
@@ -104,16 +101,13 @@ class Drawing:
         return f"{others}, {counted(endings, 'ending')}{so_far}"
 
     def stroke(self, frequency: float) -> float:
-        """Return the width of a line."""
         return 0.9 + 2.9 * min(1.0, math.sqrt(max(frequency, 0.0)))
 
     def curve(self, line: Line) -> str:
-        """Return the Bézier curves of a line as the data of a path."""
         points = [f"{x:.1f} {y:.1f}" for x, y in line.points]
         return f"M{points[0]}C{' '.join(points[1:])}"
 
-    def links(self, line: Line) -> list[str]:
-        """Return the links that a line represents, for its tooltip."""
+    def links(self, line: Line, most: int = 12) -> list[str]:
         story = self.story
         lines = []
         for source in line.sources:
@@ -121,17 +115,16 @@ class Drawing:
             for action, frequency in sorted(actions.items(), key=lambda item: -item[1]):
                 ends = f"{story.labels[source]} “{action}” → {story.labels[line.target]}"
                 lines.append(f"{ends}: {frequency:.2g} times in a random game")
-        rest = len(lines) - MAX_LINKS
-        return [*lines[:MAX_LINKS], f"… and {rest} more"] if rest > 0 else lines
+        rest = len(lines) - most
+        return [*lines[:most], f"… and {rest} more"] if rest > 0 else lines
 
     def line_class(self, line: Line) -> str:
-        """Return the classes of a line."""
         missing = {n for n, (flaw, _) in self.story.flaws.items() if flaw != WRONG}
         is_untaken = line.target in missing or missing.issuperset(line.sources)
         return ("back" if line.back else "on") + " untaken" * is_untaken
 
     def page_class(self, node: int) -> str:
-        """Return the classes of a node; r0 is the worst reward, r4 is 0, r8 the best."""
+        """The classes of a node. r0 is the worst reward, r4 is 0, r8 is the best."""
         flaw = self.story.flaws.get(node, ("",))[0]
         if flaw in (UNREACHED, UNWRITTEN):
             return f"page {flaw}"
@@ -146,12 +139,11 @@ class Drawing:
             return "page trap"
         return "page" if self.story.distance[node] else "page start"
 
-    def tooltip(self, node: int) -> str:
-        """Return the name, the frequency, the distance and the first words of a node."""
+    def tooltip(self, node: int, letters: int = 300) -> str:
         story = self.story
         text = story.texts[node] if story.texts else ""
-        if len(text) > EXCERPT:
-            text = text[:EXCERPT].rsplit(" ", 1)[0] + " …"
+        if len(text) > letters:
+            text = text[:letters].rsplit(" ", 1)[0] + " …"
         flaw, words = story.flaws.get(node, ("", ""))
         if flaw in (UNREACHED, UNWRITTEN):
             return f"{story.labels[node]}\n{words}\n{text}".rstrip()
@@ -164,21 +156,21 @@ class Drawing:
         """Name the nodes that lead to a page that no line leads to."""
         more = f" +{len(page.origins) - 1}" if len(page.origins) > 1 else ""
         name = f"from {self.story.labels[page.origins[0]]}"
-        return shorten(name, ROW_LETTERS - len(more)) + more
+        return shorten(name, self.row_letters - len(more)) + more
 
-    def row_texts(self, page: Page, number: int) -> tuple[str, str]:
-        """Return the text of a link and the name of its target ("" if a line shows it)."""
+    def row_texts(self, page: Page, number: int, name_letters: int = 14) -> tuple[str, str]:
+        """The text of a link and the name of its target ("" if a line shows it)."""
         row = page.rows[number]
         words = row.text or "…"
         if not row.targets:
-            return shorten(words, ROW_LETTERS - breadth(NOT_TRIED) - 1), NOT_TRIED
+            return shorten(words, self.row_letters - breadth(NOT_TRIED) - 1), NOT_TRIED
         targets = self.layout.references.get((page.node, number))
         if not targets:
-            return shorten(words, ROW_LETTERS), ""
+            return shorten(words, self.row_letters), ""
         chip = self._reference(page.node, targets[0])
         more = f" +{len(targets) - 1}" if len(targets) > 1 else ""
-        room = ROW_LETTERS - 1 - breadth(more)
-        least = min(breadth(chip), MIN_CHIP, room)
+        room = self.row_letters - 1 - breadth(more)
+        least = min(breadth(chip), name_letters, room)
         words = shorten(words, max(room - breadth(chip), room - max(least, room // 2)))
         return words, shorten(chip, max(room - breadth(words), least)) + more
 

@@ -1,6 +1,6 @@
 """From a rendered page to what the player gets: text, actions, reward.
 
-A link on its own line is a choice and not part of the text; a link inside running text is
+A link on its own line is a choice and not part of the text. A link inside running text is
 hypertext: its words stay in the text, and they are the action. Links that restart the story, such
 as "Try again?" on its last page, are not actions.
 """
@@ -57,7 +57,7 @@ def judge_page(
 
 
 def lay_out(pieces: Iterable[str | Link]) -> tuple[str, Choices, bool]:
-    """Return the text, the actions with their links, and whether one of them is hypertext."""
+    """The text, the actions with their links, and whether one of them is hypertext."""
     lines: list[str] = []
     actions: Choices = []
     hypertext = False
@@ -77,17 +77,14 @@ def lay_out(pieces: Iterable[str | Link]) -> tuple[str, Choices, bool]:
 def _lines(pieces: Iterable[str | Link]) -> list[list[str | Link]]:
     lines: list[list[str | Link]] = [[]]
     for piece in pieces:
-        if isinstance(piece, Link):
-            lines[-1].append(piece)
-            continue
-        first, *rest = piece.split("\n")
+        first, *rest = [piece] if isinstance(piece, Link) else piece.split("\n")
         lines[-1].append(first)
         lines.extend([part] for part in rest)
     return lines
 
 
 def tidy(text: str) -> str:
-    """Return the text as one line without extra blanks, and without the bars of a table row."""
+    """The text as one line without extra blanks, and without the bars of a table row."""
     text = BLANKS.sub(" ", text.replace("\n", " ")).strip()
     if len(text) > 1 and text[0] == text[-1] == "|":
         text = BLANKS.sub(" ", text.replace("|", " ")).strip()
@@ -99,7 +96,6 @@ def tidy(text: str) -> str:
 RESTART = patterns("restart")
 ENDING = patterns("ending")
 LINK = re.compile(r"\[\[([^\[\]]+)\]")
-NEAR = 120  # characters around a link's words that may contain its code
 
 
 class RestartLinks:
@@ -125,7 +121,7 @@ class RestartLinks:
         self.left_out.update({(page.passage, target): reason for target in targets})
 
     def links_in(self, passage: str) -> list[str]:
-        """Return the words of the restarting links in a passage's source, except those of code."""
+        """The words of the restarting links in a passage's source, except those of code."""
         source = self._source(passage)
         links = [(words or to, to) for words, to in map(split_link, LINK.findall(source))]
         return [words for words, to in links if self.restarts(passage, source, words, to)]
@@ -134,7 +130,7 @@ class RestartLinks:
         return self.story.passages[passage].text if passage in self.story.passages else ""
 
     def restarts(self, passage: str, text: str, label: str, target: str) -> bool:
-        """Return whether a link restarts the story, by the page's text and the link's words."""
+        """Whether a link restarts the story, by the page's text and the link's words."""
         by_words = RESTART["words"].search(label) is not None
         by_ending = self._is_ending(passage, text + "\n" + label)
         if by_ending and (by_words or RESTART["tries"].search(label)):
@@ -143,12 +139,10 @@ class RestartLinks:
 
     def _is_ending(self, passage: str, text: str) -> bool:
         tags = self.story.passages[passage].tags if passage in self.story.passages else ()
-        if any(ENDING["name"].search(name) for name in (passage, *tags)):
-            return True
-        return ENDING["text"].search(text) is not None
+        by_name = any(ENDING["name"].search(name) for name in (passage, *tags))
+        return by_name or ENDING["text"].search(text) is not None
 
-    def _find_start(self, passage: str, label: str, target: str) -> bool:
-        """Decide by the link's target, else by the passage's source."""
+    def _find_start(self, passage: str, label: str, target: str, near: int = 120) -> bool:
         start = self.story.start
         if target in self.story.pages:
             return target == start
@@ -157,14 +151,13 @@ class RestartLinks:
             return True
         quoted = re.compile(rf"[\"']{re.escape(start)}[\"']")
         for match in re.finditer(re.escape(label), source) if label else ():
-            around = source[max(0, match.start() - NEAR) : match.end() + NEAR]
+            around = source[max(0, match.start() - near) : match.end() + near]
             if RESTART["code"].search(around) or quoted.search(around):
                 return True
         return False
 
 
 def _targets(source: str, label: str) -> list[str]:
-    """Return the targets of the links with these words in a passage's source."""
     letters = letters_of(label).lower()
     links = map(split_link, LINK.findall(source))
     return [to for words, to in links if letters_of(words or to).lower() == letters]

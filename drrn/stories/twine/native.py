@@ -5,10 +5,9 @@ one, unless its code is unmistakably that of another format.
 """
 
 import gc
-from collections.abc import Iterator
 
 from drrn.stories.twine.script import Problem, Script, summarise
-from drrn.stories.twine.story import RECOGNITION, Story, patterns
+from drrn.stories.twine.story import RECOGNITION, Passage, Story, patterns
 from drrn.stories.twine.twine1.macros import Reader
 
 TWINE_2 = ("SugarCube", "Harlowe", "Snowman", "Chapbook")
@@ -19,7 +18,7 @@ INCLUDES = "StoryIncludes"
 
 
 def twine_2_format(story: Story) -> str:
-    """Return the title of a story's format if it is one of Twine 2's, by name or code, or ''."""
+    """The title of a story's format if it is one of Twine 2's, by name or code, or ''."""
     if story.format:
         return next((title for title in TWINE_2 if story.format.startswith(title.lower())), "")
     texts = [passage.text for passage in story.pages.values()]
@@ -28,7 +27,7 @@ def twine_2_format(story: Story) -> str:
 
 
 def foreign(story: Story) -> str:
-    """Return why only its own engine can play a story, or ''."""
+    """Why only its own engine can play a story, or ''."""
     if title := twine_2_format(story):
         return f"it is a {title} story"
     if story.start not in story.pages:
@@ -37,7 +36,7 @@ def foreign(story: Story) -> str:
 
 
 def read_script(story: Story, answers: dict[str, str]) -> Script:
-    """Parse a story of Twine 1; its script's `problems` are what cannot be played."""
+    """Parse a story of Twine 1. The script's `problems` are what cannot be played."""
     script = Script(story, answers)
     names = frozenset(story.pages)
     collecting = gc.isenabled()
@@ -58,12 +57,12 @@ def read_script(story: Story, answers: dict[str, str]) -> Script:
 
 
 def is_sugarcube(script: Script) -> bool:
-    """Return whether a story that names no format has macros of SugarCube."""
+    """Whether a story that names no format has macros of SugarCube."""
     return not script.story.format and not script.unknown.isdisjoint(SUGARCUBE_MACROS)
 
 
 def complaint(script: Script) -> str:
-    """Return one line for each cause of problems, under a sentence that names the remedy."""
+    """One line for each cause of problems, under a sentence that names the remedy."""
     count = len(script.problems)
     kind = "SugarCube story" if is_sugarcube(script) else "story"
     things = f"{count} thing{'s' * (count > 1)} in this {kind}"
@@ -71,21 +70,17 @@ def complaint(script: Script) -> str:
     return "\n  ".join([head, *summarise(script.problems)])
 
 
-def engine_differences(story: Story) -> Iterator[str]:
-    """Yield what an engine of Twine 1 may display differently."""
-    for name, passage in story.passages.items():
-        if "stylesheet" in passage.tags:
-            if any(map(_may_hide, passage.text.split("}"))):
-                yield f'the style sheet "{name}" may hide parts of pages'
-        elif passage.is_page:
-            if part := DIFFERENCES["styled_part"].search(passage.text):
-                yield f'passage "{name}" has a part with its own style: {part.group()[:40]}'
-            if markup := DIFFERENCES["markup"].search(DIFFERENCES["macro"].sub("", passage.text)):
-                yield f'passage "{name}" has the markup {markup.group()[:40]}'
+def engines_differ(passage: Passage) -> bool:
+    """Whether an engine of Twine 1 may display a passage in another way."""
+    if "stylesheet" in passage.tags:
+        return any(map(_may_hide, passage.text.split("}")))
+    markup = DIFFERENCES["macro"].sub("", passage.text)
+    has_style = DIFFERENCES["styled_part"].search(passage.text)
+    return passage.is_page and bool(has_style or DIFFERENCES["markup"].search(markup))
 
 
 def _may_hide(rule: str) -> bool:
-    """Return whether a CSS rule hides, or adds to, something inside the page."""
+    """Whether a CSS rule hides, or adds to, something inside the page."""
     *_, selectors, properties = rule.split("{") if "{" in rule else ("", "")
     inside = any(not DIFFERENCES["around"].search(part.strip()) for part in selectors.split(","))
     return inside and DIFFERENCES["hides"].search(properties) is not None

@@ -10,9 +10,6 @@ import importlib.util
 import re
 import warnings
 
-# Limits of a pattern that `re` may search:
-MOST_REPEATS = 2  # open-ended ones and those with a number
-MOST_CHOICES = 10  # alternatives and optional parts
 ESCAPE = re.compile(r"\\.", re.S)
 CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.S)
 BACK_REFERENCE = re.compile(r"\\\d|\(\?P=")
@@ -35,7 +32,7 @@ INSIDE = {r"\w": WORD, r"\d": r"\p{Nd}", r"\D": r"\P{Nd}", r"\s": SPACE}
 
 
 class Pattern:
-    """A pattern that is searched in linear time; raises `re.error` if that is impossible."""
+    """A pattern that is searched in linear time, or an `re.error` if that is impossible."""
 
     def __init__(self, source: str, flags: int = 0) -> None:
         self.arguments = (source, flags)
@@ -53,22 +50,21 @@ class Pattern:
         return Pattern, self.arguments  # RE2's objects cannot be copied
 
     def search(self, text: str) -> bool:
-        """Return whether the pattern occurs in the text."""
+        """Whether the pattern occurs in the text."""
         if self._by_re2 is None:
             return self.compiled.search(text) is not None
         valid = text.encode("utf-8", "replace").decode()  # without lone surrogates
         return self._by_re2.search(valid) is not None
 
 
-def _is_safe(source: str) -> bool:
-    """Return whether no group is repeated, and there are few repeats and choices."""
+def _is_safe(source: str, most_repeats: int = 2, most_choices: int = 10) -> bool:
     if BACK_REFERENCE.search(source):
         return False
     signs = GROUP_OPENING.sub("(", ESCAPE.sub("x", CLASS.sub("x", source)))
     repeats = sum(map(signs.count, "*+{"))
     choices = sum(map(signs.count, "|?"))
     is_repeated = REPEATED_GROUP.search(signs) is not None
-    return not is_repeated and repeats <= MOST_REPEATS and choices <= MOST_CHOICES
+    return not is_repeated and repeats <= most_repeats and choices <= most_choices
 
 
 def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
@@ -96,8 +92,6 @@ def _compile_by_re2(source: str, flags: int) -> re.Pattern[str]:
 
 
 def _translate(source: str) -> str:
-    """Replace Python's Unicode classes by their notation in RE2."""
-
     def replacement(match: re.Match[str]) -> str:
         text = match.group()
         if text.startswith("["):

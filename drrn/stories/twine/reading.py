@@ -20,7 +20,6 @@ EXTRA_FILES = {".js": "script", ".css": "stylesheet"}
 EXTRA_FOLDERS = "js javascript script scripts css style styles macros widgets".split()
 SETTINGS = "StorySettings"
 ONCE = ("StoryData", "StoryTitle", "Start")  # a second one means a second story
-MOST_FILES = 5_000
 
 
 def read_story(path: Path, encoding: str | None = None) -> Story:
@@ -44,17 +43,15 @@ def read_files(files: Sequence[Path], source: str, encoding: str | None = None) 
         new = [Passage(path.name, text, (tag,))] if tag else twee_passages(text, str(path))
         for name in (passage.name for passage in new if passage.name in ONCE):
             if file_of.setdefault(name, path) != path:
-                raise InputError(
-                    f"{source}: {file_of[name].name} and {path.name} both have a passage "
-                    f'"{name}", but a folder is read as one story; open one of the files, '
-                    "or put each story in its own folder"
-                )
+                cause = f'{file_of[name].name} and {path.name} both have a passage "{name}"'
+                cure = "a folder is one story, so open a file, or put each story in its own folder"
+                raise InputError(f"{source}: {cause}; {cure}")
         passages += new
     return _twee_story(passages, source)
 
 
-def story_files(folder: Path) -> list[Path]:
-    """Return the Twee files in and below a folder, then scripts and styles near them."""
+def story_files(folder: Path, most: int = 5_000) -> list[Path]:
+    """The Twee files in and below a folder, then scripts and styles near them."""
     twee: list[Path] = []
     extra: list[Path] = []
     for parent, folders, names in os.walk(folder):
@@ -66,8 +63,8 @@ def story_files(folder: Path) -> list[Path]:
         is_near = twee and Path(parent).name.lower() in EXTRA_FOLDERS  # such as js
         if sources or is_near:
             extra += [path for path in paths if path.suffix.lower() in EXTRA_FILES]
-        if len(twee) + len(extra) > MOST_FILES:
-            message = f"{folder}: more than {MOST_FILES:,} files; name the folder of one story"
+        if len(twee) + len(extra) > most:
+            message = f"{folder}: more than {most:,} files; name the folder of one story"
             raise InputError(message)
     if not twee:
         suffixes = ", ".join(IN_A_FOLDER)
@@ -79,18 +76,17 @@ def story_files(folder: Path) -> list[Path]:
 
 # A backslash makes a bracket part of the name.
 METADATA = re.compile(r"(?<!\\)\{.*\}$")
-LONGEST_MAP = 1e6  # pixels of the author's map
 POSITION = re.compile(r'"position"\s*:\s*"([^"]*)"')
 TAGS = re.compile(r"(?<!\\)\[([^\[\]]*)\]$")
 
 
 def read_twee(text: str, source: str) -> Story:
-    """Read a story in Twee notation; `source` names the file in messages."""
+    """Read a story in Twee notation. `source` is the file in error messages."""
     return _twee_story(twee_passages(text, source), source)
 
 
 def twee_passages(text: str, source: str) -> list[Passage]:
-    """Return the passages of a Twee file, in order."""
+    """The passages of a Twee file, in order."""
     sections: list[tuple[int, str, list[str]]] = []  # line, header, body
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("::"):
@@ -101,7 +97,6 @@ def twee_passages(text: str, source: str) -> list[Passage]:
 
 
 def _passage(line: int, header: str, body: list[str], source: str) -> Passage:
-    """Return the passage of `:: Name [tags] {metadata}` and the lines after it."""
     rest = METADATA.sub("", header[2:].strip()).rstrip()
     match = TAGS.search(rest)
     name = re.sub(r"\\(.)", r"\1", rest[: match.start()] if match else rest).strip().lstrip(": ")
@@ -115,16 +110,16 @@ def _passage(line: int, header: str, body: list[str], source: str) -> Passage:
 
 
 def _point(text: str) -> tuple[float, float] | None:
-    """Return a position that Twine wrote, such as 600,400; None if there is none."""
+    """A position that Twine wrote, such as 600,400, or None."""
     with contextlib.suppress(ValueError):
         x, y = (float(number) for number in text.split(","))
-        if abs(x) < LONGEST_MAP and abs(y) < LONGEST_MAP:
+        if max(abs(x), abs(y)) < 1e6:  # pixels
             return x, y
     return None
 
 
 def _twee_story(passages: list[Passage], source: str) -> Story:
-    """Return the story, with the start and format of Twee 3's StoryData."""
+    """The story, with the start and format of Twee 3's StoryData."""
     data = next((passage for passage in passages if passage.name == "StoryData"), None)
     if data is None or not data.text.strip():
         return build_story(source, passages)
@@ -162,7 +157,7 @@ ESCAPES = {"\\n": "\n", "\\t": "\t", "\\s": "\\", "\\\\": "\\"}
 
 
 def read_twine_html(text: str, source: str) -> Story:
-    """Read the story of a published HTML file; `source` names the file in messages."""
+    """Read the story of a published HTML file. `source` is the file in error messages."""
     if match := TWINE_2.search(text):
         return _read_twine_2(text, match.start(), source)
     if match := TWINE_1.search(text):
@@ -219,7 +214,6 @@ def _read_twine_1(text: str, position: int, source: str) -> Story:
 def _elements(
     text: str, name: str, position: int, end: int
 ) -> Iterator[tuple[dict[str, str], str, int]]:
-    """Yield attributes, text and line of the elements of one name, which are never nested."""
     edge = re.compile(rf"</?{name}\b", re.I)
     line = 1
     last = 0
@@ -236,7 +230,6 @@ def _elements(
 
 
 def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:
-    """Return the attributes at a position and the end of the tag."""
     attributes: dict[str, str] = {}
     while match := ATTRIBUTE.match(text, position):
         name, *values = match.groups()
@@ -247,19 +240,16 @@ def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:
 
 
 def _cipher(settings: str) -> Callable[[str], str]:
-    """Return the function that undoes Twine 1's obfuscation: ROT13, or letters swapped in pairs."""
+    """The function that undoes Twine 1's obfuscation: ROT13, or letters swapped in pairs."""
     options = dict(re.findall(r"^[^\S\n]*(\w+)[^\S\n]*:[^\S\n]*(\S+)", settings, re.M))
     kind = options.get("obfuscate", "off")
     if kind == "rot13":
         return lambda text: codecs.decode(text, "rot13")
-    if kind != "swap":
-        return lambda text: text
-    key = dict.fromkeys(options.get("obfuscatekey", ""))
+    key = dict.fromkeys(options.get("obfuscatekey", "")) if kind == "swap" else {}
     letters = [c for c in key if c.isascii() and c not in ':\\"n0']
     table: dict[str, str] = {}
     for one, two in zip(letters[::2], letters[1::2], strict=False):
-        table |= {one: two, two: one}
-    table |= {a.upper(): b.upper() for a, b in table.items()}
+        table |= {one: two, two: one, one.upper(): two.upper(), two.upper(): one.upper()}
     numbers = {ord(letter): other for letter, other in table.items()}
     return lambda text: text.translate(numbers)
 

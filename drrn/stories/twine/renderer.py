@@ -15,8 +15,6 @@ from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Draw, EveryDraw, Expression, Link, Page, Script
 from drrn.stories.twine.values import GrowthError, Value
 
-MOST_CACHED = 200_000  # scenes and questions; beyond that, pages are rendered each time
-
 
 @dataclass(eq=False, slots=True)
 class Scene:
@@ -50,7 +48,7 @@ class Question:
 
 @dataclass(eq=False, slots=True)
 class Move:
-    """A move to a passage by a link; it holds the tree of its earlier renderings."""
+    """A move to a passage by a link, with the tree of its earlier renderings."""
 
     target: str
     setter: Expression | None = None
@@ -62,7 +60,7 @@ class Move:
 
 
 def key_of(value: Value) -> Value:
-    """Return a key that distinguishes true from 1 and [true] from [1], which Python does not."""
+    """A key that distinguishes true from 1 and [true] from [1], which Python does not."""
     return f"\0{value!r}" if isinstance(value, (bool, tuple)) else value
 
 
@@ -81,7 +79,7 @@ class Renderer:
         self._moves: dict[Hashable, Move] = {}
 
     def render(self, move: Move, cells: Mapping[str, Value], draw: Draw) -> Scene:
-        """Return the scene of a move; `cells` are not changed, the scene's `writes` say how."""
+        """The scene of a move. It does not change `cells`: the changes are the scene's `writes`."""
         node = move.cache.get(None)
         outcomes: list[int] = []
         while node.__class__ is Question:
@@ -98,7 +96,6 @@ class Renderer:
         return node if node is not None else self._render(move, cells, draw, outcomes)  # type: ignore[return-value]
 
     def outcomes(self, move: Move, cells: Mapping[str, Value]) -> Iterator[tuple[float, Scene]]:
-        """Yield every possible scene of a move with its probability."""
         draws = EveryDraw()
         while draws.advance():
             scene = self.render(move, cells, draws.draw)
@@ -113,7 +110,8 @@ class Renderer:
             outcome = next(earlier, None)
             return draw(count) if outcome is None else outcome
 
-        page = Page(move.target, self.script.nodes, self.script.tags, cells, next_outcome)
+        script = self.script
+        page = Page(move.target, script.nodes, script.tags, cells, next_outcome, script.limits)
         try:
             if move.setter is not None:
                 move.setter(page)
@@ -138,7 +136,6 @@ class Renderer:
         return Scene(replace(face, actions=actions), moves, page.writes, passages)
 
     def _move(self, link: Link) -> Move:
-        """Return the one move of all links with the same effect."""
         source, setter = link.setter or (None, None)
         key = (link.target, source, link.mark, link.back)
         if key not in self._moves:
@@ -147,7 +144,7 @@ class Renderer:
 
     def _store(self, move: Move, page: Page, scene: Scene) -> None:
         """Add the scene to the move's tree, at the end of the page's trail."""
-        if self.cached > MOST_CACHED:
+        if self.cached > self.script.limits.renderings:
             return
         self.cached += len(page.trail) + 1
         answers = move.cache
@@ -172,11 +169,10 @@ class Journey:
         return Journey(dict(self.cells), list(self.history))
 
     def after(self, scene: Scene) -> "Journey":
-        """Return the journey at the scene: this one if the scene writes nothing."""
         return Journey({**self.cells, **scene.writes}, self.history) if scene.writes else self
 
     def follow(self, move: Move, tracked: set[str]) -> Move:
-        """Update the engine's cells before rendering; return the earlier move of a move back."""
+        """Update the engine's cells before rendering. A move back becomes the earlier move."""
         cells = self.cells
         if move.back is not None:
             move = self._go_back(move, move.back)
@@ -200,7 +196,6 @@ class Journey:
         return move
 
     def _go_back(self, move: Move, steps: int) -> Move:
-        """Restore the cells before an earlier move, and return that move."""
         newest = len(self.history) - 1
         if move.target:
             targets = [earlier.target for earlier, _ in self.history[:-1]]
@@ -214,6 +209,6 @@ class Journey:
 
 
 def cells_key(cells: Mapping[str, Value]) -> Hashable:
-    """Return the cells as a key: a cell of 0 is like a missing one, and true is not 1."""
+    """The cells as a key: a cell of 0 is like a missing one, and true is not 1."""
     items = cells.items()
     return frozenset((c, key_of(v)) for c, v in items if v.__class__ is bool or v != 0)

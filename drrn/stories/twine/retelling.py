@@ -18,7 +18,7 @@ def is_retelling(path: Path) -> bool:
 
 
 def retell(story: Story, path: Path) -> Story:
-    """Return the story with the passages of a Twee file; only prose and labels may differ."""
+    """The story with the passages of a Twee file, of which only prose and labels may differ."""
     passages = dict(story.passages)
     for new in twee_passages(read_text(path), str(path)):
         old = passages.get(new.name)
@@ -30,7 +30,7 @@ def retell(story: Story, path: Path) -> Story:
 
 
 def retold_prose(file: Path, path: Path) -> dict[str, str]:
-    """Return original → other prose of the passages that a Twee file retells, without macros."""
+    """Original → other prose of the passages that a Twee file retells, without macros."""
     story = read_story(file)
     new = retell(story, path).passages
     changed = {name for name, old in story.passages.items() if old.text != new[name].text}

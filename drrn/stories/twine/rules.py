@@ -29,7 +29,7 @@ PROBLEM_KINDS: list[str] = RECOGNITION["problem_kinds"]
 class Condition:
     """Holds if all its parts hold. Displayed passages count like the page's own passage.
 
-    `where` is an expression of Twine 1; `check_rules` parses it.
+    `where` is an expression of Twine 1, which `check_rules` parses.
     """
 
     passage: str | None = None
@@ -84,7 +84,7 @@ class Bound:
     text: str
 
     def holds(self, value: float) -> bool:
-        """Compare a value; differences below a billionth count as equality."""
+        """Compare a value. Differences below a billionth count as equality."""
         if abs(value - self.number) <= 1e-9 * max(1.0, abs(self.number)):
             return "=" in self.sign
         return self.sign[0] == ("<" if value < self.number else ">")
@@ -110,7 +110,6 @@ class Expectation:
 
     @property
     def text(self) -> str:
-        """The expectation in words."""
         if self.ending is not None:
             claim = f"has odds {self.odds.text}" if self.odds else "can be reached"
             return f'ending "{self.ending}" {claim}'
@@ -125,7 +124,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Rules:
-    """The contents of a TOML; a story without one has `Rules()`."""
+    """The contents of a TOML. A story without one has `Rules()`."""
 
     title: str = ""
     story: Path | None = None
@@ -156,21 +155,21 @@ class Rules:
         return any(condition.holds(page, text) for condition in self.ends)
 
     def allows(self, kind: str, passage: str) -> bool:
-        """Return whether [allow] has a kind of problem, for all passages or for this one."""
+        """Whether [allow] has a kind of problem, for all passages or for this one."""
         passages = self.allow.get(kind)
         return passages is not None and (not passages or passage in passages)
 
     def ending_name(self, rule: int | None, passage: str) -> str:
-        """Return the passage that an ending is named after: its rule's, or else its own."""
+        """The passage that an ending is named after: its rule's, or else its own."""
         of_rule = self.endings[rule].condition.passage if rule is not None else None
         return of_rule or passage
 
     def judge(
         self, page: Page, text: str, *, ended: bool, opening: bool
     ) -> tuple[int | None, float]:
-        """Return the index of the first ending rule that holds, and the reward of a page.
+        """The index of the first ending rule that holds, and the reward of a page.
 
-        The opening pays no step reward and no events; each event pays once in an episode.
+        The opening pays no step reward and no events. Each event pays once in an episode.
         """
         rule = None
         reward = 0.0 if opening else self.step_reward
@@ -193,7 +192,6 @@ Reader = Callable[[Any], Any]  # converts a value, or raises InputError
 
 @contextmanager
 def _at(location: str) -> Iterator[None]:
-    """Put a location in front of the messages of errors."""
     try:
         yield
     except InputError as error:
@@ -201,7 +199,7 @@ def _at(location: str) -> Iterator[None]:
 
 
 def read_rules(path: Path) -> Rules:
-    """Read the rules of a TOML file; an `InputError` names the key of a mistake."""
+    """Read the rules of a TOML file. An `InputError` names the key of a mistake."""
     table = read_toml(path)
     text = read_text(path)
     with _at(str(path)):
@@ -222,7 +220,6 @@ def read_rules(path: Path) -> Rules:
 
 
 def _read(table: Mapping[str, Any], readers: Mapping[str, Reader]) -> dict[str, Any]:
-    """Convert each value of a table by the reader of its key."""
     values = {}
     for key, value in table.items():
         if key not in readers:
@@ -241,8 +238,6 @@ def _file_beside(path: Path, name: str, key: str) -> Path:
 
 
 def _checked(holds: Callable[[Any], bool], what: str, convert: Reader = lambda v: v) -> Reader:
-    """Return the reader of values for which a test holds."""
-
     def read(value: Any) -> Any:
         if not holds(value):
             raise InputError(f"must be {what}, not {value!r:.40}")
@@ -375,7 +370,7 @@ EXPECTATION_READERS: dict[str, Reader] = {
 
 
 def read_expectations(tables: list[Any], text: str, path: object) -> tuple[Expectation, ...]:
-    """Read the [[expect]] tables of a TOML with this text; errors name the line."""
+    """Read the [[expect]] tables of a TOML with this text. Errors name the line."""
     lines = [n for n, line in enumerate(text.splitlines(), 1) if HEADING.match(line)]
     lines += [1] * (len(tables) - len(lines))  # of inline tables
     expectations = []
@@ -415,7 +410,6 @@ def check_rules(rules: Rules, script: Script, path: Path) -> None:
 
 
 def _check_expectation(expectation: Expectation, pages: Collection[str], source: str) -> None:
-    """Refuse a passage, or words, that the story does not have; `source` is in lower case."""
     _check_name("passage", expectation.reachable, pages)
     ending = expectation.ending
     if ending is not None and ending not in pages and (word := _missing_word(ending, source)):
@@ -478,7 +472,7 @@ class Distance:
 def choose_paraphrases(
     sets: Mapping[str, Path], choice: bool | str, path: Path
 ) -> dict[str, str] | Path | None:
-    """Read a set, or return its file if that is a retelling; True is the default or only set."""
+    """The chosen set, or its file if that is a retelling. True is the default or only set."""
     if choice is False:
         return None
     if not sets:
@@ -512,7 +506,7 @@ def read_paraphrases(path: Path) -> dict[str, str]:
 
 
 def distance(pairs: Mapping[str, str], originals: Collection[str]) -> Distance:
-    """Return the OOV rate against all original texts, and BLEU-4 (no case, no punctuation)."""
+    """The OOV rate against all original texts, and BLEU-4 (no case, no punctuation)."""
     vocabulary = {word for text in (*originals, *pairs) for word in words(text)}
     all_words = [word for paraphrase in pairs.values() for word in words(paraphrase)]
     oov = sum(word not in vocabulary for word in all_words)

@@ -5,14 +5,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
-from drrn.stories.twine.story import LONGEST_PASSAGE, Story
+from drrn.stories.limits import LIMITS, Limits
+from drrn.stories.twine.story import Story
 from drrn.stories.twine.values import GrowthError, Value
 
 DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
-FIRST_LOCATIONS = 3  # listed for problems of one cause
-DEEPEST = 60  # nested displays, <<if>>s and printed markup
-MOST_DISPLAYS = 2_000  # on one page
-MOST_DRAWS = 500  # on one page, if its outcomes are listed
 
 Node = Callable[["Page"], object]  # prints, links or changes something; its value is not used
 Expression = Callable[["Page"], Value]
@@ -23,7 +20,7 @@ Draw = Callable[[int], int]  # returns one of a number of equally likely outcome
 
 
 class ExpressionError(Exception):
-    """An expression cannot be parsed; the message has the reason."""
+    """An expression cannot be parsed, for the reason in the message."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -45,26 +42,24 @@ class Problem:
         return f"{self.location}: {self.what}"
 
 
-def summarise(problems: Iterable[Problem]) -> list[str]:
-    """Return one line for each cause, with its count and the first locations."""
+def summarise(problems: Iterable[Problem], locations: int = 3) -> list[str]:
+    """One line for each cause, with its count and the first locations."""
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
         groups.setdefault(problem.cause or problem.what, []).append(problem)
     lines = []
     for cause, group in groups.items():
-        if len(group) == 1:
-            lines.append(str(group[0]))
-            continue
-        first = "; ".join(problem.location for problem in group[:FIRST_LOCATIONS])
-        more = len(group) - FIRST_LOCATIONS
+        first = "; ".join(problem.location for problem in group[:locations])
+        more = len(group) - locations
         rest = f"; and {more} more" if more > 0 else ""
-        lines.append(f"{cause}: {len(group)} times: {first}{rest}")
+        many = f"{cause}: {len(group)} times: {first}{rest}"
+        lines.append(many if len(group) > 1 else str(group[0]))
     return lines
 
 
 @dataclass
 class Facts:
-    """What a story's expressions use; variables are without the $."""
+    """What a story's expressions use. Variables are without the $."""
 
     read: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
@@ -87,6 +82,7 @@ class Script:
     facts: Facts = field(default_factory=Facts)
     problems: list[Problem] = field(default_factory=list)
     unknown: set[str] = field(default_factory=set)  # unsupported macros, in lower case
+    limits: Limits = LIMITS
 
 
 # --- random draws
@@ -97,16 +93,17 @@ class EveryDraw:
 
     draws = EveryDraw()
     while draws.advance():
-        ...  # call draws.draw; then draws.probability is the probability of this sequence
+        ...  # call draws.draw, then draws.probability
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 500) -> None:
+        self.most = most  # draws of a sequence
         self.outcomes: list[int] = []
         self.counts: list[int] = []
         self.position = -1  # draws of the present sequence; -1 before the first
 
     def advance(self) -> bool:
-        """Start the next sequence; return False if there is none."""
+        """Start the next sequence, if there is one."""
         if self.position >= 0:
             while self.outcomes and self.outcomes[-1] + 1 == self.counts[-1]:
                 self.outcomes.pop()
@@ -119,8 +116,8 @@ class EveryDraw:
 
     def draw(self, count: int) -> int:
         if self.position == len(self.outcomes):  # a new draw of this sequence
-            if self.position >= MOST_DRAWS:
-                raise GrowthError(f"more than {MOST_DRAWS:,} random draws")
+            if self.position >= self.most:
+                raise GrowthError(f"more than {self.most:,} random draws")
             self.outcomes.append(0)
             self.counts.append(count)
         self.position += 1
@@ -128,7 +125,7 @@ class EveryDraw:
 
     @property
     def probability(self) -> float:
-        """Of the present sequence; it is rounded only once."""
+        """Probability of the present sequence, rounded only once."""
         return 1.0 / math.prod(self.counts)
 
 
@@ -163,6 +160,7 @@ class Page:
     tags: Mapping[str, tuple[str, ...]]
     cells: Mapping[str, Value]
     draw_outcome: Draw  # the only source of randomness
+    limits: Limits = LIMITS
     trail: list[tuple[str | int, Value]] = field(default_factory=list)
     writes: dict[str, Value] = field(default_factory=dict)
     pieces: list[str | Link] = field(default_factory=list)
@@ -173,7 +171,7 @@ class Page:
     _cache: dict[str, Value] = field(default_factory=dict)
 
     def read(self, cell: str) -> Value:
-        """Return the cell's value; 0 if it was never written."""
+        """The cell's value, or 0 if it was never written."""
         if cell in self.writes:
             return self.writes[cell]
         if cell not in self._cache:
@@ -194,21 +192,19 @@ class Page:
 
     def print(self, text: str) -> None:
         self.length += len(text)
-        if self.length > LONGEST_PASSAGE:
-            raise InputError(
-                f'passage "{self.passage}" makes a page of more than {LONGEST_PASSAGE:,} '
-                "characters; look for a <<display>> or a variable that grows"
-            )
+        longest = self.limits.passage_characters
+        if self.length > longest:
+            what = f'passage "{self.passage}" makes a page of more than {longest:,} characters'
+            raise InputError(f"{what}; look for a <<display>> or a variable that grows")
         self.pieces.append(text)
 
     def display(self, name: str, parameters: tuple[Value, ...] = ()) -> None:
-        """Render a passage here, as <<display>> does."""
-        if self.depth >= DEEPEST or len(self.passages) >= MOST_DISPLAYS:
+        limits = self.limits
+        if self.depth >= limits.nested or len(self.passages) >= limits.displays:
             chain = " → ".join(f'"{passage}"' for passage in (*self.passages[-3:], name))
-            raise InputError(
-                f'passage "{self.passage}" displays passages endlessly ({chain}); '
-                "a <<display>> that leads back to itself needs an <<if>> that stops it"
-            )
+            what = f'passage "{self.passage}" displays passages endlessly ({chain})'
+            cure = "a <<display>> that leads back to itself needs an <<if>> that stops it"
+            raise InputError(f"{what}; {cure}")
         self.passages.append(name)
         outer = self.parameters
         self.parameters = parameters
@@ -216,10 +212,11 @@ class Page:
         self.parameters = outer
 
     def run_nested(self, node: Node) -> None:
-        """Run a node inside another; limits the depth of Python's stack."""
-        if self.depth >= DEEPEST:
+        """Run a node inside another, with a limit on the depth of Python's stack."""
+        most = self.limits.nested
+        if self.depth >= most:
             raise InputError(
-                f'passage "{self.passage}": more than {DEEPEST} nested passages and blocks; '
+                f'passage "{self.passage}": more than {most} nested passages and blocks; '
                 "look for markup that prints itself, or a <<display>> inside many <<if>>s"
             )
         self.depth += 1
@@ -227,7 +224,7 @@ class Page:
         self.depth -= 1
 
     def capture(self, node: Node) -> list[str | Link]:
-        """Return the text and links of a node without adding them to the page."""
+        """The text and links of a node without adding them to the page."""
         pieces = self.pieces
         self.pieces = []
         node(self)

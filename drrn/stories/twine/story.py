@@ -10,11 +10,9 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import read_toml
+from drrn.stories.limits import LIMITS, Limits
 
 RECOGNITION = read_toml(Path(__file__).with_name("recognition.toml"))
-LONGEST_PASSAGE = 1_500_000  # characters; also the limit of a rendered page
-MOST_LINKS = 100_000  # and macros, of a story
-LONGEST_NAME = 500
 
 # Passages that are not pages.
 SPECIAL = frozenset(RECOGNITION["special_passages"].split())
@@ -23,7 +21,7 @@ NO_PAGE_TAGS = frozenset(RECOGNITION["no_page_tags"].split())
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A named piece of marked-up text; `line` is the file's line of its first text line."""
+    """A named piece of marked-up text. `line` is the file's line of its first text line."""
 
     name: str
     text: str
@@ -33,7 +31,7 @@ class Passage:
     position: tuple[float, float] | None = None  # on the author's map in Twine
 
     def line_in_file(self, line: int) -> int:
-        """Return the file's line of a line of the passage (the first is 1)."""
+        """The file's line of a line of the passage (the first is 1)."""
         return self.line if self.on_one_line else self.line + line - 1
 
     @property
@@ -43,7 +41,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Story:
-    """Passages by name; `format` is the story format in lower case, or ''."""
+    """Passages by name. `format` is the story format in lower case, or ''."""
 
     source: str  # the file, for messages
     passages: dict[str, Passage]
@@ -64,59 +62,52 @@ class Story:
         return {name: passage for name, passage in self.passages.items() if passage.is_page}
 
 
-def build_story(source: str, passages: list[Passage], title: str = "", **details: Any) -> Story:
-    """Return a story of the passages, which must have names and a start, and not be too long."""
+def build_story(
+    source: str, passages: list[Passage], title: str = "", limits: Limits = LIMITS, **details: Any
+) -> Story:
+    """A story of passages, which must have names and a start, and not be too long."""
     by_name: dict[str, Passage] = {}
     duplicates = []
+    links = 0
     for passage in passages:
         check_passage_name(passage.name, f"{source}, line {passage.line}")
         name = f'passage "{passage.name}"'
         size = len(passage.text)
-        if size > LONGEST_PASSAGE and (passage.is_page or passage.name == "StoryInit"):
-            what = f"{name} has {size:,} characters; the limit is {LONGEST_PASSAGE:,}"
+        if size > limits.passage_characters and (passage.is_page or passage.name == "StoryInit"):
+            what = f"{name} has {size:,} characters; the limit is {limits.passage_characters:,}"
             raise InputError(f"{source}, line {passage.line}: {what}; split it")
+        links += sum(map(passage.text.count, ("[[", "<<", "(link")))
+        if passage.is_page and links > limits.links:  # reading them would take minutes
+            what = f"the passages up to here have over {limits.links:,} links and macros"
+            raise InputError(f"{source}, line {passage.line}: {what}; split the story")
         if passage.name in by_name:
             duplicates.append((passage.name, passage.line))
         by_name[passage.name] = passage
-    _check_count(source, passages)
     if not title and "StoryTitle" in by_name:
         title = by_name["StoryTitle"].text.strip()
     story = Story(source, by_name, title=title, duplicates=tuple(duplicates), **details)
     if not story.pages:
-        message = f"{source}: no passages found; is it a Twee file or a published Twine story?"
-        raise InputError(message)
+        cure = "is it a Twee file or a published Twine story?"
+        raise InputError(f"{source}: no passages found; {cure}")
     if story.start not in story.passages:
-        raise InputError(
-            f'{source}: no passage named "{story.start}" to start from; '
-            'add one, or give StoryData a "start"'
-        )
+        cause = f'no passage named "{story.start}" to start from'
+        raise InputError(f'{source}: {cause}; add one, or give StoryData a "start"')
     return story
 
 
-def _check_count(source: str, passages: list[Passage]) -> None:
-    """Refuse more links and macros than can be read within seconds."""
-    count = 0
-    for passage in passages:
-        count += passage.text.count("[[") + passage.text.count("<<") + passage.text.count("(link")
-        if passage.is_page and count > MOST_LINKS:
-            what = f"the passages up to here have over {MOST_LINKS:,} links and macros"
-            raise InputError(f"{source}, line {passage.line}: {what}; split the story")
-
-
-def check_passage_name(name: str, location: str) -> None:
+def check_passage_name(name: str, location: str, longest: int = 500) -> None:
     if not name.strip():
         raise InputError(f"{location}: a passage has no name; give it one")
-    if len(name) > LONGEST_NAME:
-        raise InputError(
-            f"{location}: a passage name has {len(name):,} characters; the limit is {LONGEST_NAME}"
-        )
+    if len(name) > longest:
+        what = f"a passage name has {len(name):,} characters; the limit is {longest}"
+        raise InputError(f"{location}: {what}")
 
 
 # --- source text
 
 
 def patterns(section: str) -> dict[str, re.Pattern[str]]:
-    """Return the compiled patterns of a section of `recognition.toml`."""
+    """The compiled patterns of a section of `recognition.toml`."""
     table: dict[str, str] = RECOGNITION[section]
     return {name: re.compile(pattern, re.VERBOSE) for name, pattern in table.items()}
 
@@ -130,7 +121,7 @@ def unescape_html(text: str) -> str:
 
 
 def split_link(body: str) -> tuple[str, str]:
-    """Return the label and target of `label|target`, `label->target`, `target<-label` or `target`.
+    """The label and target of `label|target`, `label->target`, `target<-label` or `target`.
 
     The label is '' if the link has none.
     """
@@ -147,5 +138,5 @@ def split_link(body: str) -> tuple[str, str]:
 
 
 def letters_of(text: str) -> str:
-    """Return the text without blanks, punctuation and markup."""
+    """The text without blanks, punctuation and markup."""
     return re.sub(r"[\W_]+", "", text)

@@ -24,8 +24,6 @@ from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.values import Value
 
-FIRST_STATES = 500  # to search at least before starting again
-
 Values = tuple[int, ...]  # ids of the values of the cells that matter
 
 
@@ -95,7 +93,7 @@ class LiveCells:
         self.on_face = [tuple(sorted(cells)) for cells in faces]
 
     def _before(self, move: Move, matters: set[str]) -> set[str]:
-        """Return what matters before `Journey.follow`, given what matters after it."""
+        """What matters before `Journey.follow`, given what matters after it."""
         before = matters - {move.mark or ""}
         if "last" in self.tracked or "previous" in self.tracked:
             before.discard("here")
@@ -110,7 +108,7 @@ class LiveCells:
 def reachable_states(
     renderer: Renderer, limit: int, memory: int, progress: Progress | None = None
 ) -> States:
-    """Return all states of a story without <<back>>; row 0 is the opening.
+    """All states of a story without <<back>>. Row 0 is the opening.
 
     Raises:
         TooLargeError: more than `limit` states, or about `memory` bytes.
@@ -125,8 +123,6 @@ def reachable_states(
 
 
 class _StateSearch:
-    """Repeated searches, until the cells that matter are known."""
-
     def __init__(
         self, renderer: Renderer, limit: int, memory: int, progress: Progress | None
     ) -> None:
@@ -144,7 +140,6 @@ class _StateSearch:
         self._learn_from_cache()
 
     def _learn_from_cache(self) -> None:
-        """Learn from the renderings before this search."""
         queue = [self.renderer.opening]
         visited = set(queue)
         while queue:
@@ -157,8 +152,8 @@ class _StateSearch:
                 visited.update(fresh)
         self.live.learn()
 
-    def complete(self) -> bool:
-        """Search from the start; return False if a cell that matters was not known."""
+    def complete(self, first_states: int = 500) -> bool:
+        """Search from the start. It is incomplete if a cell that matters was not known."""
         self.states = States()
         self.ids: dict[tuple[int, Values], int] = {}
         self.keys: list[tuple[int, Values]] = []
@@ -174,7 +169,7 @@ class _StateSearch:
             if self.progress and done % 1000 == 0:
                 self.progress(done)
             if self.incomplete:
-                enough = enough or FIRST_STATES + 2 * len(self.keys)
+                enough = enough or first_states + 2 * len(self.keys)
                 if len(self.keys) > enough:
                     break
         return not self.incomplete
@@ -192,7 +187,6 @@ class _StateSearch:
         states.face.append(face)
 
     def _row(self, move: Move, values: Values) -> int:
-        """Return the row of a move with the values that matter to it."""
         row = self.rows.get((move, values))
         if row is None:
             row = self.rows[move, values] = len(self.rows)
@@ -245,7 +239,7 @@ class _StateSearch:
         return number
 
     def _face(self, scene: Scene) -> tuple[int, frozenset[str]]:
-        """Return the id of what a scene displays and offers, and the cells it writes."""
+        """The id of what a scene displays and offers, and the cells it writes."""
         face = self._face_of.get(scene)
         if face is None:
             number = self._face_ids.setdefault(scene.key, len(self.faces))
@@ -267,7 +261,6 @@ class _StateSearch:
             raise TooLargeError(message)
 
     def _growth(self) -> str:
-        """Name the cell with the most values, if it has at least 100."""
         pairs: set[tuple[str, int]] = set()
         for face, values in self.keys:
             pairs.update(zip(self.live.on_face[face], values, strict=True))
@@ -279,7 +272,6 @@ class _StateSearch:
 
 
 def _cached(move: Move) -> tuple[set[str], list[Scene]]:
-    """Return the cells that renderings of a move have read, and their scenes."""
     reads = set()
     scenes = []
     nodes = [*move.cache.values()]
@@ -295,7 +287,6 @@ def _cached(move: Move) -> tuple[set[str], list[Scene]]:
 
 
 def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[Values], Values]:
-    """Return the function that selects the values of the target cells."""
     indices = [cells.index(cell) for cell in targets]
     if len(indices) < 2:
         return lambda values: tuple([values[index] for index in indices])
@@ -306,15 +297,12 @@ def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[V
 
 # All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
-MOST_VIEWS = 200_000  # cached; a story whose pages never repeat makes more and more
-MOST_OPENINGS = 100  # random openings that are checked for text and actions
-RAW_LIMIT = 50_000  # of states with all their variables
 
 View = tuple[Observation, tuple[Move, ...]]
 
 
 class StoryState:
-    """A scene and every variable; equal states are indistinguishable to players."""
+    """A scene and every variable. Players cannot distinguish equal states."""
 
     def __init__(self, scene: Scene, journey: Journey) -> None:
         self.scene = scene
@@ -333,7 +321,7 @@ class StoryState:
 
 
 class StoryGame(Explorable):
-    """Plays a script under its rules. Agents see only `name` and the observations."""
+    """Plays a script under its rules. Players see only the observations."""
 
     engine = NATIVE
     most_copies = 10**9  # a copy is a small state: all renderings are shared
@@ -399,7 +387,7 @@ class StoryGame(Explorable):
             order = int(draw() * len(orders)) if self.shuffle and count > 1 else 0
             view = self._views.get((scene, order))
             if view is None:
-                if len(self._views) > MOST_VIEWS:
+                if len(self._views) > self.script.limits.views:
                     self._views.clear()
                 view = self._views[scene, order] = self._view(scene, orders[order])
         else:
@@ -423,10 +411,10 @@ class StoryGame(Explorable):
     # --- for authors, and for compiling
 
     def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
-        """Return the states of the story, and their number if every variable counted."""
+        """The states of the story, and their number if every variable counted."""
         if "history" in self._tracked:
             raise refusal(self, "its <<back>> makes every path to a page a separate state")
-        raw = self.explore(min(limit, RAW_LIMIT), progress)  # first: the search learns from it
+        raw = self.explore(min(limit, 50_000), progress)  # first: the search learns from it
         states = reachable_states(self.renderer, limit, memory, progress)
         states.raw_states = len(raw.visited)
         states.raw_complete = raw.complete
@@ -436,7 +424,7 @@ class StoryGame(Explorable):
         return state.scene.face
 
     def key_of(self, state: Any) -> Hashable:
-        """Return the key of a state without what <<back>> may return to."""
+        """The key of a state without what <<back>> may return to."""
         scene = state.scene
         return (scene.face.text, scene.moves, scene.rule, cells_key(state.journey.cells))
 
@@ -458,12 +446,12 @@ class StoryGame(Explorable):
         scene = state.scene
         return Position(scene.face.passage, scene.passages, state.journey.cells)
 
-    def note_empty_opening(self) -> None:
+    def note_empty_opening(self, most: int = 100) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
         if not self.problems or len(self.story.pages) < 2:
             return
         try:
-            openings = itertools.islice(self.opening(), MOST_OPENINGS)
+            openings = itertools.islice(self.opening(), most)
             scenes = [state.scene for _, state in openings]
         except InputError:  # playing the story reports it
             return

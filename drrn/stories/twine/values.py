@@ -15,8 +15,6 @@ from drrn.errors import InputError
 Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
 
 MOST_CHARACTERS = 100_000  # of one string
-MOST_ITEMS = 10_000  # of one list, nested lists included
-DEEPEST = 20  # nested lists
 NAN = math.nan
 NUMBER = re.compile(r"[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)", re.A)
 
@@ -26,7 +24,7 @@ class GrowthError(InputError):
 
 
 def number(x: float) -> int | float:
-    """Return the number in its one form: whole numbers are int, so that 2.0 prints as 2."""
+    """The number in its one form: whole numbers are int, so that 2.0 prints as 2."""
     if isinstance(x, int):
         return x if -(2**53) < x < 2**53 else float(x)
     if x != x:
@@ -35,14 +33,14 @@ def number(x: float) -> int | float:
 
 
 def truth(value: Value) -> bool:
-    """False, 0, NaN, the empty string and null are false; every list is true."""
+    """False, 0, NaN, the empty string and null are false. Every list is true."""
     if isinstance(value, tuple):
         return True
     return bool(value) and value == value
 
 
 def string(value: Value) -> str:
-    """Return the value as a page prints it."""
+    """The value as a page prints it."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -55,7 +53,7 @@ def string(value: Value) -> str:
 
 
 def numeric(value: Value) -> int | float:
-    """Return the value as a number; NaN if it is not one."""
+    """The value as a number, or NaN."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, (int, float)):
@@ -69,7 +67,7 @@ def numeric(value: Value) -> int | float:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """`==`: compares values of different types as numbers; null equals only null."""
+    """`==`: compares values of different types as numbers. Null equals only null."""
     if left is None or right is None:
         return left is right
     if isinstance(left, str) and isinstance(right, str):
@@ -124,22 +122,25 @@ def remainder(left: Value, right: Value) -> Value:
     return number(math.fmod(x, y))
 
 
-def check_size(value: Value) -> Value:
-    """Return the value, or raise `GrowthError` if it exceeds the limits."""
+def check_size(value: Value, most_items: int = 10_000, deepest: int = 20) -> Value:
+    """The value, or raise `GrowthError` if it exceeds the limits.
+
+    Items of nested lists count, too.
+    """
     items = 0
     characters = 0
     level: list[Value] = [value]
-    for _ in range(DEEPEST + 1):
+    for _ in range(deepest + 1):
         characters += sum(len(item) for item in level if isinstance(item, str))
         lists = [item for item in level if isinstance(item, tuple)]
         items += sum(map(len, lists))
-        if characters > MOST_CHARACTERS or items > MOST_ITEMS:
-            limits = f"{MOST_CHARACTERS:,} characters or {MOST_ITEMS:,} items"
+        if characters > MOST_CHARACTERS or items > most_items:
+            limits = f"{MOST_CHARACTERS:,} characters or {most_items:,} items"
             raise GrowthError(f"a text or list of more than {limits}")
         if not lists:
             return value
         level = list(itertools.chain.from_iterable(lists))
-    raise GrowthError(f"more than {DEEPEST} nested lists")
+    raise GrowthError(f"more than {deepest} nested lists")
 
 
 def _digits(value: float) -> str:

@@ -1,6 +1,6 @@
 """Expressions of macros: a small grammar like JavaScript's, parsed into closures.
 
-Nothing from a story is passed to `eval` or `exec`; an unknown name is an error of the parser.
+Nothing from a story is passed to `eval` or `exec`. An unknown name is an error of the parser.
 """
 
 import math
@@ -8,13 +8,10 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from drrn.stories.limits import LIMITS, Limits
 from drrn.stories.twine import values as js
 from drrn.stories.twine.script import DEFAULT_ANSWER, Expression, ExpressionError, Facts, Page
 from drrn.stories.twine.values import ASSIGNMENTS, BINARY, Value
-
-LONGEST = 10_000  # characters of one expression
-DEEPEST = 25  # nested brackets
-MOST_IN_A_ROW = 10  # signs before a value, members after it
 
 TOKEN = re.compile(
     r"""(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)
@@ -31,7 +28,6 @@ WORDS = dict(zip(WORD_PAIRS[::2], WORD_PAIRS[1::2], strict=True))
 OPERATORS = {sign: operator for row in BINARY for sign, operator in row.items()}
 # From the loosest binding to the tightest.
 LEVELS = {sign: level for level, row in enumerate([["||"], ["&&"], *BINARY]) for sign in row}
-LOGICAL = 2  # levels of || and &&, which stop early
 CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None, "undefined": None}
 CONSTANTS["NaN"] = js.NAN
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
@@ -40,27 +36,28 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "", "b": "", "f": "", "v": "", "0": ""}
 Function = Callable[[Page, Sequence[Value]], Value]
 
 
-def parse(source: str, facts: Facts, answers: dict[str, str] | None = None) -> Expression:
-    """Parse one or more statements, such as `$x = $x + 1`; their value is the last one's.
+def parse(
+    source: str, facts: Facts, answers: dict[str, str] | None = None, limits: Limits = LIMITS
+) -> Expression:
+    """Parse one or more statements, such as `$x = $x + 1`, whose value is the last one's.
 
-    `facts` gets the variables and functions that they use; `answers` are to `prompt`, by variable.
+    `facts` gets the variables and functions that they use. `answers` are to `prompt`, by variable.
     """
-    return _Parser(source, facts, answers or {}).statements()
+    return _Parser(source, facts, answers or {}, limits).statements()
 
 
 def parse_parameters(source: str, facts: Facts) -> list[Expression]:
     """Parse expressions separated by blanks, as in the short form of <<display>>."""
-    parser = _Parser(source, facts, {})
+    parser = _Parser(source, facts, {}, LIMITS)
     expressions = []
     while parser.sign:
         expressions.append(parser.unary())
     return expressions
 
 
-def _tokens(source: str) -> list[tuple[str, str]]:
-    """Return the kind and text of each token; operators in words become signs."""
-    if len(source) > LONGEST:
-        message = f"an expression of {len(source):,} characters; the limit is {LONGEST:,}"
+def _tokens(source: str, longest: int) -> list[tuple[str, str]]:
+    if len(source) > longest:
+        message = f"an expression of {len(source):,} characters; the limit is {longest:,}"
         raise ExpressionError(message)
     tokens: list[tuple[str, str]] = []
     for match in TOKEN.finditer(source):
@@ -74,10 +71,11 @@ def _tokens(source: str) -> list[tuple[str, str]]:
 
 
 class _Parser:
-    """Recursive descent; a table has the precedence of the binary operators."""
+    """Recursive descent with a table of the precedence of the binary operators."""
 
-    def __init__(self, source: str, facts: Facts, answers: dict[str, str]) -> None:
-        self.tokens = [*_tokens(source), ("end", ""), ("end", "")]
+    def __init__(self, source: str, facts: Facts, answers: dict[str, str], limits: Limits) -> None:
+        self.limits = limits
+        self.tokens = [*_tokens(source, limits.expression_characters), ("end", ""), ("end", "")]
         self.position = 0
         self.facts = facts
         self.answers = answers
@@ -92,7 +90,7 @@ class _Parser:
 
     @property
     def sign(self) -> str:
-        """The text of the next token; '' at the end."""
+        """The text of the next token, or '' at the end."""
         return self.tokens[self.position][1]
 
     def next(self) -> str:
@@ -124,8 +122,8 @@ class _Parser:
 
     def assignment(self) -> Expression:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise ExpressionError(f"more than {DEEPEST} nested brackets")
+        if self.depth > self.limits.brackets:
+            raise ExpressionError(f"more than {self.limits.brackets} nested brackets")
         is_variable = self.kind == "variable"
         if is_variable and self.tokens[self.position + 1][1] in ASSIGNMENTS:
             expression = self._assign(self.next(), self.next())
@@ -161,7 +159,6 @@ class _Parser:
         return lambda page: yes(page) if js.truth(test(page)) else no(page)
 
     def _operation(self, loosest: int = 0) -> Expression:
-        """Parse operators that bind no looser than a level."""
         left = self.unary()
         while (level := LEVELS.get(self.sign, -1)) >= loosest:
             signs = []
@@ -169,7 +166,7 @@ class _Parser:
             while LEVELS.get(self.sign) == level:
                 signs.append(self.next())
                 operands.append(self._operation(level + 1))
-            if level < LOGICAL:
+            if level < LEVELS["=="]:
                 left = _first(operands, stop=signs[0] == "||")
             else:
                 left = _fold([OPERATORS[sign] for sign in signs], operands)
@@ -179,8 +176,8 @@ class _Parser:
         signs: list[str] = []
         while sign := self.accept("!", "-", "+"):
             signs.append(sign)
-            if len(signs) > MOST_IN_A_ROW:
-                raise ExpressionError(f"more than {MOST_IN_A_ROW} signs in a row")
+            if len(signs) > self.limits.operators:
+                raise ExpressionError(f"more than {self.limits.operators} signs in a row")
         expression = self._postfix()
         for sign in reversed(signs):
             expression = _signed(sign, expression)
@@ -194,8 +191,8 @@ class _Parser:
         members = 0
         while sign := self.accept(".", "["):
             members += 1
-            if members > MOST_IN_A_ROW:
-                raise ExpressionError(f"more than {MOST_IN_A_ROW} members in a row")
+            if members > self.limits.operators:
+                raise ExpressionError(f"more than {self.limits.operators} members in a row")
             expression = self._index(expression) if sign == "[" else self._member(expression)
         return expression
 
@@ -243,7 +240,6 @@ class _Parser:
         return lambda page: function(page, [argument(page) for argument in arguments])
 
     def _prompt(self, arguments: list[Expression]) -> Expression:
-        """`prompt(question, suggestion)`: the answer of [inputs], else the suggestion or a name."""
         if self.target:
             self.facts.prompts.add(self.target)
         if self.target in self.answers:
@@ -300,7 +296,7 @@ def _constant(value: Value) -> Expression:
 
 
 def _first(operands: list[Expression], *, stop: bool) -> Expression:
-    """`||`: the first true operand, or the last; `&&`: the first false one, or the last."""
+    """The first operand whose truth is `stop`, or the last: true for `||`, false for `&&`."""
 
     def run(page: Page) -> Value:
         value: Value = 0
@@ -318,7 +314,7 @@ def _apply(operator: js.Binary, left: Expression, right: Expression) -> Expressi
 
 
 def _fold(operators: list[js.Binary], operands: list[Expression]) -> Expression:
-    """Return a loop over operators, since a thousand nested closures overflow the stack."""
+    """A loop over operators, since a thousand nested closures overflow the stack."""
     first, *others = operands
     if len(operators) == 1:
         return _apply(operators[0], first, others[0])
@@ -355,7 +351,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 def random(page: Page, arguments: Sequence[Value]) -> Value:
-    """A whole number from a to b, both included; with one argument, from 0 to it."""
+    """A whole number from a to b, both included. With one argument, from 0 to it."""
     ends = [_integer(argument) for argument in arguments[:2]]
     low = min(ends) if len(ends) == 2 and ends[1] != 0 else 0
     return low + page.draw(max(ends, default=0) - low + 1)
@@ -368,7 +364,7 @@ def either(page: Page, arguments: Sequence[Value]) -> Value:
 
 
 def visited(page: Page, arguments: Sequence[Value]) -> Value:
-    """The visits to a passage, this one included; of several passages, the minimum."""
+    """The visits to a passage, this one included. Of several passages, the minimum."""
     names = [js.string(argument) for argument in arguments] or [page.passage]
     return min(_integer(page.read(f"visited {name}")) for name in names)
 

@@ -23,9 +23,6 @@ from drrn.stories.twine.story import Passage, split_link, unescape_html
 from drrn.stories.twine.twine1.expressions import parse, parse_parameters
 from drrn.stories.twine.twine1.markup import PLAIN, Piece, link_at, pieces
 
-DEEPEST = 40  # nested blocks
-MOST_HINTS = 20  # "did you mean"s in one story: each compares all names
-MOST_PRINTED = 1_000  # texts with markup that one <<print>> caches
 BLOCK_TAGS = frozenset(
     "br p div h1 h2 h3 h4 h5 h6 li ul ol tr table blockquote center hr html pre".split()
 )
@@ -63,7 +60,7 @@ class OpenBlock:
 
 
 class Reader:
-    """Makes nodes of the markup of one passage; adds problems to the script."""
+    """Makes nodes of the markup of one passage, and adds problems to the script."""
 
     def __init__(self, script: Script, passage: Passage, names: frozenset[str]) -> None:
         self.script = script
@@ -94,7 +91,7 @@ class Reader:
         return inner.read(source)
 
     def _add_piece(self, piece: Piece) -> None:
-        """Add a piece; comments, styles, bold and italic, and the signs of lists add nothing."""
+        """Add a piece. Comments, styles, bold and italic, and the signs of lists add nothing."""
         kind = piece.kind
         if kind == "text":
             self.print(unescape_html(piece.source))
@@ -118,7 +115,6 @@ class Reader:
             self.problem(f"{shortened(piece.parts[0])} has no closing {ending}")
 
     def _add_macro(self, source: str) -> None:
-        """Add a known macro, a bare variable, or a passage by its name."""
         inside = source[2:-2].strip()
         name, arguments = (*inside.split(None, 1), "", "")[:2]
         lower = name.lower()
@@ -150,7 +146,6 @@ class Reader:
         self.nodes.append(node)
 
     def flush(self) -> None:
-        """Make one node of consecutive text."""
         if self.words:
             text = "".join(self.words)
             self.words.clear()
@@ -163,11 +158,12 @@ class Reader:
         return Problem(self.passage.line_in_file(line), self.passage.name, what, line, cause)
 
     def expression(self, source: str, macro: str) -> Expression | None:
-        """Return the parsed expression, or None after adding a problem."""
+        """The parsed expression, or None after adding a problem."""
         cache = self.script.expressions
         try:
             if source not in cache:
-                cache[source] = parse(source, self.script.facts, self.script.answers)
+                script = self.script
+                cache[source] = parse(source, script.facts, script.answers, script.limits)
             return cache[source]
         except ExpressionError as error:
             self.problem(f"{shortened(macro)}: {error}", cause=str(error))
@@ -185,10 +181,10 @@ class Reader:
         *,
         vanishes: bool = False,
     ) -> None:
-        """Add a link to a passage, itself or by an expression; an external link is plain text.
+        """Add a link to a passage, itself or by an expression.
 
-        A link with a mark becomes plain text, or vanishes, once that cell is set: when the link,
-        or another with the same mark, was taken.
+        An external link is plain text. A link with a mark becomes plain text, or vanishes, once
+        that cell is set: when the link, or another with the same mark, was taken.
         """
         where = self.target(target, source, "leads to")
         if where is None:
@@ -214,7 +210,7 @@ class Reader:
         self.add(node)
 
     def target(self, target: str, source: str, verb: str) -> Words | None:
-        """Return the target of a link or display; None if it is not a passage."""
+        """The target of a link or display, or None if it is not a passage."""
         if target in self.names:
             self.links.add(target)
             return lambda page: target
@@ -238,12 +234,12 @@ class Reader:
         return target
 
     def _missing(self, source: str, verb: str, name: str) -> str:
-        few = len(self.script.problems) < MOST_HINTS
+        few = len(self.script.problems) < 20  # each hint compares all names
         hint = did_you_mean(name[:100], self.names) if few else ""
         return f'{shortened(source)} {verb} "{shortened(name)}", which is not a passage.{hint}'
 
     def label(self, source: str) -> Words:
-        """Return a link's label, which may contain markup and macros."""
+        """A link's label, which may contain markup and macros."""
         if PLAIN.fullmatch(source):
             return lambda page: source
         inner = self.read_inner(source)
@@ -254,8 +250,9 @@ class Reader:
     # --- blocks
 
     def open(self, kind: str, condition: Expression = lambda page: True) -> None:
-        if len(self.blocks) >= DEEPEST:
-            location = self._problem(f"more than {DEEPEST} nested blocks", self.line)
+        most = self.script.limits.blocks
+        if len(self.blocks) >= most:
+            location = self._problem(f"more than {most} nested blocks", self.line)
             message = f"{self.script.story.source}, {location}: use <<elseif>> or <<display>>"
             raise InputError(message)
         self.flush()
@@ -264,7 +261,6 @@ class Reader:
         self.glued |= kind == "nobr"
 
     def branch(self, condition: Expression) -> None:
-        """Start the next branch of the open <<if>>."""
         self.flush()
         block = self.blocks[-1]
         block.branches.append((block.condition, in_sequence(self.nodes)))
@@ -332,7 +328,7 @@ def _write(variable: str, value: js.Value) -> Node:
 
 @macro("print")
 def _print(reader: Reader, arguments: str, source: str) -> None:
-    """Print a value; markup in it, links included, is read as such."""
+    """Print a value. Markup in it, links included, is read as such."""
     expression = reader.expression(arguments, source)
     if expression is None:
         return
@@ -347,7 +343,7 @@ def _print(reader: Reader, arguments: str, source: str) -> None:
             page.print(text)
             return
         if text not in cache:
-            if len(cache) > MOST_PRINTED:
+            if len(cache) > reader.script.limits.printed:
                 cache.clear()
             count = len(reader.script.problems)
             cache[text] = reader.read_inner(text)
@@ -383,7 +379,6 @@ def _display(reader: Reader, arguments: str, source: str) -> None:
 
 
 def _display_short(reader: Reader, name: str, arguments: str, source: str) -> None:
-    """Display a passage with parameters."""
     reader.links.add(name)
     try:
         values = parse_parameters(arguments, reader.script.facts)
@@ -422,7 +417,7 @@ def _button(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("textinput")
 def _text_input(reader: Reader, arguments: str, source: str) -> None:
-    """Write the answer of [inputs] at once; the button, if there is one, is a link."""
+    """Write the answer of [inputs] at once. The button, if there is one, is a link."""
     variable, _, rest = arguments.partition(" ")
     name = variable.strip("\"'").lstrip("$")
     reader.script.facts.prompts.add(name)
@@ -434,7 +429,6 @@ def _text_input(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("back")
 def _back(reader: Reader, arguments: str, source: str) -> None:
-    """Link to an earlier page with its variables."""
     label, steps, target = _back_arguments(reader, arguments, "« back")
     reader.script.facts.tracked.add("history")
     link = Link(label, target, back=steps)
@@ -443,7 +437,6 @@ def _back(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("return")
 def _return(reader: Reader, arguments: str, source: str) -> None:
-    """Link to an earlier page with the present variables."""
     label, steps, target = _back_arguments(reader, arguments, "« return")
     if steps != 1:
         reader.problem("<<return>> by several steps is not supported; name the passage")
@@ -458,7 +451,6 @@ def _return(reader: Reader, arguments: str, source: str) -> None:
 
 
 def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, int, str]:
-    """Return label, steps and passage of `label "…"`, `3 steps`, `"Passage"`."""
     words = _words(arguments)
     steps = 1
     if "label" in words[:-1]:
@@ -485,7 +477,6 @@ def _words(arguments: str) -> list[str]:
 
 
 def _link(arguments: str) -> tuple[str, str, str]:
-    """Return label, target and setter of `[[label|target][…]]` or `"target" "label"`."""
     if (start := arguments.find("[[")) >= 0 and (link := link_at(arguments, start)):
         _, body, setter = link
         return (*split_link(body), setter)
@@ -525,7 +516,7 @@ def _block(reader: Reader, arguments: str, source: str) -> None:
 
 @macro("endif endsilently endnobr /if /silently /nobr")
 def _end(reader: Reader, arguments: str, source: str) -> None:
-    """End a block; an end without a block is ignored, as the formats do."""
+    """End a block. Like the formats, ignore an end without a block."""
     name = source[2:-2].split(maxsplit=1)[0].lower().lstrip("/").removeprefix("end")
     if reader.blocks and reader.blocks[-1].kind == name:
         reader.close()

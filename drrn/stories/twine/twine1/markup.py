@@ -10,9 +10,6 @@ from typing import NamedTuple
 
 from drrn.stories.twine.story import split_link
 
-LONGEST_MACRO = 20_000  # characters
-LONGEST_LINK = 2_000
-
 # The first characters of markup, so that a fast search skips prose.
 OPENING = re.compile(r"[-<>\[{/@'_=~^\\!*#]")
 MARKUP = re.compile(
@@ -73,9 +70,9 @@ def pieces(source: str) -> Iterator[Piece]:
         yield Piece("text", source[text_start:])
 
 
-def link_at(source: str, start: int) -> tuple[int, str, str] | None:
-    """Return the end, the body and the setter of the link whose brackets open at `start`."""
-    close = source.find("]]", start + 2, start + LONGEST_LINK)
+def link_at(source: str, start: int, longest: int = 2_000) -> tuple[int, str, str] | None:
+    """The end, the body and the setter of the link whose brackets open at `start`."""
+    close = source.find("]]", start + 2, start + longest)
     if close < 0:
         return None
     middle = source.find("][", start + 2, close + 1)
@@ -88,8 +85,6 @@ def link_at(source: str, start: int) -> tuple[int, str, str] | None:
 
 
 class _Scanner:
-    """Finds the ends of markup in one passage."""
-
     def __init__(self, source: str) -> None:
         self.source = source
         self.missing: set[str] = set()  # openings without an ending in the rest
@@ -119,9 +114,9 @@ class _Scanner:
             self.missing.add(opening)
         return match
 
-    def _macro(self, start: int) -> Piece | None:
+    def _macro(self, start: int, longest: int = 20_000) -> Piece | None:
         source = self.source
-        for part in IN_MACRO.finditer(source, start + 2, start + LONGEST_MACRO):
+        for part in IN_MACRO.finditer(source, start + 2, start + longest):
             if part.group() == ">>":
                 return Piece("macro", source[start : part.end()])
             if part.group() == "<<":
