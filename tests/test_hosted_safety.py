@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("py_mini_racer")
 
 from drrn.errors import InputError
-from drrn.stories.hosted import engine
 from drrn.stories.hosted.browser import add_browser, load
 from drrn.stories.hosted.engine import Isolate, IsolateError, OutOfMemoryError, TimedOutError
 from drrn.stories.hosted.session import Session, _about, read_page
@@ -209,11 +208,9 @@ NATIVE_LOOPS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", NATIVE_LOOPS)
-def test_a_native_loop_is_stopped(loop, monkeypatch):
-    monkeypatch.setattr(engine, "GRACE_SECONDS", 0.5)
-    with Isolate() as isolate, pytest.raises(IsolateError):
+def test_a_native_loop_is_stopped(loop):
+    with Isolate(grace=0.5) as isolate, pytest.raises(IsolateError):
         isolate.evaluate(f"{loop}; 1", seconds=0.5)
-    monkeypatch.undo()
     with Isolate() as isolate:
         assert isolate.evaluate("1 + 1") == 2
 

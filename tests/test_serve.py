@@ -1,13 +1,15 @@
 """The server of the page: access, rejected requests, uploaded stories and play."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from drrn.arena.players import read_games
-from drrn.serve import http, library, services
+from drrn.serve import library, services
 from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder
+from drrn.serve.limits import Limits
 from drrn.serve.scores import read, scores_file
 from tests.page_client import PORT, client_of, start_game, take, upload
 from tests.stories import FORK, REWARDS
@@ -112,7 +114,7 @@ def test_a_shared_page_opens_only_with_its_token(home, tmp_path):
         (b'{"game": "long-watch", "seed": true}', "application/json", 400),
         (b'{"game": "long-watch", "player": {"a": 1}}', "application/json", 400),
         (b'{"game": "../../etc/passwd"}', "application/json", 404),
-        (b"x" * (http.MAX_JSON + 1), "application/json", 413),
+        (b"x" * (Limits.json_bytes + 1), "application/json", 413),
     ],
 )
 def test_a_malformed_request_is_rejected_with_a_sentence(client, body, kind, status):
@@ -201,17 +203,14 @@ def test_a_story_named_like_our_own_file_is_renamed():
     assert library.safe_name("../About.json").lower() == "story-about.json"
 
 
-def test_an_upload_that_is_too_large_is_rejected(client, monkeypatch):
-    monkeypatch.setattr(http, "MAX_UPLOAD", 1000)
-    monkeypatch.setattr(http, "FORM_BYTES", 500)
-    assert upload(client, "large.twee", FORK + "x" * 5000).status_code == 413
-
-
-def test_an_uploaded_story_survives_a_restart(client, fork_id, tmp_path):
+def test_an_uploaded_story_survives_a_restart_and_large_uploads_are_rejected(
+    client, fork_id, tmp_path
+):
     again = upload(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
     assert (again.status_code, again.json()["game"]["id"]) == (200, fork_id)
-    with client_of(tmp_path) as other:
+    with client_of(tmp_path, limits=Limits(upload_bytes=1000, form_bytes=500)) as other:
         assert fork_id in [game["id"] for game in other.get("/api/games").json()["games"]]
+        assert upload(other, "large.twee", FORK + "x" * 5000).status_code == 413
 
 
 @pytest.mark.slow
@@ -355,16 +354,18 @@ def test_a_game_continues_after_its_process_was_killed(client, fork_id):
 
 
 def test_the_number_of_sessions_is_limited(client, fork_id, monkeypatch):
-    monkeypatch.setattr(services, "MAX_SESSIONS", len(client.services.sessions.by_id) + 1)
+    sessions = client.services.sessions
+    limits = Limits(sessions=len(sessions.by_id) + 1)
+    monkeypatch.setattr(sessions, "limits", limits)
     page = start_game(client, fork_id)
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 429
-    monkeypatch.setattr(services, "FULL_IDLE_SECONDS", -1)  # all have been idle for longer
+    monkeypatch.setattr(sessions, "limits", replace(limits, full_idle_seconds=-1))
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 201
     assert client.get(f"/api/sessions/{page['session']}").status_code == 404
 
 
 def test_a_long_game_has_only_its_last_pages_as_history(client, fork_id, monkeypatch):
-    monkeypatch.setattr(services, "MAX_HISTORY", 150)
+    monkeypatch.setattr(client.services, "limits", Limits(history=150))
     page = start_game(client, fork_id)
     for _ in range(3):
         page = take(client, take(client, page, "Go out."), "Turn back.")

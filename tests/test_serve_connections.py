@@ -48,7 +48,7 @@ def get(port, target="/", more=b""):
     return answer_to(port, head + more + b"Connection: close\r\n\r\n")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_request_names_one_host(server):
     port = server[0]
     assert b" 200 " in get(port)
@@ -58,7 +58,7 @@ def test_a_request_names_one_host(server):
     assert b" 200 " in get(port, f"http://127.0.0.1:{port}/")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_connections_above_the_limit_are_refused_with_one_line(server):
     port, process, errors = server
     clients = []
@@ -80,7 +80,7 @@ def test_connections_above_the_limit_are_refused_with_one_line(server):
     assert b" 200 " in get(port) and process.poll() is None
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_interrupted_upload_logs_nothing(server):
     port, _, errors = server
     before = errors.read_text()

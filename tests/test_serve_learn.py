@@ -20,8 +20,8 @@ from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.storage import CONFIG
 from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import GameEntry, Library
+from drrn.serve.run_form import settings_form, settings_from
 from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
 
@@ -85,7 +85,7 @@ def start_server(folder):
     return server, server.stdout.readline().strip()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_training_outlives_a_killed_server_and_can_be_stopped_and_resumed(tmp_path):
     server, link = start_server(tmp_path)
     try:
@@ -154,7 +154,7 @@ def check_advice(folder):
     assert page.text[word["start"] : word["end"]].lower() == word["word"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_that_fails_to_start_has_its_error_without_folders(tmp_path):
     runs = RunFolder(tmp_path, Library())
     job = {"name": "gone", "title": "Gone", "settings": make_settings()}
@@ -214,7 +214,7 @@ def test_a_port_in_use_is_one_sentence(tmp_path, capsys):
     assert f"port {port} is in use" in error and error.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_ends_the_server_quietly(tmp_path):
     arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(tmp_path)]
     server = subprocess.Popen(

@@ -65,7 +65,7 @@ def request_of(draw, paths, session):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nonsense_is_rejected_with_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     draw = random.Random(5)

@@ -14,38 +14,42 @@ from drrn.writing import counted
 if sys.platform != "win32":
     import resource
 
-MAX_CONNECTIONS = 1_000
-FILES = 4_096  # open files that the server asks the system for
-OWN_FILES = 128  # of them, those for worker processes, stories and runs
 BACKLOG = 128  # connections that are accepted at once, before the limit is checked
-LOG_SECONDS = 60.0
 
 log = logging.getLogger("drrn")
 
 
-def most_connections() -> int:
-    """Return the number of connections that fit the files the process may open; raise that."""
+def most_connections(most: int = 1_000, files: int = 4_096, own_files: int = 128) -> int:
+    """The number of connections that fit the files the process may open.
+
+    Args:
+        most: The largest number.
+        files: Open files that the server asks the system for.
+        own_files: Those of them for worker processes, stories and runs.
+    """
     if sys.platform == "win32":  # where connections are not files
-        return MAX_CONNECTIONS
+        return most
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    limit = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < limit:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         soft = limit
-    most = MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else soft - OWN_FILES - BACKLOG
-    return max(8, min(MAX_CONNECTIONS, most))
+    if soft == resource.RLIM_INFINITY:
+        return most
+    return max(8, min(most, soft - own_files - BACKLOG))
 
 
 class Refusals:
-    """Logs refused connections, at most once a minute."""
+    """Logs refused connections, at most once in some seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = 60.0) -> None:
+        self.seconds = seconds
         self.count = 0
-        self.last = -LOG_SECONDS
+        self.last = -seconds
 
     def add(self, reason: str) -> None:
         self.count += 1
-        if time.monotonic() >= self.last + LOG_SECONDS:
+        if time.monotonic() >= self.last + self.seconds:
             log.warning("refused %s: %s", counted(self.count, "connection"), reason)
             self.last = time.monotonic()
             self.count = 0
@@ -60,7 +64,7 @@ class Refusals:
 
 
 def limited_protocol(most: int, refusals: Refusals) -> type[HttpToolsProtocol]:
-    """Return the HTTP protocol that closes connections above a limit as soon as they are made."""
+    """The HTTP protocol that closes connections above a limit as soon as they are made."""
 
     class LimitedProtocol(HttpToolsProtocol):
         def connection_made(self, transport: Any) -> None:
