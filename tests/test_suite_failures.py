@@ -55,7 +55,7 @@ def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(trouble,
 def test_a_game_that_fails_every_time_is_rejected(trouble):
     for _ in range(2):
         first_step(trouble, "die")
-    with pytest.raises(drrn.InputError, match='3 times in a row.*"die" failed'):
+    with pytest.raises(drrn.InputError, match=r'3 times in a row.*"die" failed'):
         first_step(trouble, "die")
 
 

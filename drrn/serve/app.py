@@ -1,6 +1,5 @@
 """The application, and the server that runs it: its socket, its link, the browser."""
 
-import asyncio
 import errno
 import ipaddress
 import logging
@@ -24,7 +23,6 @@ from starlette.staticfiles import StaticFiles
 
 from drrn.errors import InputError
 from drrn.pages import STATIC, rendered
-from drrn.serve.connections import BACKLOG, Refusals, limited_protocol, most_connections
 from drrn.serve.http import TABLE, Access, Guard, error_response, local_access, shared_access
 from drrn.serve.library import Library, given_entries
 from drrn.serve.routes import ROUTES
@@ -105,15 +103,7 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    refusals = Refusals()
-    protocol = limited_protocol(most_connections(), refusals)
-
-    def start() -> None:
-        asyncio.get_running_loop().set_exception_handler(refusals.handle)
-        announce()
-
-    options = {**TABLE["uvicorn"], "http": protocol, "backlog": BACKLOG}
-    config = uvicorn.Config(application(services, access, start), **options)
+    config = uvicorn.Config(application(services, access, announce), **TABLE["uvicorn"])
     try:
         uvicorn.Server(config).run(sockets=[bound])
     finally:
@@ -163,7 +153,7 @@ def _socket(host: str, port: int | None) -> socket.socket:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, number))
-            bound.listen(BACKLOG)
+            bound.listen(TABLE["uvicorn"]["backlog"])
             return bound
         except OSError as error:
             bound.close()

@@ -18,7 +18,7 @@ class AsyncService:
     A thread asks one question after another.
 
     Args:
-        create: The class of the worker; see `Service`.
+        create: The class of the worker. See `Service`.
         *arguments: Its arguments.
         on_report: Called, in the thread, with what the worker reports.
         memory: The process ends when it needs more bytes.
