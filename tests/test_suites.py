@@ -34,7 +34,7 @@ from drrn.suites.valid_actions import (
     Turn,
     _differences,
 )
-from tests.suite_files import game_file, open_suite
+from tests.suite_files import LocalService, game_file, open_suite
 from tests.trainings import SMALL, same_weights
 
 NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-plant"]
@@ -42,7 +42,8 @@ NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-
 
 @pytest.fixture
 def open_game(stand_ins, tmp_path, monkeypatch):
-    """Function that opens a game of a suite in a folder with a game file; all games are closed."""
+    """Function that opens a game of a suite, without a process, in a folder with a game file."""
+    monkeypatch.setattr("drrn.suites.game.Service", LocalService)
     monkeypatch.chdir(tmp_path)
     game_file(tmp_path)
     games = []
@@ -152,7 +153,6 @@ def test_an_ending_has_a_name_and_no_actions(open_game, name):
             game.step(0)
 
 
-@pytest.mark.full
 def test_a_step_limit_is_not_an_ending(open_game):
     """The loop truncates an episode before the limits of the suites, which look like endings."""
     for name in NAMES:
@@ -196,22 +196,22 @@ def test_the_seed_selects_the_variation(open_game):
     [
         ("twx:", "such as twx:coin"),
         ("twx:coins", 'Did you mean "coin"'),
-        pytest.param("twx:coin?numLocation=3", '"numLocations"', marks=pytest.mark.full),
+        ("twx:coin?numLocation=3", '"numLocations"'),
         ("twx:coin?numLocations=many", 'numLocations is "many"'),
         ("twx:coin?fold=tests", 'Did you mean "test"'),
         ("twx:coin?text=looks", 'Did you mean "look"'),
         ("twx:coin?seed", "seed=VALUE"),
         ("twx:coin?seed=1&seed=2", "seed is given twice"),
         ("twx:coin?copies=0", "copies is 0"),
-        pytest.param("scienceworld:boill", 'Did you mean "boil"', marks=pytest.mark.full),
-        pytest.param("scienceworld:boil?variation=9", "0 to 8", marks=pytest.mark.full),
+        ("scienceworld:boill", 'Did you mean "boil"'),
+        ("scienceworld:boil?variation=9", "0 to 8"),
         ("scienceworld:boil?simplification=easy", 'Did you mean "simplifications"'),
         ("jericho:tale.z5", r"tale.z5: no such file. Did you mean"),
-        pytest.param("jericho:none.z5", "not a story file", marks=pytest.mark.full),
-        pytest.param("jericho:cut.z5", "128 of 512 bytes", marks=pytest.mark.full),
-        pytest.param("jericho:other.z5", "does not know this file", marks=pytest.mark.full),
-        pytest.param("textworld:lonely.z8", "lonely.json is missing", marks=pytest.mark.full),
-        pytest.param("textworld:none.z5", "not a game of TextWorld", marks=pytest.mark.full),
+        ("jericho:none.z5", "not a story file"),
+        ("jericho:cut.z5", "128 of 512 bytes"),
+        ("jericho:other.z5", "does not know this file"),
+        ("textworld:lonely.z8", "lonely.json is missing"),
+        ("textworld:none.z5", "not a game of TextWorld"),
     ],
 )
 def test_a_wrong_name_or_option_gives_one_sentence(open_game, tmp_path, name, message):
@@ -262,7 +262,6 @@ def test_the_list_of_suites_names_the_installation_of_missing_ones(stand_ins, ca
     assert re.search(command, capsys.readouterr().out)
 
 
-@pytest.mark.full
 def test_a_game_in_a_file_opens_from_every_folder(open_game, tmp_path, monkeypatch):
     settings = {**SMALL, "rounds": 1, "replicas": 1}
     trainer = drrn.trainer("textworld:tale.z8?max_steps=4", paper=True, **settings)
@@ -279,7 +278,6 @@ def test_a_game_in_a_file_opens_from_every_folder(open_game, tmp_path, monkeypat
     close(second.game)
 
 
-@pytest.mark.slow
 def test_the_fingerprint_covers_everything_that_changes_episodes(open_game, tmp_path):
     prints = [
         fingerprint_of(open_game(f"twx:coin{options}"))
