@@ -201,7 +201,7 @@ class Service(contextlib.AbstractContextManager["Service"]):
         try:
             if self.connection.poll(timeout):
                 reply: Reply = self.connection.recv()
-                self.is_created = True
+                self.is_created |= reply.question > 0 or reply.kind == "answer"
                 return reply
         except (EOFError, OSError) as error:
             self.close()
@@ -211,7 +211,8 @@ class Service(contextlib.AbstractContextManager["Service"]):
 
     def open(self, timeout: float | None = None) -> None:
         """Wait until the object is created."""
-        self.answer(0, timeout)
+        if not self.is_created:
+            self.answer(0, timeout)
 
     def hang_up(self) -> None:
         """Let the process exit without waiting for it; `close` waits."""

@@ -188,7 +188,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_hundreds_of_isolates_are_released_and_the_interpreter_exits():
     command = [sys.executable, "-c", MANY]
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -206,7 +206,7 @@ NATIVE_LOOPS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("loop", NATIVE_LOOPS)
 def test_a_native_loop_is_stopped(loop):
     with Isolate(grace=0.5) as isolate, pytest.raises(IsolateError):
@@ -215,7 +215,7 @@ def test_a_native_loop_is_stopped(loop):
         assert isolate.evaluate("1 + 1") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_memory_outside_the_heap_of_v8_is_limited():
     with Isolate(megabytes=64) as isolate, pytest.raises(IsolateError):
         isolate.evaluate("const kept = []; for (;;) kept.push(new Uint8Array(1e7).fill(1))")

@@ -73,7 +73,7 @@ def test_the_map_has_the_links_of_each_page(fork):
     assert [page["label"] for page in data["pages"] if page["ending"]] == ["Home", "Island"]
 
 
-@pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.full)])
 def test_pages_are_numbered_as_the_map_numbers_them(name):
     compiled = compile_game(make(name))
     graph = story_map(compiled)
@@ -111,7 +111,6 @@ def wait_for(client, test, condition):
     return data
 
 
-@pytest.mark.slow
 def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     toml = 'story = "fork.twee"\n' + REWARDS + '[[expect]]\nreachable = "Island"\n'

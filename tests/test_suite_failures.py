@@ -167,7 +167,7 @@ def test_an_ended_episode_releases_its_environment(trouble, environments):
     assert len(environments()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_process_remains_when_a_game_is_closed_or_collected(environments, stand_ins):
     game = open_suite("twx:coin")
     copies = [game.another() for _ in range(3)]
