@@ -238,7 +238,11 @@ def _error_of(code: int) -> ServiceError:
     """The error for a process that ended with an exit code, or by a signal if it is negative."""
     if code == OUT_OF_MEMORY:
         return ServiceError("memory", "the process exceeded its memory limit")
-    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    how = (
+        f"was killed by {signal.Signals(-code).name}"
+        if code < 0
+        else f"ended with exit code {code}"
+    )
     return ServiceError("died", f"the process {how}")
 
 

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc i
 
 
 @pytest.fixture
-def trouble(environments, stand_ins):
+def trouble(environments, stand_ins, monkeypatch):
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dname=value")
     game = open_suite("twx:trouble?seed=0&seconds=1&copies=2")
     yield game
     game.close()
@@ -151,20 +152,20 @@ def test_without_actions_of_the_suite_looking_around_remains(stand_ins, caplog):
 
 
 def test_copies_share_a_bounded_number_of_environments(trouble, environments):
-    games = [trouble, *(trouble.another() for _ in range(4))]
+    games = [trouble.another() for _ in range(4)]
+    for game in games:
+        assert first_step(game, "take coin", seed=0).ended
+    (process,) = environments()  # an ended episode releases its environment
+    variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    options = [each for each in variables if each.startswith(b"JAVA_TOOL_OPTIONS=")]
+    assert options[0].startswith(b"JAVA_TOOL_OPTIONS=-Dname=value -XX:")  # the user's, and ours
+    games = [trouble, *games]
     pages = [game.reset(seed) for seed, game in enumerate(games)]
     assert len(environments()) == 2
     assert games[-1].step(pages[-1].actions.index("take coin")).ended
     with pytest.raises(drrn.InputError, match=r"more than 2 episodes .* copies=4"):
         games[0].step(0)
     assert games[0].reset(0) == pages[0]
-
-
-def test_an_ended_episode_releases_its_environment(trouble, environments):
-    games = [trouble.another() for _ in range(6)]
-    for game in games:
-        assert first_step(game, "take coin", seed=0).ended
-    assert len(environments()) == 1
 
 
 @pytest.mark.full
@@ -185,29 +186,12 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
     assert pids and not any(map(is_running, pids))
 
 
-def test_a_game_that_hangs_while_it_is_opened_is_rejected(environments, stand_ins):
+def test_no_process_remains_when_a_game_cannot_be_opened(environments, stand_ins):
     with pytest.raises(drrn.InputError, match="opening failed: no answer within 2 seconds"):
         EnvironmentPool(read_choice("twx:stuck?seconds=1"), Limits(opening=2))
-    assert not environments()
-
-
-def test_java_does_not_remain_after_a_wrong_name(environments, stand_ins):
-    with pytest.raises(drrn.InputError, match="has no game") as error:
+    with pytest.raises(drrn.InputError, match="has no game"):
         open_suite("twx:coins")
-    assert error.value and not environments()
-
-
-JAVA_OPTIONS = b"JAVA_TOOL_OPTIONS=-Dname=value -XX:"
-
-
-def test_java_gets_the_options_of_the_user_and_ours(environments, stand_ins, monkeypatch):
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dname=value")
-    game = open_suite("twx:coin?copies=1")
-    (process,) = environments()
-    variables = Path(f"/proc/{process}/environ")
-    options = [each for each in variables.read_bytes().split(b"\0") if b"TOOL_OPTIONS" in each]
-    game.close()
-    assert [each[: len(JAVA_OPTIONS)] for each in options] == [JAVA_OPTIONS]
+    assert not environments()
 
 
 SCRIPT = """
@@ -220,12 +204,12 @@ print(game.choice.name, *child_processes(), flush=True)
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "ending",
     [
-        pytest.param("", marks=pytest.mark.full),
-        pytest.param("raise SystemExit(3)", marks=pytest.mark.full),
-        pytest.param("os.kill(os.getpid(), signal.SIGKILL)", marks=pytest.mark.full),
+        "raise SystemExit(3)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
         "game.step(page.actions.index('hang'))",
     ],
 )

@@ -28,13 +28,13 @@ class Cache(OrderedDict[K, V]):
         if len(self) > self.limit:
             del self[next(iter(self))]
 
-    def get(self, key: K, default: Any = None) -> Any:  # type: ignore[override]
+    def get(self, key: K, default: Any = None) -> Any:
         try:
             return self[key]
         except KeyError:
             return default
 
-    def setdefault(self, key: K, default: V) -> V:  # type: ignore[override]
+    def setdefault(self, key: K, default: V) -> V:
         try:
             return self[key]
         except KeyError:
