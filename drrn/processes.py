@@ -25,24 +25,23 @@ from drrn.errors import InputError
 
 if sys.platform == "win32":
     import msvcrt
+
+    INTERRUPT = signal.CTRL_BREAK_EVENT
+    SIGNAL = signal.SIGBREAK  # the signal that the process receives then
 else:
     import fcntl
     from resource import RUSAGE_SELF, getrusage
 
+    INTERRUPT = SIGNAL = signal.SIGINT
+
 START = "import sys; sys.path[:] = sys.argv[4:]; from drrn.processes import _serve; _serve()"
-EXIT_SECONDS = 3.0  # for a process whose connection was closed
-PARENT_CHECK_SECONDS = 0.5
-MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, of ru_maxrss
+OUT_OF_MEMORY = 75  # exit code of a process that exceeded its memory limit
 
 LOCK = ".lock"
-LOCKED_BYTE = 2**30  # on Windows, no other process can read a locked byte
-# A link is not followed: the folder may be from others.
-LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-LOCK_SECONDS = 60.0  # in which a process locks the temporary folder that it created
 
 
 def cores() -> int:
-    """Return the number of cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -55,15 +54,15 @@ def add_work(seconds: float) -> None:
 
 
 def work() -> float:
-    """Return the CPU time of this process, and of those that were counted by `add_work`."""
+    """The CPU time of this process, and of those that were counted by `add_work`."""
     return time.process_time() + _WORK[0]
 
 
 class ServiceError(Exception):
-    """A service failed: its code raised an exception, or its process died or was too slow.
+    """A service failed: its code raised an exception, or its process ended.
 
     Attributes:
-        reason: "raised" (the process continues), "died" or "timeout" (the process is gone).
+        reason: "raised" if the process continues. If it has ended: "died", "timeout" or "memory".
         details: The traceback if an exception was raised, otherwise empty.
     """
 
@@ -101,7 +100,8 @@ class Service(contextlib.AbstractContextManager["Service"]):
         create: A class or function of an importable module. It is called in the process and
             returns the object. If the object has a method `close`, it is called at the end.
         *arguments: Arguments of `create`.
-        memory: The process exits after an answer if it is larger than this number of bytes.
+        memory: The process ends as soon as it needs more than this number of bytes. It has no
+            limit on Windows.
         environment: Additional environment variables of the process.
         quiet: Discard what the process prints.
 
@@ -131,11 +131,12 @@ class Service(contextlib.AbstractContextManager["Service"]):
             stdout=output,
             stderr=output,
             env={**os.environ, **(environment or {})},
-            **_inheriting(handle),
+            **_new_group(handle),
         )
         theirs.close()
         self.connection: Connection[Any, Any] = ours
         self.questions = 0
+        self.is_created = False
         self.close = weakref.finalize(self, _close, self.process, ours)
         with contextlib.suppress(OSError):  # the process died; `receive` reports it
             ours.send((create, arguments))
@@ -144,19 +145,29 @@ class Service(contextlib.AbstractContextManager["Service"]):
         self.close()
 
     def fileno(self) -> int:
-        """Return the file descriptor to wait on with `select` or an event loop."""
+        """The file descriptor to wait on with `select` or an event loop."""
         return self.connection.fileno()
 
-    def ask(self, method: str, *arguments: Any, timeout: float | None = None) -> Any:
-        """Call a method and return what it returns; after `timeout` seconds, kill the process.
+    def ask(
+        self,
+        method: str,
+        *arguments: Any,
+        timeout: float | None = None,
+        on_report: Callable[[Any], None] | None = None,
+    ) -> Any:
+        """Call a method and return what it returns.
 
-        Arguments and result must be picklable.
+        Args:
+            method: The name of the method.
+            *arguments: Its arguments. They and the result must be picklable.
+            timeout: Seconds after which the process is killed.
+            on_report: Called with each value that the method passes to `report`.
 
         Raises:
             InputError: `create` or the method raised it.
-            ServiceError: Another exception was raised, or the process died or was too slow.
+            ServiceError: Another exception was raised, or the process ended.
         """
-        return self.answer(self.send(method, *arguments), timeout)
+        return self.answer(self.send(method, *arguments), timeout, on_report)
 
     def send(self, method: str, *arguments: Any) -> int:
         """Send a question without waiting, and return its number."""
@@ -165,17 +176,24 @@ class Service(contextlib.AbstractContextManager["Service"]):
             self.connection.send_bytes(pickle.dumps((method, arguments)))
         return self.questions
 
-    def answer(self, question: int, timeout: float | None = None) -> Any:
+    def answer(
+        self,
+        question: int,
+        timeout: float | None = None,
+        on_report: Callable[[Any], None] | None = None,
+    ) -> Any:
         """Return the answer to a question, see `ask`. Question 0 is the creation of the object.
 
-        Answers to earlier questions, and reports, are dropped.
+        Answers to earlier questions are dropped.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
             reply = self.receive(seconds)
-            is_own = reply.question == question and reply.kind != "report"
-            if is_own or (reply.question == 0 and reply.kind != "answer"):
+            if reply.kind == "report":
+                if on_report is not None:
+                    on_report(reply.value)
+            elif reply.question == question or (reply.question == 0 and reply.kind != "answer"):
                 return reply.result()
 
     def receive(self, timeout: float | None = None) -> Reply:
@@ -183,17 +201,18 @@ class Service(contextlib.AbstractContextManager["Service"]):
         try:
             if self.connection.poll(timeout):
                 reply: Reply = self.connection.recv()
+                self.is_created |= reply.question > 0 or reply.kind == "answer"
                 return reply
         except (EOFError, OSError) as error:
             self.close()
-            how = describe_exit(self.process.returncode)
-            raise ServiceError("died", f"the process {how}") from error
+            raise _error_of(self.process.wait()) from error
         self.kill()
         raise ServiceError("timeout", f"no answer within {round(timeout or 0, 2):g} seconds")
 
     def open(self, timeout: float | None = None) -> None:
         """Wait until the object is created."""
-        self.answer(0, timeout)
+        if not self.is_created:
+            self.answer(0, timeout)
 
     def hang_up(self) -> None:
         """Let the process exit without waiting for it; `close` waits."""
@@ -201,71 +220,61 @@ class Service(contextlib.AbstractContextManager["Service"]):
             self.connection.close()
 
     def interrupt(self) -> None:
-        """Raise KeyboardInterrupt in the process, if it is inside `interruptible()`.
-
-        Call it only after the object was created: see `open`.
-        """
-        if self.process.poll() is None:
+        """Raise KeyboardInterrupt in the process, if it is inside `interruptible()`."""
+        if self.is_created and self.process.poll() is None:
             self.process.send_signal(INTERRUPT)
 
     def kill(self) -> None:
-        """Kill the process and everything that it started."""
+        """Kill the process and everything that it started.
+
+        If another thread waits for an answer, it gets a ServiceError.
+        """
         if self.close.alive:
-            kill_group(self.process)
-            self.close()
+            _kill_group(self.process.pid)
+            self.process.wait()
 
 
-if sys.platform == "win32":
-    INTERRUPT = signal.CTRL_BREAK_EVENT
-    SIGNAL = signal.SIGBREAK  # what the process receives
-else:
-    INTERRUPT = SIGNAL = signal.SIGINT
+def _error_of(code: int) -> ServiceError:
+    """The error for a process that ended with an exit code, or by a signal if it is negative."""
+    if code == OUT_OF_MEMORY:
+        return ServiceError("memory", "the process exceeded its memory limit")
+    how = (
+        f"was killed by {signal.Signals(-code).name}"
+        if code < 0
+        else f"ended with exit code {code}"
+    )
+    return ServiceError("died", f"the process {how}")
 
 
-def describe_exit(code: int) -> str:
-    """Describe how a process ended."""
-    if code < 0:
-        return f"was killed by {signal.Signals(-code).name}"
-    return f"ended with exit code {code}"
-
-
-def describe_failure(error: BaseException) -> str:
-    """Describe an exception in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
-
-
-def group_options() -> dict[str, Any]:
-    """Return the options of `Popen` for a process in a new group."""
-    if sys.platform == "win32":
-        return {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
-    return {"start_new_session": True}
-
-
-def _inheriting(handle: int) -> dict[str, Any]:
-    """Return the options of `Popen` for a process in a new group that inherits a handle."""
+def _new_group(handle: int) -> dict[str, Any]:
+    """The options of `Popen` for a process in a new group that inherits a handle."""
     if sys.platform == "win32":
         os.set_handle_inheritable(handle, True)
         start = subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]})
-        return {"startupinfo": start, **group_options()}
-    return {"pass_fds": [handle], **group_options()}
+        return {"startupinfo": start, "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    return {"pass_fds": [handle], "start_new_session": True}
 
 
 def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
+    """Let the process exit, and kill what is left of its group after a few seconds."""
     with contextlib.suppress(OSError):
         connection.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(EXIT_SECONDS)
-    kill_group(process)
-    process.wait()
+    if process.returncode is None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=3)
+        _kill_group(process.pid)
+        process.wait()
 
 
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a process that leads a group, and all of the group."""
+def _kill_group(leader: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if sys.platform == "win32":
-            process.kill()
+            os.kill(leader, signal.SIGTERM)  # ends it at once
         else:
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(leader, signal.SIGKILL)
+
+
+# --- in the process of a service
 
 
 @runtime_checkable
@@ -279,6 +288,7 @@ class _Child:
     connection: Connection[Any, Any]
     question = 0
     interruptible = False
+    memory_limit = sys.maxsize
 
 
 def report(value: Any) -> None:
@@ -296,14 +306,32 @@ def interruptible() -> Iterator[None]:
         _Child.interruptible = False
 
 
+def limit_memory(more: int | None) -> None:
+    """Let the process end when it needs this number of bytes more than now; called in it."""
+    _Child.memory_limit = sys.maxsize if more is None else memory() + more
+
+
+def memory() -> int:
+    """The memory of this process in bytes; the largest so far on macOS, and 0 on Windows."""
+    if sys.platform == "win32":
+        return 0
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return getrusage(RUSAGE_SELF).ru_maxrss
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
 def _serve() -> None:
     """Create the object and answer questions until the connection is closed."""
-    handle, parent, memory = (int(number) for number in sys.argv[1:4])
+    handle, parent, _Child.memory_limit = (int(number) for number in sys.argv[1:4])
     signal.signal(SIGNAL, _interrupt)
-    if sys.platform != "win32":
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {SIGNAL})
-    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-    connection = _Child.connection = _connection(handle)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    if sys.platform == "win32":
+        connection: Any = multiprocessing.connection.PipeConnection(handle)
+    else:
+        connection = Connection(handle)
+    _Child.connection = connection
     target: Any = None
 
     def create(function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -315,26 +343,12 @@ def _serve() -> None:
 
     with contextlib.suppress(EOFError, OSError):  # the connection was closed
         connection.send_bytes(_reply(create, connection.recv_bytes()))
-        while target is not None and (memory == sys.maxsize or most_memory() < memory):
+        while target is not None:
             question = connection.recv_bytes()
             _Child.question += 1
             connection.send_bytes(_reply(answer, question))
     if isinstance(target, _Closable):
         target.close()
-
-
-def _connection(handle: int) -> Connection[Any, Any]:
-    """Return the connection of an inherited handle."""
-    if sys.platform == "win32":
-        return multiprocessing.connection.PipeConnection(handle)
-    return Connection(handle)
-
-
-def most_memory() -> int:
-    """Return the largest memory that this process had, in bytes; 0 on Windows."""
-    if sys.platform == "win32":
-        return 0
-    return getrusage(RUSAGE_SELF).ru_maxrss * MEMORY_UNIT
 
 
 def _reply(function: Callable[..., Any], question: bytes) -> bytes:
@@ -345,7 +359,8 @@ def _reply(function: Callable[..., Any], question: bytes) -> bytes:
     except InputError as error:
         reply = Reply(number, "refused", str(error))
     except BaseException as error:  # including SystemExit: a game may call sys.exit
-        reply = Reply(number, "failed", (describe_failure(error), traceback.format_exc()))
+        message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        reply = Reply(number, "failed", (message, traceback.format_exc()))
     return pickle.dumps(reply)
 
 
@@ -355,21 +370,26 @@ def _interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
 
-def _exit_with_parent(parent: int) -> None:
+def _watch(parent: int) -> None:
+    """End this process when its parent has ended, or when it needs too much memory."""
     while os.getppid() == parent:
-        time.sleep(PARENT_CHECK_SECONDS)
-    if sys.platform == "win32":
-        os._exit(1)
-    else:
-        os.killpg(0, signal.SIGKILL)
+        if memory() > _Child.memory_limit:
+            os._exit(OUT_OF_MEMORY)
+        time.sleep(0.05)
+    _kill_group(os.getpid())
+
+
+# --- locks and temporary folders
 
 
 @contextmanager
 def locked(path: Path, busy: str) -> Iterator[None]:
     """Hold an exclusive lock on a file, which is created and removed with it.
 
-    The operating system releases it when the process ends, however it ends. If another process
-    holds it, an InputError with the message `busy` is raised.
+    The operating system releases it when the process ends, however it ends.
+
+    Raises:
+        InputError: Another process holds it. The message is `busy`.
     """
     file = lock_file(path, busy)
     try:
@@ -383,7 +403,7 @@ def locked(path: Path, busy: str) -> Iterator[None]:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds the lock; the file of a killed process does not count."""
+    """Whether a process holds the lock. The file of a killed process does not count."""
     try:
         if not path.is_file():
             return False
@@ -395,9 +415,9 @@ def is_locked(path: Path) -> bool:
 
 
 def _lock(file: IO[str], *, shared: bool = False) -> None:
-    """Lock an open file, or raise BlockingIOError; Windows has exclusive locks only."""
+    """Lock an open file, or raise BlockingIOError. Windows has exclusive locks only."""
     if sys.platform == "win32":
-        os.lseek(file.fileno(), LOCKED_BYTE, os.SEEK_SET)
+        os.lseek(file.fileno(), 2**30, os.SEEK_SET)  # far behind its end: it stays readable
         try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         except OSError as error:
@@ -409,11 +429,13 @@ def _lock(file: IO[str], *, shared: bool = False) -> None:
 
 
 def lock_file(path: Path, busy: str) -> IO[str]:
-    """Open a file with an exclusive lock, which ends when the file is closed; see `locked`."""
+    """Open a file with an exclusive lock, which ends when the file is closed. See `locked`."""
+    # A link is not followed: the folder may be from others.
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
     tries = 3
     while True:
         try:
-            file = os.fdopen(os.open(path, LOCK_FLAGS, 0o666), "r+")
+            file = os.fdopen(os.open(path, flags, 0o666), "r+")
             _lock(file)
             file.truncate()
         except BlockingIOError as error:
@@ -431,10 +453,17 @@ def lock_file(path: Path, busy: str) -> IO[str]:
 
 
 @contextmanager
-def temporary_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
-    """Create a folder that is removed at the end; remove what killed processes left of its kind.
+def temporary_folder(
+    kind: str, parent: Path | None = None, *, seconds: float = 60.0
+) -> Iterator[Path]:
+    """Create a folder that is removed at the end.
 
-    By default it is in /tmp, because paths of sockets must be short.
+    Folders of the same kind that killed processes left are removed, too.
+
+    Args:
+        kind: A part of its name.
+        parent: Where it is created. The default is /tmp, because paths of sockets must be short.
+        seconds: A folder that is younger is never removed, because its process may still lock it.
     """
     prefix = f".drrn-{kind}-"
     if parent is None:
@@ -442,7 +471,7 @@ def temporary_folder(kind: str, parent: Path | None = None) -> Iterator[Path]:
         prefix = f"drrn-{kind}-"
     for leftover in parent.glob(f"{prefix}*"):
         with contextlib.suppress(InputError, OSError):
-            if time.time() > leftover.stat().st_mtime + LOCK_SECONDS:
+            if time.time() > leftover.stat().st_mtime + seconds:
                 with locked(leftover / LOCK, "in use"):
                     shutil.rmtree(leftover)
     folder = tempfile.TemporaryDirectory("", prefix, parent, ignore_cleanup_errors=True)

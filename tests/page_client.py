@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 from drrn.serve.app import application
 from drrn.serve.http import Access, local_access
 from drrn.serve.library import Library
+from drrn.serve.limits import Limits
 from drrn.serve.services import Services
 
 PORT = 8642
@@ -14,9 +15,9 @@ BASE = f"http://127.0.0.1:{PORT}"
 
 
 @contextmanager
-def client_of(runs, access: Access | None = None, base: str = BASE):
-    """Yield a client of a new server; `client.services` are the services of the server."""
-    services = Services(Library(), runs)
+def client_of(runs, access: Access | None = None, base: str = BASE, limits: Limits | None = None):
+    """Yield a client of a new server. `client.services` are the services of the server."""
+    services = Services(Library(), runs, limits=limits)
     app = application(services, access or local_access(PORT))
     with TestClient(app, base_url=base, raise_server_exceptions=False) as client:
         client.services = services

@@ -3,6 +3,7 @@
 import contextlib
 import os
 from pathlib import Path
+from typing import Any
 
 import drrn
 from drrn.suites.game import SuiteGame
@@ -16,6 +17,29 @@ def game_file(folder, name="tale.z8", supported=True):
     path.write_bytes(HEADER[:1] + bytes([supported]) + HEADER[2:] + bytes(64))
     path.with_suffix(".json").write_text("{}")
     return path
+
+
+class LocalService:
+    """The object of a `Service`, created in this process."""
+
+    def __init__(self, create, *arguments, **_):
+        self.create = lambda: create(*arguments)
+        self.target: Any = None
+
+    def open(self, timeout):
+        self.target = self.create()
+
+    def ask(self, method, *arguments, timeout):
+        return getattr(self.target, method)(*arguments)
+
+    def close(self):
+        if self.target is not None:
+            self.target.close()
+
+    def kill(self):
+        pass
+
+    hang_up = kill
 
 
 def open_suite(name) -> SuiteGame:

@@ -18,7 +18,7 @@ from tests.browser import (
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-pytestmark = pytest.mark.slow
+full = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
@@ -121,17 +121,11 @@ def trained_game(browser, server, game):
     return game
 
 
-def test_a_request_of_a_view_that_was_left_is_no_error(open_page):
-    """The fixture asserts that the page has no errors."""
-    page = open_page()
-    cancel = "const c = new AbortController(); fetch('/api/games', { signal: c.signal }); c.abort()"
-    page.evaluate(f"() => {{ {cancel}; }}")
-    page.locator(".card").first.wait_for()
-    page.evaluate("() => new Promise(requestAnimationFrame)")
-
-
 def test_a_dropped_story_is_played_and_undone_by_keys(open_page, game):
     page = open_page(f"#/game/{game}/play")
+    # A request of a view that was left is no error: `open_page` asserts that there are none.
+    cancel = "const c = new AbortController(); fetch('/api/games', { signal: c.signal }); c.abort()"
+    page.evaluate(f"() => {{ {cancel}; }}")
     page.locator("button.action").first.wait_for()
     page.keyboard.press(key_of(page, "Go out."))
     page.get_by_text("You are out on the water.").wait_for()
@@ -153,6 +147,7 @@ def key_of(page, words):
     return page.locator("button.action", has_text=words).locator(".key").inner_text()
 
 
+@full
 def test_two_windows_on_a_phone_play_independently(open_page, game):
     one, other = (open_page(f"#/game/{game}/play", width=390, height=844) for _ in range(2))
     other.locator("button.action").first.wait_for()
@@ -163,6 +158,7 @@ def test_two_windows_on_a_phone_play_independently(open_page, game):
     one.locator("button.action", has_text="Stay in.").wait_for()
 
 
+@full
 def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_page, trained_game):
     page = open_page(f"#/game/{trained_game}/play")
     page.locator(".thought .q").first.wait_for()
@@ -181,6 +177,7 @@ def test_actions_show_the_agents_q_values_and_the_agent_plays_to_the_end(open_pa
     assert "The agent:" in page.locator(".past").text_content()
 
 
+@full
 def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(
     open_page, trained_game
 ):
@@ -202,6 +199,7 @@ def test_a_play_test_shows_failures_and_its_map_can_be_searched_and_clicked(
     assert page.locator(".map-view svg").get_attribute("viewBox") != before
 
 
+@full
 def test_a_game_is_played_from_a_place_of_the_map_and_an_ending_gets_its_worth(
     open_page, server, game
 ):
@@ -241,6 +239,7 @@ def own_story(browser, tmp_path):
     page_server.close()
 
 
+@full
 def test_the_map_has_the_authors_layout_and_fills_the_screen(own_story):
     page, _ = own_story
     layered = page.locator(".map-view svg").get_attribute("viewBox")
@@ -259,6 +258,7 @@ def test_the_map_has_the_authors_layout_and_fills_the_screen(own_story):
     page.locator(".story-text", has_text="You can hear it, and see nothing.").wait_for()
 
 
+@full
 def test_a_story_is_tested_at_every_save_and_rules_need_numbers(own_story):
     page, story = own_story
     assert "1 error" in page.locator(".headline").inner_text()
@@ -279,6 +279,7 @@ def test_a_story_is_tested_at_every_save_and_rules_need_numbers(own_story):
     page.locator(".headline", has_text="1 of 1 expectation").wait_for()
 
 
+@full
 def test_a_parser_game_has_a_prompt_with_verbs_and_objects(open_page):
     page = open_page("#/game/home-world/play")
     prompt = page.get_by_label("What do you do?")
@@ -298,6 +299,7 @@ def test_a_parser_game_has_a_prompt_with_verbs_and_objects(open_page):
     page.locator(".steps", has_text="step 2").wait_for()
 
 
+@full
 def test_a_run_shows_how_it_learned_its_settings_and_its_agent(open_page, trained_game):
     page = open_page(f"#/game/{trained_game}/learn")
     page.locator("svg.plane").wait_for()
@@ -318,6 +320,7 @@ def test_a_run_shows_how_it_learned_its_settings_and_its_agent(open_page, traine
     page.get_by_role("button", name="Stop").wait_for()  # it plays by itself
 
 
+@full
 def test_the_tour_plays_five_captions(open_page):
     page = open_page("#/tour")
     captions = []
@@ -335,6 +338,7 @@ def test_the_tour_plays_five_captions(open_page):
     page.get_by_role("button", name="Play the tour").wait_for()
 
 
+@full
 def test_a_game_is_played_and_scored_by_keyboard_alone(open_page, game):
     page = open_page("", width=390, height=844)
     page.locator(".card", has_text="The Grey Sea").wait_for()
@@ -367,6 +371,7 @@ def tab_to(page, name):
     raise AssertionError(f"{name} cannot be reached by Tab")
 
 
+@full
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1500, "light")])
 def test_every_view_fits_and_has_contrast_and_names_of_controls(
     open_page, server, trained_game, width, scheme
@@ -381,6 +386,7 @@ def test_every_view_fits_and_has_contrast_and_names_of_controls(
         assert page.evaluate(UNNAMED_CONTROLS) == [], view
 
 
+@full
 def test_a_bad_story_and_a_stopped_server_are_explained(open_page, server):
     page = open_page()
     page.locator(".card").first.wait_for()
@@ -397,6 +403,7 @@ def test_a_bad_story_and_a_stopped_server_are_explained(open_page, server):
     page.locator(".body table, .body .empty").first.wait_for()
 
 
+@full
 def test_a_shared_page_opens_only_with_its_link(browser, tmp_path):
     shared = PageServer(tmp_path, "--host", "0.0.0.0")
     address = f"http://127.0.0.1:{shared.port}/"

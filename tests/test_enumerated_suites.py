@@ -7,7 +7,13 @@ from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
 from drrn.suites.game import EnumeratedGame
 from tests.game_checks import check_outcomes
-from tests.suite_files import game_file, open_suite
+from tests.suite_files import LocalService, game_file, open_suite
+
+
+@pytest.fixture(autouse=True)
+def local_services(monkeypatch):
+    """Open the environments in this process."""
+    monkeypatch.setattr("drrn.suites.game.Service", LocalService)
 
 
 def test_a_small_game_is_enumerated_and_solved(stand_ins):

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("py_mini_racer")
 
 from drrn.errors import InputError
-from drrn.stories.hosted import engine
 from drrn.stories.hosted.browser import add_browser, load
 from drrn.stories.hosted.engine import Isolate, IsolateError, OutOfMemoryError, TimedOutError
 from drrn.stories.hosted.session import Session, _about, read_page
@@ -141,18 +140,16 @@ NATIVE_LOOPS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("loop", NATIVE_LOOPS)
-def test_a_native_loop_is_stopped(loop, monkeypatch):
-    monkeypatch.setattr(engine, "GRACE_SECONDS", 0.5)
-    with Isolate() as isolate, pytest.raises(IsolateError):
+def test_a_native_loop_is_stopped(loop):
+    with Isolate(grace=0.5) as isolate, pytest.raises(IsolateError):
         isolate.evaluate(f"{loop}; 1", seconds=0.5)
-    monkeypatch.undo()
     with Isolate() as isolate:
         assert isolate.evaluate("1 + 1") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_memory_outside_the_heap_of_v8_is_limited():
     with Isolate(megabytes=64) as isolate, pytest.raises(IsolateError):
         isolate.evaluate("const kept = []; for (;;) kept.push(new Uint8Array(1e7).fill(1))")

@@ -16,7 +16,7 @@ import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best
 from drrn.suites.catalogue import SUITES, read_choice
-from drrn.suites.environments import TextWorldEnvironment, _send_at_once
+from drrn.suites.environments import ScienceWorldEnvironment, TextWorldEnvironment
 from drrn.suites.game import SuiteGame
 from drrn.suites.scienceworld_actions import _scala_object
 from tests.suite_files import open_suite
@@ -82,6 +82,9 @@ def test_a_game_of_an_installed_suite_follows_the_contract_for_500_steps(
 ):
     """Random episodes may be short, so several are played."""
     game = open_game(name)
+    page = game.reset(0)
+    assert len(page.text.split()) > 5 and len(page.actions) > 1
+    assert list(page.actions) == sorted(set(page.actions))
     indices = []
     step = game.step
 
@@ -94,13 +97,6 @@ def test_a_game_of_an_installed_suite_follows_the_contract_for_500_steps(
     while len(indices) < 500:
         drrn.check_game(game, seed=seed, episodes=2, max_steps=250)
         seed += 2
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_the_first_page_has_a_text_and_sorted_actions(open_game, name):
-    page = open_game(name).reset(0)
-    assert len(page.text.split()) > 5 and len(page.actions) > 1
-    assert list(page.actions) == sorted(set(page.actions))
 
 
 @needs("twx")
@@ -133,22 +129,18 @@ def test_an_agent_learns_to_collect_a_near_coin(open_game):
 @needs("twx")
 @pytest.mark.parametrize(
     ("stop", "message"),
-    [
-        pytest.param(signal.SIGKILL, "new environment", id="dead"),
-        pytest.param(signal.SIGSTOP, "no answer within 1 seconds", id="hanging"),
-    ],
+    [(signal.SIGKILL, "new environment"), (signal.SIGSTOP, "no answer within 1 seconds")],
 )
-def test_a_dead_or_hanging_java_process_truncates_one_episode(
+def test_a_dead_or_hanging_process_truncates_one_episode(
     environments, open_game, caplog, stop, message
 ):
     game = open_game("twx:coin?seed=1&copies=1&seconds=1")
     first = game.reset(0)
-    (java,) = environments()
-    os.kill(java, stop)
+    (process,) = environments()
+    os.kill(process, stop)
     game.step(0)
     assert game.stopped and message in caplog.text
-    assert {record.name for record in caplog.records} == {"drrn"}  # py4j logs no tracebacks
-    assert game.reset(0) == first and environments() != [java]
+    assert game.reset(0) == first and environments() != [process]
 
 
 @pytest.fixture
@@ -165,8 +157,8 @@ def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(
 ):
     game = open_game("twx:coin?seed=1&copies=1&seconds=20")
     game.reset(0)
-    (java,) = environments()
-    os.kill(java, signal.SIGSTOP)
+    (process,) = environments()
+    os.kill(process, signal.SIGSTOP)
     threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         game.step(0)
@@ -174,46 +166,32 @@ def test_ctrl_c_in_a_step_is_not_a_failure_of_the_suite(
 
 
 @needs("scienceworld")
-def test_ctrl_c_while_a_game_opens_ends_it(environments, monkeypatch, handled_interrupts):
-    """It arrives where failures of py4j are ignored."""
-
-    def interrupt(server):
-        (java,) = environments()
-        os.kill(java, signal.SIGSTOP)
-        threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-        _send_at_once(server)
-
-    monkeypatch.setattr("drrn.suites.environments._send_at_once", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        open_suite("scienceworld:boil?copies=1")
-    assert environments() == []
-
-
-@needs("scienceworld")
-@pytest.mark.slow
-@pytest.mark.parametrize("options", ["simplifications=easy&copies=1", "copies=1"])
-def test_the_actions_of_scienceworld_are_those_of_the_suite(open_game, options):
+@pytest.mark.full
+@pytest.mark.parametrize("options", ["?simplifications=easy", ""])
+def test_the_actions_of_scienceworld_are_those_of_the_suite(options, monkeypatch):
     """Names of equal objects are drawn at random, so both lists start from the same seed."""
-    game = open_game(f"scienceworld:find-living-thing?{options}")
+    choice = read_choice(f"scienceworld:find-living-thing{options}")
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", choice.suite.java_options)
+    environment = ScienceWorldEnvironment(choice.game, choice.options)
+    assert environment.actions is not None and environment.actions.usable
+    chance = _scala_object(environment.env._gateway.jvm, "scala.util.Random")
     choose = random.Random(0)
     for variation in range(4):
-        page = game.reset(variation)
-        environment = game._environment.service._environment
-        assert environment.actions.usable
-        chance = _scala_object(environment.env._gateway.jvm, "scala.util.Random")
+        page = environment.reset(variation)
         for number in range(20):
             chance.setSeed(number)
             available = environment.actions.available()
             chance.setSeed(number)
             listed = environment.env.server.getValidActionObjectCombinations()
             assert sorted(available) == sorted(listed)
-            page = game.step(choose.randrange(len(page.actions)))
-            if page.ended:
+            page = environment.step(choose.choice(page.actions))
+            if page.ending is not None:
                 break
+    environment.close()
 
 
 @needs("scienceworld")
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_episode_of_scienceworld_repeats_in_another_java_process(open_game):
     name = "scienceworld:grow-plant?copies=1&simplifications=easy"
     games = [open_game(name), open_game(name)]
@@ -281,7 +259,7 @@ def test_pages_of_textworld_are_those_of_its_own_calls(tmp_path, challenge):
 
 
 @needs("textworld")
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_coin_collector_of_textworld_is_solved_in_the_steps_of_its_quest(open_game):
     """Level 2: a move, and taking the coin, which pays 1."""
     compiled = compile_game(open_game("textworld:{coin}?enumerate=yes"))
@@ -300,7 +278,7 @@ def test_jericho_needs_no_download(open_game):
 
 
 @needs("jericho")
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["zork1.z5", "detective.z5", "enchanter.z3"])
 def test_the_search_for_actions_finds_the_effects_that_jericho_finds(name):
     """In 200 states of random play, as in docs/suites.md, with the hash seed of our environments."""

@@ -1,13 +1,15 @@
 """The server of the page: access, rejected requests, uploaded stories and play."""
 
 import os
+from dataclasses import replace
 
 import pytest
 
 from drrn.arena.players import read_games
-from drrn.serve import http, library, services
+from drrn.serve import library, services
 from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder
+from drrn.serve.limits import Limits
 from drrn.serve.scores import read, scores_file
 from tests.page_client import PORT, client_of, start_game, take, upload
 from tests.stories import FORK, REWARDS
@@ -51,22 +53,22 @@ def fork_id(client):
 # --- access
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"host": "evil.example"},  # DNS rebinding
-        {"host": f"127.0.0.1.evil.example:{PORT}"},
-        {"origin": "http://evil.example"},
-        {"origin": "null"},
-        {"origin": "http://[bad"},
-        {"origin": f"http://127.0.0.1:{PORT + 1}"},
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-    ],
+FOREIGN = (
+    {"host": "evil.example"},  # DNS rebinding
+    {"host": f"127.0.0.1.evil.example:{PORT}"},
+    {"origin": "http://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://[bad"},
+    {"origin": f"http://127.0.0.1:{PORT + 1}"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
 )
-def test_requests_from_other_sites_are_rejected(client, headers):
-    answer = client.post("/api/sessions", json={"game": "long-watch"}, headers=headers)
-    assert answer.status_code == 403
+
+
+def test_requests_from_other_sites_are_rejected(client):
+    for headers in FOREIGN:
+        answer = client.post("/api/sessions", json={"game": "long-watch"}, headers=headers)
+        assert answer.status_code == 403, headers
 
 
 def test_every_answer_has_security_headers(client):
@@ -96,64 +98,42 @@ def test_a_shared_page_opens_only_with_its_token(home, tmp_path):
 # --- refused requests
 
 
-@pytest.mark.parametrize(
-    ("body", "kind", "status"),
-    [
-        (b"{", "application/json", 400),
-        (b"[]", "application/json", 400),
-        (b'"text"', "application/json", 400),
-        (b"\xff\xfe", "application/json", 400),
-        (b"[" * 60_000, "application/json", 400),
-        (b"{}", "application/json", 400),  # no game is named
-        (b"{}", "text/plain", 415),
-        (b'{"game": 7}', "application/json", 400),
-        (b'{"game": "long-watch", "seed": -1}', "application/json", 400),
-        (b'{"game": "long-watch", "seed": 1e99}', "application/json", 400),
-        (b'{"game": "long-watch", "seed": true}', "application/json", 400),
-        (b'{"game": "long-watch", "player": {"a": 1}}', "application/json", 400),
-        (b'{"game": "../../etc/passwd"}', "application/json", 404),
-        (b"x" * (http.MAX_JSON + 1), "application/json", 413),
-    ],
-)
-def test_a_malformed_request_is_rejected_with_a_sentence(client, body, kind, status):
-    answer = client.post("/api/sessions", content=body, headers={"content-type": kind})
-    assert answer.status_code == status
-    assert answer.json()["error"].endswith(".")
+JSON = "application/json"
+MALFORMED = [
+    *((body, JSON, 400) for body in (b"{", b"[]", b'"text"', b"\xff\xfe", b"[" * 60_000)),
+    (b"{}", JSON, 400),  # no game is named
+    (b"{}", "text/plain", 415),
+    (b'{"game": 7}', JSON, 400),
+    (b'{"game": "long-watch", "seed": -1}', JSON, 400),
+    (b'{"game": "long-watch", "seed": 1e99}', JSON, 400),
+    (b'{"game": "long-watch", "seed": true}', JSON, 400),
+    (b'{"game": "long-watch", "player": {"a": 1}}', JSON, 400),
+    (b'{"game": "../../etc/passwd"}', JSON, 404),
+    (b"x" * (Limits.json_bytes + 1), JSON, 413),
+]
 
 
-def test_a_body_without_a_length_is_limited(client):
-    chunks = (b"x" * 10_000 for _ in range(20))
-    answer = client.post(
-        "/api/sessions", content=chunks, headers={"content-type": "application/json"}
-    )
+def test_a_malformed_request_is_rejected_with_a_sentence(client):
+    for body, kind, status in MALFORMED:
+        answer = client.post("/api/sessions", content=body, headers={"content-type": kind})
+        assert (answer.status_code, answer.json()["error"][-1]) == (status, "."), body[:60]
+    chunks = (b"x" * 10_000 for _ in range(20))  # without a length
+    answer = client.post("/api/sessions", content=chunks, headers={"content-type": JSON})
     assert answer.status_code == 413
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/static/../__init__.py",
-        "/static/%2e%2e/__init__.py",
-        "/static/..%2f..%2fsettings.py",
-        "/static//etc/passwd",
-        "/static/%00",
-        "/api/games/..%2f..%2f..%2fetc%2fpasswd",
-        "/api/runs/../after/0",
-        "/api/runs/%2e%2e%2f%2e%2e/after/0",
-        "/api/runs/.serve/after/0",
-        "/api/tests/%2e%2e/report.html",
-        "/api/sessions/%00",
-        "/api/tests/..%2fscores",
-        "/etc/passwd",
-    ],
-)
-def test_no_path_reaches_the_file_system(client, path):
-    answer = client.get(path)
-    assert answer.status_code in (400, 404)
-    assert "root:" not in answer.text
+PATHS = """
+/static/../__init__.py /static/%2e%2e/__init__.py /static/..%2f..%2fsettings.py /static//etc/passwd
+/static/%00 /api/games/..%2f..%2f..%2fetc%2fpasswd /api/runs/../after/0 /api/runs/.serve/after/0
+/api/runs/%2e%2e%2f%2e%2e/after/0 /api/tests/%2e%2e/report.html /api/sessions/%00
+/api/tests/..%2fscores /etc/passwd
+"""
 
 
-def test_a_request_of_another_method_is_rejected(client):
+def test_no_path_reaches_the_file_system(client):
+    for path in PATHS.split():
+        answer = client.get(path)
+        assert answer.status_code in (400, 404) and "root:" not in answer.text, path
     for answer in (client.put("/api/games"), client.get("/api/sessions")):
         assert (answer.status_code, answer.json()) == (405, {"error": "Method Not Allowed."})
 
@@ -161,22 +141,22 @@ def test_a_request_of_another_method_is_rejected(client):
 # --- uploaded stories
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "status"),
-    [
-        ("story.exe", FORK, 415),
-        ("story", FORK, 415),
-        ("alone.toml", REWARDS, 400),
-        ("empty.twee", "", 400),
-        ("page.html", "<p>no story</p>", 400),
-        ("broken.json", "{", 400),
-    ],
+NO_STORIES = (
+    ("story.exe", FORK, 415),
+    ("story", FORK, 415),
+    ("alone.toml", REWARDS, 400),
+    ("empty.twee", "", 400),
+    ("page.html", "<p>no story</p>", 400),
+    ("broken.json", "{", 400),
 )
-def test_a_file_that_is_not_a_story_is_rejected_with_a_sentence(client, name, text, status):
-    answer = upload(client, name, text)
-    assert answer.status_code == status
-    assert str(uploads_folder()) not in answer.json()["error"]
-    assert not list(uploads_folder().glob(".new-*"))
+
+
+def test_a_file_that_is_not_a_story_is_rejected_with_a_sentence(client):
+    for name, text, status in NO_STORIES:
+        answer = upload(client, name, text)
+        assert answer.status_code == status, name
+        assert str(uploads_folder()) not in answer.json()["error"]
+        assert not list(uploads_folder().glob(".new-*"))
 
 
 def test_an_uploaded_toml_cannot_name_files_outside_its_folder(client, tmp_path):
@@ -187,34 +167,24 @@ def test_an_uploaded_toml_cannot_name_files_outside_its_folder(client, tmp_path)
         assert answer.status_code == 400, answer.text
 
 
-@pytest.mark.parametrize(
-    "name", ["../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee"]
-)
-def test_the_name_of_an_uploaded_file_stays_in_its_folder(name):
-    safe = library.safe_name(name)
-    assert safe.endswith("evil.twee") and not safe.startswith(".")
-    assert not {"/", "\\", "\0"} & set(safe)
+def test_the_name_of_an_uploaded_file_stays_in_its_folder():
+    names = ("../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee")
+    for safe in map(library.safe_name, names):
+        assert safe.endswith("evil.twee") and not safe.startswith(".")
+        assert not {"/", "\\", "\0"} & set(safe)
+    assert library.safe_name("../about.json") == "story-about.json"  # our own file
 
 
-def test_a_story_named_like_our_own_file_is_renamed():
-    assert library.safe_name("about.json") == "story-about.json"
-    assert library.safe_name("../About.json").lower() == "story-about.json"
-
-
-def test_an_upload_that_is_too_large_is_rejected(client, monkeypatch):
-    monkeypatch.setattr(http, "MAX_UPLOAD", 1000)
-    monkeypatch.setattr(http, "FORM_BYTES", 500)
-    assert upload(client, "large.twee", FORK + "x" * 5000).status_code == 413
-
-
-def test_an_uploaded_story_survives_a_restart(client, fork_id, tmp_path):
+def test_an_uploaded_story_survives_a_restart_and_large_uploads_are_rejected(
+    client, fork_id, tmp_path
+):
     again = upload(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
     assert (again.status_code, again.json()["game"]["id"]) == (200, fork_id)
-    with client_of(tmp_path) as other:
+    with client_of(tmp_path, limits=Limits(upload_bytes=1000, form_bytes=500)) as other:
         assert fork_id in [game["id"] for game in other.get("/api/games").json()["games"]]
+        assert upload(other, "large.twee", FORK + "x" * 5000).status_code == 413
 
 
-@pytest.mark.slow
 def test_markup_and_escape_codes_are_sent_as_plain_text(client):
     game = upload(client, "nasty.twee", NASTY).json()["game"]["id"]
     page = start_game(client, game)
@@ -355,16 +325,18 @@ def test_a_game_continues_after_its_process_was_killed(client, fork_id):
 
 
 def test_the_number_of_sessions_is_limited(client, fork_id, monkeypatch):
-    monkeypatch.setattr(services, "MAX_SESSIONS", len(client.services.sessions.by_id) + 1)
+    sessions = client.services.sessions
+    limits = Limits(sessions=len(sessions.by_id) + 1)
+    monkeypatch.setattr(sessions, "limits", limits)
     page = start_game(client, fork_id)
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 429
-    monkeypatch.setattr(services, "FULL_IDLE_SECONDS", -1)  # all have been idle for longer
+    monkeypatch.setattr(sessions, "limits", replace(limits, full_idle_seconds=-1))
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 201
     assert client.get(f"/api/sessions/{page['session']}").status_code == 404
 
 
 def test_a_long_game_has_only_its_last_pages_as_history(client, fork_id, monkeypatch):
-    monkeypatch.setattr(services, "MAX_HISTORY", 150)
+    monkeypatch.setattr(client.services, "limits", Limits(history=150))
     page = start_game(client, fork_id)
     for _ in range(3):
         page = take(client, take(client, page, "Go out."), "Turn back.")

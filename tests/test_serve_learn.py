@@ -1,10 +1,6 @@
 """Training from the page: the form, runs that outlive the server, and advice of agents."""
 
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 
 import httpx
@@ -20,21 +16,16 @@ from drrn.runs.agent import Agent
 from drrn.runs.importance import word_importance, word_pages
 from drrn.runs.storage import CONFIG
 from drrn.serve.advice_worker import AdviceWorker
-from drrn.serve.game_worker import settings_form, settings_from
 from drrn.serve.library import GameEntry, Library
+from drrn.serve.run_form import settings_form, settings_from
 from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
+from tests.browser import PageServer
 
 pytest.importorskip("starlette")
 
-SMALL = {
-    "hidden": 8,
-    "rounds": 400,
-    "episodes_per_round": 12,
-    "evaluation_episodes": 4,
-    "replicas": 2,
-    "updates": 5,
-}
+SMALL = {"hidden": 8, "rounds": 400, "episodes_per_round": 12, "evaluation_episodes": 4}
+SMALL |= {"replicas": 2, "updates": 5}
 
 
 def test_the_form_has_every_setting_but_those_that_name_files():
@@ -47,23 +38,24 @@ def test_the_form_has_every_setting_but_those_that_name_files():
     assert form["hidden"]["label"] == "Units per layer"
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        {"vectors": "/etc/passwd"},
-        {"model": "os:system"},
-        {"encoder": "sentence"},
-        {"rounds": 10**9},
-        {"rounds": "many"},
-        {"replicas": 0},
-        {"hidden": 10**6},
-        {"no_such": 1},
-        {"epochs": None},
-    ],
+WRONG = (
+    {"vectors": "/etc/passwd"},
+    {"model": "os:system"},
+    {"encoder": "sentence"},
+    {"rounds": 10**9},
+    {"rounds": "many"},
+    {"replicas": 0},
+    {"hidden": 10**6},
+    {"no_such": 1},
+    {"epochs": None},
 )
-def test_a_form_cannot_ask_for_files_code_or_more_than_the_limits(values):
-    with pytest.raises(InputError):
-        settings_from(make("long-watch"), values, paper=False)
+
+
+def test_a_form_cannot_ask_for_files_code_or_more_than_the_limits():
+    game = make("long-watch")
+    for values in WRONG:
+        with pytest.raises(InputError):
+            settings_from(game, values, paper=False)
 
 
 def wait_for(condition):
@@ -75,27 +67,16 @@ def wait_for(condition):
     raise AssertionError("the condition never became true")
 
 
-def start_server(folder):
-    """Start a server in its own process; return the process and its link."""
-    arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(folder)]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True
-    )
-    assert server.stdout is not None
-    return server, server.stdout.readline().strip()
-
-
-@pytest.mark.slow
+@pytest.mark.full
 def test_training_outlives_a_killed_server_and_can_be_stopped_and_resumed(tmp_path):
-    server, link = start_server(tmp_path)
+    server = PageServer(tmp_path)
     try:
         request = {"game": "long-watch", "settings": SMALL}
-        run = httpx.post(f"{link}api/runs", json=request, timeout=60).json()
+        run = httpx.post(f"{server.link}api/runs", json=request, timeout=60).json()
         assert run["state"] == "starting"
     finally:
-        os.kill(server.pid, signal.SIGKILL)
-        server.communicate()
-    runs = RunFolder(tmp_path, Library())  # of another server
+        server.kill()
+    runs = RunFolder(tmp_path / "runs", Library())  # of another server
     id_ = run["id"]
 
     def state():
@@ -154,7 +135,7 @@ def check_advice(folder):
     assert page.text[word["start"] : word["end"]].lower() == word["word"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_that_fails_to_start_has_its_error_without_folders(tmp_path):
     runs = RunFolder(tmp_path, Library())
     job = {"name": "gone", "title": "Gone", "settings": make_settings()}
@@ -214,20 +195,9 @@ def test_a_port_in_use_is_one_sentence(tmp_path, capsys):
     assert f"port {port} is in use" in error and error.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_ends_the_server_quietly(tmp_path):
-    arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(tmp_path)]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "drrn", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # background jobs of a shell ignore SIGINT
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert server.stdout is not None
-    link = server.stdout.readline().strip()
-    assert httpx.get(f"{link}api/status").status_code == 200
-    server.send_signal(signal.SIGINT)
-    _, errors = server.communicate(timeout=30)
-    assert (server.returncode, errors.strip()) == (130, "")
+    server = PageServer(tmp_path)
+    assert httpx.get(f"{server.link}api/status").status_code == 200
+    server.close()
+    assert (server.process.returncode, (tmp_path / "errors").read_text().strip()) == (130, "")

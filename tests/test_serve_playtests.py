@@ -14,16 +14,16 @@ from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.game.episodes import random_policy
 from drrn.game.make import GameSpec, make
-from drrn.processes import report
 from drrn.serve.async_service import AsyncService
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtest_worker import PlayTestWorker, map_data, sampled_findings
-from drrn.serve.services import TOO_LONG, Services
+from drrn.serve.services import Services
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.playtest import StoryTest
 from tests.page_client import client_of, upload
 from tests.stories import FORK, REWARDS
+from tests.test_processes import Machine
 
 pytest.importorskip("starlette")
 
@@ -73,7 +73,7 @@ def test_the_map_has_the_links_of_each_page(fork):
     assert [page["label"] for page in data["pages"] if page["ending"]] == ["Home", "Island"]
 
 
-@pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["long-watch", pytest.param("home-world", marks=pytest.mark.full)])
 def test_pages_are_numbered_as_the_map_numbers_them(name):
     compiled = compile_game(make(name))
     graph = story_map(compiled)
@@ -111,7 +111,6 @@ def wait_for(client, test, condition):
     return data
 
 
-@pytest.mark.slow
 def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     toml = 'story = "fork.twee"\n' + REWARDS + '[[expect]]\nreachable = "Island"\n'
@@ -145,7 +144,7 @@ def check_report(client, test):
     assert "figs" in client.get(f"{test}/report.html").text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_page_shows_the_numbers_of_the_commands(tmp_path, monkeypatch, capsys):
     """The page, `drrn test` and `drrn inspect` report the same findings of The Long Watch."""
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
@@ -180,7 +179,7 @@ def without(findings, names):
     return {name: value for name, value in findings.items() if name not in names}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_stopped_play_test_reports_its_results(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     endless = ":: Start\nA hall. <<set $n to random(1, 9999999)>><<print $n>>\n\n"
@@ -219,7 +218,8 @@ def test_an_inspection_is_repeated_after_a_timeout_but_not_after_an_error(tmp_pa
         slow = GameEntry("slow", "Slow", "given", GameSpec("slow"), "slow")
         large = GameEntry("large", "Large", "given", GameSpec("large"), "large")
         both = await asyncio.gather(services.inspect(slow), services.inspect(slow))
-        assert list(both) == [(None, TOO_LONG)] * 2  # one process for simultaneous requests
+        assert both[0] == both[1]  # one process for simultaneous requests
+        assert both[0][0] is None and "60 seconds" in str(both[0][1])
         for _ in range(2):
             assert await services.inspect(slow) == ({"exact": True}, None)
             _, error = await services.inspect(large)
@@ -230,31 +230,27 @@ def test_an_inspection_is_repeated_after_a_timeout_but_not_after_an_error(tmp_pa
     assert requests == ["slow", "slow", "large"]
 
 
-class Echo:
-    """Answers with its argument; reports it before."""
-
-    def say(self, word):
-        report(word.upper())
-        return word
-
-
-def test_replies_are_read_by_a_thread_where_the_event_loop_cannot_read_pipes(monkeypatch):
-    heard: list[str] = []
+def test_a_service_of_the_event_loop_reports_and_starts_again_after_its_process_died():
+    heard: list[int] = []
 
     async def ask():
-        loop = asyncio.get_running_loop()
-
-        def refuse(*_):
-            raise NotImplementedError
-
-        monkeypatch.setattr(loop, "add_reader", refuse)  # as on Windows
-        monkeypatch.setattr(loop, "remove_reader", refuse)
-        service = AsyncService(Echo, on_report=heard.append)
-        answers = [await service.ask("say", word, timeout=60) for word in ("one", "two")]
-        service.start().process.kill()
-        answers.append(await service.ask("say", "three", timeout=60))  # by a new process
+        service = AsyncService(Machine, on_report=heard.append, most_waiting=2)
+        assert await service.ask("count", 2, timeout=60) == "done"
+        assert service._service is not None
+        service._service.process.kill()
+        both = [service.ask("add", number, 1, timeout=60) for number in (2, 3)]
+        assert await asyncio.gather(*both) == [3, 4]  # by a new process
+        with pytest.raises(InputError, match="line 3"):
+            await service.ask("refuse", timeout=60)
+        for method, arguments, status in (("fail", (), 500), ("sleep", (99,), 503)):
+            with pytest.raises(HTTPException) as error:
+                await service.ask(method, *arguments, timeout=1)
+            assert error.value.status_code == status
+        waiting = [asyncio.create_task(service.ask("sleep", 99, timeout=60)) for _ in range(3)]
+        await asyncio.sleep(0.1)
         service.close()
-        return answers
+        errors: list[Any] = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [error.status_code for error in errors] == [503, 503, 429]
 
-    assert asyncio.run(ask()) == ["one", "two", "three"]
-    assert heard == ["ONE", "TWO", "THREE"]
+    asyncio.run(ask())
+    assert heard == [0, 1]

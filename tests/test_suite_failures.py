@@ -5,15 +5,14 @@ import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 
 import pytest
 
 import drrn
-from drrn.suites.game import MAX_FAILURES
-from drrn.suites.java import CHECK_SECONDS
+from drrn.suites.catalogue import read_choice
+from drrn.suites.game import EnvironmentPool, Limits
 from tests.suite_files import game_file, is_running, open_suite
 from tests.trainings import SMALL
 
@@ -21,7 +20,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="/proc i
 
 
 @pytest.fixture
-def trouble(environments, stand_ins):
+def trouble(environments, stand_ins, monkeypatch):
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dname=value")
     game = open_suite("twx:trouble?seed=0&seconds=1&copies=2")
     yield game
     game.close()
@@ -32,37 +32,35 @@ def first_step(game, action, seed=None):
     return game.step(game.reset(seed).actions.index(action))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("action", "message"),
-    [
-        ("hang", '"hang" failed: no answer within 1 seconds (allow more with seconds=2'),
-        ("die", 'the step "die" failed: Java was killed by SIGKILL'),
-        ("fail", '"fail" failed: RuntimeError: the simulator is confused'),
-    ],
-)
-def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(
-    trouble, caplog, action, message
-):
+FAILURES = {
+    "hang": "no answer within 1 seconds (allow more with seconds=2",
+    "die": 'the step "die" failed: ',  # Java was killed
+    "fail": "RuntimeError: the simulator is confused",
+}
+
+
+def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(trouble, caplog):
     first = trouble.reset(0)
-    page = first_step(trouble, action, seed=0)
-    assert trouble.stopped
-    assert (page.actions, page.text, page.reward) == (first.actions, first.text, 0)  # no ending
-    assert message in caplog.text and "\n" not in caplog.messages[0]
-    with pytest.raises(RuntimeError, match="was truncated"):
-        trouble.step(0)
-    assert trouble.reset(0) == first and not trouble.stopped
-    assert trouble.step(first.actions.index("take coin")).reward == 1
+    for action, message in FAILURES.items():
+        caplog.clear()
+        page = first_step(trouble, action, seed=0)
+        assert trouble.stopped
+        assert (page.actions, page.text, page.reward) == (first.actions, first.text, 0)
+        assert message in caplog.text and "\n" not in caplog.messages[0]
+        with pytest.raises(RuntimeError, match="was truncated"):
+            trouble.step(0)
+        assert trouble.reset(0) == first and not trouble.stopped
+        assert trouble.step(first.actions.index("take coin")).reward == 1
 
 
 def test_a_game_that_fails_every_time_is_rejected(trouble):
-    for _ in range(MAX_FAILURES - 1):
+    for _ in range(2):
         first_step(trouble, "die")
-    with pytest.raises(drrn.InputError, match=f"{MAX_FAILURES} times in a row.*killed"):
+    with pytest.raises(drrn.InputError, match=r'3 times in a row.*"die" failed'):
         first_step(trouble, "die")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_continues_when_environments_die(stand_ins, caplog):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 8, "replicas": 1}
     game = FailingGame(open_suite("twx:trouble?seed=0&seconds=2&max_steps=3&copies=1"))
@@ -110,6 +108,7 @@ def test_an_environment_killed_between_two_episodes_is_replaced(trouble, environ
     assert "new environment" in caplog.text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name",
     [
@@ -153,7 +152,14 @@ def test_without_actions_of_the_suite_looking_around_remains(stand_ins, caplog):
 
 
 def test_copies_share_a_bounded_number_of_environments(trouble, environments):
-    games = [trouble, *(trouble.another() for _ in range(4))]
+    games = [trouble.another() for _ in range(4)]
+    for game in games:
+        assert first_step(game, "take coin", seed=0).ended
+    (process,) = environments()  # an ended episode releases its environment
+    variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    options = [each for each in variables if each.startswith(b"JAVA_TOOL_OPTIONS=")]
+    assert options[0].startswith(b"JAVA_TOOL_OPTIONS=-Dname=value -XX:")  # the user's, and ours
+    games = [trouble, *games]
     pages = [game.reset(seed) for seed, game in enumerate(games)]
     assert len(environments()) == 2
     assert games[-1].step(pages[-1].actions.index("take coin")).ended
@@ -162,14 +168,7 @@ def test_copies_share_a_bounded_number_of_environments(trouble, environments):
     assert games[0].reset(0) == pages[0]
 
 
-def test_an_ended_episode_releases_its_environment(trouble, environments):
-    games = [trouble.another() for _ in range(6)]
-    for game in games:
-        assert first_step(game, "take coin", seed=0).ended
-    assert len(environments()) == 1
-
-
-@pytest.mark.slow
+@pytest.mark.full
 def test_no_process_remains_when_a_game_is_closed_or_collected(environments, stand_ins):
     game = open_suite("twx:coin")
     copies = [game.another() for _ in range(3)]
@@ -182,48 +181,16 @@ def test_no_process_remains_when_a_game_is_closed_or_collected(environments, sta
     game = open_suite("twx:coin")
     game.reset(0)
     pids = environments()
-    Event().wait(2 * CHECK_SECONDS)  # the thread that checks time limits has seen it
     del game, copies, copy
     gc.collect()
     assert pids and not any(map(is_running, pids))
 
 
-def test_a_game_that_hangs_while_it_is_opened_is_rejected(environments, stand_ins, monkeypatch):
-    monkeypatch.setattr("drrn.suites.game.OPENING_SECONDS", 1)
-    with pytest.raises(drrn.InputError, match="opening failed: no answer within 1 seconds"):
-        open_suite("twx:stuck?seconds=1")
-    assert not environments()
-
-
-def test_java_does_not_remain_after_a_wrong_name(environments, stand_ins):
-    with pytest.raises(drrn.InputError, match="has no game") as error:
+def test_no_process_remains_when_a_game_cannot_be_opened(environments, stand_ins):
+    with pytest.raises(drrn.InputError, match="opening failed: no answer within 2 seconds"):
+        EnvironmentPool(read_choice("twx:stuck?seconds=1"), Limits(opening=2))
+    with pytest.raises(drrn.InputError, match="has no game"):
         open_suite("twx:coins")
-    assert error.value and not environments()
-
-
-JAVA_OPTIONS = b"JAVA_TOOL_OPTIONS=-Dname=value -XX:"
-
-
-def test_java_gets_the_options_of_the_user_and_ours(environments, stand_ins, monkeypatch):
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-Dname=value")
-    game = open_suite("twx:coin?copies=1")
-    (java,) = environments()
-    variables = Path(f"/proc/{java}/environ")
-    wait_until(variables.read_bytes)  # empty while the process starts another program
-    options = [each for each in variables.read_bytes().split(b"\0") if b"TOOL_OPTIONS" in each]
-    game.close()
-    assert [each[: len(JAVA_OPTIONS)] for each in options] == [JAVA_OPTIONS]
-
-
-def test_games_opened_by_several_threads_have_separate_machines(environments, stand_ins):
-    with ThreadPoolExecutor(3) as threads:
-        games = list(threads.map(open_suite, ["twx:trouble?seed=0&seconds=1&copies=1"] * 3))
-    assert len(environments()) == 3
-    first_step(games[0], "die", seed=0)
-    assert [game.stopped for game in games] == [True, False, False]
-    assert first_step(games[1], "take coin", seed=0).ended
-    for game in games:
-        game.close()
     assert not environments()
 
 
@@ -237,16 +204,15 @@ print(game.choice.name, *child_processes(), flush=True)
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "ending",
     [
-        "",
         "raise SystemExit(3)",
         "os.kill(os.getpid(), signal.SIGKILL)",
         "game.step(page.actions.index('hang'))",
     ],
 )
-@pytest.mark.slow
 def test_no_process_remains_when_the_program_ends(stand_ins, ending):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", SCRIPT + ending]

@@ -13,6 +13,7 @@ from drrn.cli import main
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import spec_for
 from drrn.suites import environments
+from drrn.suites.cache import Cache
 from drrn.suites.catalogue import SUITES, read_choice, suite_of
 from drrn.suites.environments import (
     SPACY_MODELS,
@@ -23,19 +24,17 @@ from drrn.suites.environments import (
 from drrn.suites.game import SuiteGame
 from drrn.suites.scienceworld_actions import ScienceWorldActions
 from drrn.suites.valid_actions import (
-    COMMON,
-    REFUSALS,
-    SHARED,
     ActionSearch,
     Filling,
     History,
     Outcome,
     Reference,
     Thing,
+    Thresholds,
     Turn,
     _differences,
 )
-from tests.suite_files import game_file, open_suite
+from tests.suite_files import LocalService, game_file, open_suite
 from tests.trainings import SMALL, same_weights
 
 NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-plant"]
@@ -43,7 +42,8 @@ NAMES = ["twx:coin", "textworld:tale.z8", "jericho:tale.z8", "scienceworld:find-
 
 @pytest.fixture
 def open_game(stand_ins, tmp_path, monkeypatch):
-    """Function that opens a game of a suite in a folder with a game file; all games are closed."""
+    """Function that opens a game of a suite, without a process, in a folder with a game file."""
+    monkeypatch.setattr("drrn.suites.game.Service", LocalService)
     monkeypatch.chdir(tmp_path)
     game_file(tmp_path)
     games = []
@@ -71,14 +71,9 @@ def play(game, *actions, seed=0):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_game_of_a_suite_follows_the_contract(open_game, name):
-    drrn.check_game(open_game(name), episodes=2, max_steps=60)  # raises a ContractError
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_actions_are_sorted_and_copies_are_independent(open_game, name):
+def test_a_game_of_a_suite_follows_the_contract_and_copies_are_independent(open_game, name):
     first = open_game(name)
+    drrn.check_game(first, episodes=2, max_steps=60)  # raises a ContractError
     other = first.another()
     page = first.reset(3)
     assert list(page.actions) == sorted(page.actions)
@@ -88,7 +83,7 @@ def test_actions_are_sorted_and_copies_are_independent(open_game, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.slow
+@pytest.mark.full
 def test_training_with_worker_processes_gives_the_same_weights(open_game, name):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 4, "replicas": 1}
     trainers = []
@@ -137,28 +132,27 @@ def test_the_text_of_a_page_ends_with_the_score_if_asked(open_game):
     assert [page.text.splitlines()[-1] for page in play(task, "wait")] == ["Score: 8", "Score: 9"]
 
 
-@pytest.mark.parametrize(
-    ("name", "actions", "ending"),
-    [
-        ("twx:coin?seed=0", ["take coin"], "won"),
-        ("twx:coin?seed=0", ["eat coin"], "lost"),
-        ("textworld:tale.z8", ["go down", "take apple", "eat apple"], "won"),
-        ("textworld:tale.z8", ["go down", "take apple", "drop apple"], "lost"),
-        ("jericho:tale.z8", ["take lamp", "leave"], "won"),
-        ("jericho:tale.z8", ["leave"], "lost"),
-        ("scienceworld:boil?variation=1", ["focus on stone"], "won"),
-        ("scienceworld:boil?variation=1", ["focus on bird"], "lost"),
-    ],
-)
-def test_an_ending_has_a_name_and_no_actions(open_game, name, actions, ending):
+ENDINGS = {
+    "twx:coin?seed=0": {"won": ["take coin"], "lost": ["eat coin"]},
+    "textworld:tale.z8": {
+        "won": ["go down", "take apple", "eat apple"],
+        "lost": ["go down", "take apple", "drop apple"],
+    },
+    "jericho:tale.z8": {"won": ["take lamp", "leave"], "lost": ["leave"]},
+    "scienceworld:boil?variation=1": {"won": ["focus on stone"], "lost": ["focus on bird"]},
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_an_ending_has_a_name_and_no_actions(open_game, name):
     game = open_game(name)
-    last = play(game, *actions)[-1]
-    assert (last.actions, game.ending, game.stopped) == ((), ending, False)
-    with pytest.raises(RuntimeError, match="has ended"):
-        game.step(0)
+    for ending, actions in ENDINGS[name].items():
+        last = play(game, *actions)[-1]
+        assert (last.actions, game.ending, game.stopped) == ((), ending, False)
+        with pytest.raises(RuntimeError, match="has ended"):
+            game.step(0)
 
 
-@pytest.mark.slow
 def test_a_step_limit_is_not_an_ending(open_game):
     """The loop truncates an episode before the limits of the suites, which look like endings."""
     for name in NAMES:
@@ -200,26 +194,23 @@ def test_the_seed_selects_the_variation(open_game):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("twx:", "add a game to the name of the suite, such as twx:coin"),
-        ("twx:coins", 'has no game "coins". Did you mean "coin"\\?'),
-        ("twx:coin?numLocation=3", r'Unrecognized property name.* Did you mean "numLocations"\?'),
-        ("twx:coin?numLocations=many", 'numLocations is "many"; it must be a whole number'),
-        ("twx:coin?fold=tests", 'fold is "tests"; .* Did you mean "test"\\?'),
-        ("twx:coin?text=looks", 'text is "looks"; .* Did you mean "look"\\?'),
-        ("twx:coin?seed", "write seed=VALUE"),
+        ("twx:", "such as twx:coin"),
+        ("twx:coins", 'Did you mean "coin"'),
+        ("twx:coin?numLocation=3", '"numLocations"'),
+        ("twx:coin?numLocations=many", 'numLocations is "many"'),
+        ("twx:coin?fold=tests", 'Did you mean "test"'),
+        ("twx:coin?text=looks", 'Did you mean "look"'),
+        ("twx:coin?seed", "seed=VALUE"),
         ("twx:coin?seed=1&seed=2", "seed is given twice"),
-        ("twx:coin?copies=0", "copies is 0; it must be at least 1"),
-        ("scienceworld:boill", 'has no task "boill". Did you mean "boil"\\?'),
-        ("scienceworld:boil?variation=9", "variation is 9; .* 0 to 8"),
-        (
-            "scienceworld:boil?simplification=easy",
-            'no option "simplification". Did you mean "simplifications"\\?',
-        ),
+        ("twx:coin?copies=0", "copies is 0"),
+        ("scienceworld:boill", 'Did you mean "boil"'),
+        ("scienceworld:boil?variation=9", "0 to 8"),
+        ("scienceworld:boil?simplification=easy", 'Did you mean "simplifications"'),
         ("jericho:tale.z5", r"tale.z5: no such file. Did you mean"),
-        ("jericho:none.z5", "not a story file of the Z-machine"),
-        ("jericho:cut.z5", "the story file is truncated to 128 of 512 bytes"),
-        ("jericho:other.z5", "Jericho does not know this file"),
-        ("textworld:lonely.z8", "lonely.json is missing next to it"),
+        ("jericho:none.z5", "not a story file"),
+        ("jericho:cut.z5", "128 of 512 bytes"),
+        ("jericho:other.z5", "does not know this file"),
+        ("textworld:lonely.z8", "lonely.json is missing"),
         ("textworld:none.z5", "not a game of TextWorld"),
     ],
 )
@@ -271,7 +262,6 @@ def test_the_list_of_suites_names_the_installation_of_missing_ones(stand_ins, ca
     assert re.search(command, capsys.readouterr().out)
 
 
-@pytest.mark.slow
 def test_a_game_in_a_file_opens_from_every_folder(open_game, tmp_path, monkeypatch):
     settings = {**SMALL, "rounds": 1, "replicas": 1}
     trainer = drrn.trainer("textworld:tale.z8?max_steps=4", paper=True, **settings)
@@ -288,7 +278,6 @@ def test_a_game_in_a_file_opens_from_every_folder(open_game, tmp_path, monkeypat
     close(second.game)
 
 
-@pytest.mark.slow
 def test_the_fingerprint_covers_everything_that_changes_episodes(open_game, tmp_path):
     prints = [
         fingerprint_of(open_game(f"twx:coin{options}"))
@@ -372,7 +361,7 @@ def test_a_menu_is_the_same_when_a_state_is_visited_again(stand_ins, tmp_path):
     env = environment.env
     env.seed(1)
     env.reset()
-    waits = [f"wait{'!' * number}" for number in range(COMMON + 5)]
+    waits = [f"wait{'!' * number}" for number in range(Thresholds.common + 5)]
     env.act_gen.templates += waits
     env.effects |= dict.fromkeys(waits, 4)
     search = ActionSearch(env, environment.module.util)
@@ -409,12 +398,12 @@ def test_the_parser_refuses_objects_that_are_not_held(stand_ins, tmp_path):
     environment = open_jericho(tmp_path)
     search = environment.search
     assert search is not None
-    for template in [f"{verb} OBJ" for verb in range(SHARED)]:
-        for name in ("lamp", "axe", "rope")[:REFUSALS]:
+    for template in [f"{verb} OBJ" for verb in range(Thresholds.shared)]:
+        for name in ("lamp", "axe", "rope")[: Thresholds.refusals]:
             assert not search.refuses(template, 0, False)
             learn(search, template, Reference(name, False, (), ()), b"You don't have the #1.")
     assert search.refuses("0 OBJ", 0, False) and not search.refuses("0 OBJ", 0, True)
-    assert search.refused[0, False] == {f"{verb} OBJ" for verb in range(SHARED)}
+    assert search.refused[0, False] == {f"{verb} OBJ" for verb in range(Thresholds.shared)}
     learn(search, "0 OBJ", Reference("lamp", False, (), ()), b"Taken.")
     assert not search.refuses("0 OBJ", 0, False) and "0 OBJ" not in search.refused[0, False]
 
@@ -484,12 +473,11 @@ def test_commands_may_have_any_letters(stand_ins, tmp_path):
 
 
 @pytest.mark.parametrize("limit", [2, 3, 5])
-def test_a_full_memory_of_the_search_changes_no_list(stand_ins, tmp_path, monkeypatch, limit):
-    monkeypatch.setattr("drrn.suites.valid_actions.LIMIT", limit)
-    monkeypatch.setattr("drrn.suites.valid_actions.FILLINGS", limit)
+def test_a_full_memory_of_the_search_changes_no_list(stand_ins, tmp_path, limit):
     environment = open_jericho(tmp_path)
-    search = environment.search
-    assert search is not None
+    thresholds = Thresholds(entries=limit, fillings=limit)
+    search = ActionSearch(environment.env, environment.module.util, thresholds)
+    environment.search = search
     lists = [environment.reset(1).actions]
     keys = set(search.memory)
     lists.append(environment.step("take lamp").actions)
@@ -497,6 +485,18 @@ def test_a_full_memory_of_the_search_changes_no_list(stand_ins, tmp_path, monkey
     lists.append(environment.reset(1).actions)
     assert lists[0] == lists[2] != lists[1]
     assert len(search.memory) <= limit and not keys <= set(search.memory)
+
+
+def test_a_cache_drops_its_least_recently_used_entry():
+    cache: Cache[int, object] = Cache(3)
+    for number in range(3):
+        cache[number] = str(number)
+    assert cache[0] == cache.get(0) == "0"
+    cache[3] = "3"
+    assert list(cache.items()) == [(2, "2"), (0, "0"), (3, "3")]
+    assert cache.get(1) is None and cache.setdefault(2, "other") == "2"
+    assert cache.setdefault(4, "4") == "4"
+    assert list(cache) == [3, 2, 4]
 
 
 def test_computing_a_menu_does_not_change_the_state_of_jericho(stand_ins, tmp_path):

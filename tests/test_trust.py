@@ -22,7 +22,7 @@ from drrn.processes import Service
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
 from drrn.serve.advice_worker import agent_of
-from drrn.serve.game_worker import settings_from
+from drrn.serve.run_form import settings_from
 from drrn.settings import Settings, all_settings
 from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train

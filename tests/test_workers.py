@@ -9,9 +9,13 @@ from tests.sample_games import Walk
 from tests.trainings import SMALL, same_weights
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"]
+    "name",
+    [
+        "tests.sample_games:Dice",
+        pytest.param("tests.sample_games:Walk", marks=pytest.mark.full),
+        pytest.param("tests.sample_games:fixed_env", marks=pytest.mark.full),
+    ],
 )
 def test_worker_processes_give_the_results_of_one_process(name):
     settings = {**SMALL, "rounds": 2, "no_compile": True}
@@ -21,7 +25,7 @@ def test_worker_processes_give_the_results_of_one_process(name):
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, import_folder):
     (tmp_path / "once.py").write_text(
         "import drrn, pathlib\n"
@@ -48,7 +52,7 @@ def test_after_an_error_outstanding_answers_of_workers_are_dropped(tmp_path, imp
     assert same_weights(disturbed, clean)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_online_form_uses_workers():
     settings = {
         **SMALL,
@@ -73,52 +77,49 @@ def test_an_object_without_a_name_has_no_workers():
         drrn.trainer(Walk(), paper=True, workers=2, **SMALL)
 
 
-@pytest.mark.slow
-def test_errors_in_a_worker_are_raised(tmp_path, import_folder):
-    (tmp_path / "brittle.py").write_text(
-        "import os, drrn\n"
-        "class Game:\n"
-        "    name = 'brittle'\n"
-        "    def reset(self, seed=None): return drrn.Observation('here', ('on',))\n"
-        "    def step(self, index): raise ArithmeticError('the reason')\n"
-        "class Dying(Game):\n"
-        "    def step(self, index): os._exit(3)\n"
-        "class Missing(Game):\n"
-        "    def step(self, index): raise FileNotFoundError('my data is gone')\n"
-    )
-    with pytest.raises(drrn.InputError, match=r"Missing\.step raised FileNotFoundError: my data"):
-        list(drrn.trainer("brittle:Missing", paper=True, workers=2, **SMALL).train())
-    with pytest.raises(
-        drrn.InputError, match=r"brittle\.py, line 5: .*ArithmeticError: the reason"
-    ):
-        list(drrn.trainer("brittle:Game", paper=True, workers=2, **SMALL).train())
-    with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
-        list(drrn.trainer("brittle:Dying", paper=True, workers=2, **SMALL).train())
+BRITTLE = """
+import drrn, os, pathlib
+class Game:
+    name = 'brittle'
+    def reset(self, seed=None): return drrn.Observation('here', ('on',))
+    def step(self, index): raise ArithmeticError('the reason')
+class Missing(Game):
+    def step(self, index): raise FileNotFoundError('my data is gone')
+class Closing(Game):
+    def step(self, index):
+        if pathlib.Path('die').exists(): os._exit(3)
+        return drrn.Observation('there', (), 1.0)
+    def close(self): pathlib.Path(f'closed-{os.getpid()}').touch()
+"""
 
 
-@pytest.mark.slow
-def test_workers_close_their_games_and_each_use_of_a_dead_worker_raises_an_error(
-    tmp_path, import_folder
-):
-    (tmp_path / "closing.py").write_text(
-        "import drrn, os, pathlib\n"
-        "class Game:\n"
-        "    name = 'closing'\n"
-        "    def reset(self, seed=None):\n"
-        "        self.steps = 0\n"
-        "        return drrn.Observation('here', ('on',))\n"
-        "    def step(self, index):\n"
-        "        if pathlib.Path('die').exists(): os._exit(3)\n"
-        "        return drrn.Observation('there', (), 1.0)\n"
-        "    def close(self): pathlib.Path(f'closed-{os.getpid()}').touch()\n"
-    )
-    trainer = drrn.trainer("closing:Game", paper=True, workers=2, **SMALL)
+@pytest.fixture
+def brittle(tmp_path, import_folder):
+    """Function that returns a trainer of a game above, with two workers."""
+    (tmp_path / "brittle.py").write_text(BRITTLE)
+    return lambda name: drrn.trainer(f"brittle:{name}", paper=True, workers=2, **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("Game", r"brittle\.py, line 6: .*ArithmeticError: the reason"),
+        pytest.param("Missing", "FileNotFoundError: my data is gone", marks=pytest.mark.full),
+    ],
+)
+def test_errors_in_a_worker_are_raised(brittle, name, message):
+    with pytest.raises(drrn.InputError, match=message):
+        list(brittle(name).train())
+
+
+def test_workers_close_their_games_and_each_use_of_a_dead_worker_raises_an_error(brittle, tmp_path):
+    trainer = brittle("Closing")
     list(trainer.train())
     del trainer
     gc.collect()
     assert len(list(tmp_path.glob("closed-*"))) == 2
-    trainer = drrn.trainer("closing:Game", paper=True, workers=2, **SMALL)
+    trainer = brittle("Closing")
     (tmp_path / "die").touch()
     for _ in range(2):
-        with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
+        with pytest.raises(drrn.InputError, match="code 3"):
             next(trainer.train())

@@ -11,27 +11,27 @@ import numpy as np
 
 from drrn.errors import InputError, require
 from drrn.game.contract import Observation
-from drrn.runs.storage import WEIGHTS
-
-MAX_AGENTS = 3  # in memory, each with all of its weights
-RETRY_SECONDS = 0.3  # after which files that were being replaced are read again
+from drrn.serve.products import AGENTS, needed
 
 Choice = tuple[Observation, int]  # a page and the index of the action chosen there
 
 
 def agent_of(folder: str) -> Any:
-    """Return the agent of a run; it is loaded again when its weights have changed."""
+    """The agent of a run. It is loaded again when its weights have changed."""
+    with needed(AGENTS):
+        from drrn.runs.storage import WEIGHTS
+
     path = Path(folder) / WEIGHTS
     if not path.exists():
         raise InputError("This run has no agent yet.")
     try:
         return _load(folder, path.stat().st_mtime)
     except InputError:  # its files may be replaced at this moment
-        time.sleep(RETRY_SECONDS)
+        time.sleep(0.3)
         return _load(folder, path.stat().st_mtime)
 
 
-@functools.lru_cache(MAX_AGENTS)
+@functools.lru_cache(3)
 def _load(folder: str, _: float) -> Any:
     from drrn.runs.agent import Agent
 
@@ -50,10 +50,19 @@ class AdviceWorker:
     ) -> dict[str, Any]:
         """Rate the actions of a page by the agent of a run.
 
-        `past` has the pages of the episode before, with the indices of the actions chosen there.
-        Returns whether the episode is in a circle; the choice (None if the policy is random); for
-        each action Q of each replica, their mean, its share under softmax and its chance under the
-        policy; and the importance of words.
+        Args:
+            folder: The run.
+            policy: The name of the policy.
+            past: The earlier pages of the episode, with the indices of the actions chosen there.
+            page: The present page.
+            words: Whether the importance of words is computed, too.
+
+        Returns:
+            circle: Whether the episode is in a circle.
+            choice: The index of the action. None if the policy is random.
+            actions: For each action its mean Q, the Q of each replica, its share under softmax and
+                its chance under the policy.
+            words: The importance of words, or None.
         """
         from drrn.runs.importance import word_importance, word_pages
 

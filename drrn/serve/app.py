@@ -1,6 +1,5 @@
 """The application, and the server that runs it: its socket, its link, the browser."""
 
-import asyncio
 import errno
 import ipaddress
 import logging
@@ -24,7 +23,6 @@ from starlette.staticfiles import StaticFiles
 
 from drrn.errors import InputError
 from drrn.pages import STATIC, rendered
-from drrn.serve.connections import BACKLOG, Refusals, limited_protocol, most_connections
 from drrn.serve.http import TABLE, Access, Guard, error_response, local_access, shared_access
 from drrn.serve.library import Library, given_entries
 from drrn.serve.routes import ROUTES
@@ -35,14 +33,13 @@ from drrn.version import __version__
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-FIRST_PORT = 8642
-PORTS = 20  # that are tried if none is named
+PORTS = range(8642, 8662)  # tried in order if none is named
 
 
 def application(
     services: Services, access: Access, announce: Callable[[], None] = lambda: None
 ) -> Starlette:
-    """Return the server as an ASGI application; `announce` is called when it starts."""
+    """The server as an ASGI application. `announce` is called when it starts."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -61,7 +58,7 @@ def application(
     errors = (InputError, HTTPException, OSError, Exception)
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(Guard, access=access)],
+        middleware=[Middleware(Guard, access=access, limits=services.limits)],
         exception_handlers=dict.fromkeys(errors, error_response),
         lifespan=lifespan,
     )
@@ -83,10 +80,15 @@ def serve(
     browser: bool,
     say: Callable[[str], None],
 ) -> None:
-    """Serve the page until Ctrl-C; `say` is called with the link once the server has started.
+    """Serve the page until Ctrl-C.
 
-    The default host is this machine only; others need a token. The default port is the first free
-    one from 8642.
+    Args:
+        games: Names and files of more games.
+        runs: The folder of training runs.
+        host: The default is this machine only. Any other needs a token.
+        port: The default is the first free one of `PORTS`.
+        browser: Open the page in a browser.
+        say: Called with the link once the server has started.
     """
     library = Library(given_entries(games))
     address = host or LOOPBACK[0]
@@ -101,15 +103,7 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    refusals = Refusals()
-    protocol = limited_protocol(most_connections(), refusals)
-
-    def start() -> None:
-        asyncio.get_running_loop().set_exception_handler(refusals.handle)
-        announce()
-
-    options = {**TABLE["uvicorn"], "http": protocol, "backlog": BACKLOG}
-    config = uvicorn.Config(application(services, access, start), **options)
+    config = uvicorn.Config(application(services, access, announce), **TABLE["uvicorn"])
     try:
         uvicorn.Server(config).run(sockets=[bound])
     finally:
@@ -118,7 +112,7 @@ def serve(
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address is reachable from this machine only."""
+    """Whether an address is reachable from this machine only."""
     try:
         return host in LOOPBACK or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -126,20 +120,20 @@ def is_loopback(host: str) -> bool:
 
 
 def has_screen() -> bool:
-    """Return whether a browser can open a window; a text browser would take over the terminal."""
+    """Whether a browser can open a window. A text browser would take over the terminal."""
     has_display = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32") or has_display
 
 
 def link_of(host: str, port: int, access: Access) -> str:
-    """Return the link to the page, with an address that others can reach."""
+    """The link to the page, with an address that others can reach."""
     name = _own_address() if host in ("0.0.0.0", "::") else host
     name = f"[{name}]" if ":" in name else name
     return f"http://{name}:{port}/" + (f"?token={access.token}" if access.token else "")
 
 
 def _own_address() -> str:
-    """Return the address of this machine in its network; nothing is sent."""
+    """The address of this machine in its network. Nothing is sent."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # reserved for documentation
@@ -149,9 +143,9 @@ def _own_address() -> str:
 
 
 def _socket(host: str, port: int | None) -> socket.socket:
-    """Return a listening socket, on the first free port if none is named."""
+    """A listening socket, on the first free port if none is named."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    ports = range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,)
+    ports = PORTS if port is None else (port,)
     for number in ports:
         # If the protocol is named, asyncio sets TCP_NODELAY, which saves 40 ms for each answer.
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -159,7 +153,7 @@ def _socket(host: str, port: int | None) -> socket.socket:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             bound.bind((host, number))
-            bound.listen(BACKLOG)
+            bound.listen(TABLE["uvicorn"]["backlog"])
             return bound
         except OSError as error:
             bound.close()

@@ -4,35 +4,19 @@ An episode is its seed and its moves: indices of actions, which are in the autho
 values of variables.
 """
 
-import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
-from drrn.files import read_toml
 from drrn.game import contract
 from drrn.game.contract import Game, Observation, title_of
 from drrn.game.make import GameSpec
-from drrn.registry import is_object
-from drrn.runs.config import recommended_settings
-from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
-from drrn.stories.authored import AuthoredGame, Explorable, Position, VariableSetter
-from drrn.stories.playtest.clicks import ClickPath, replay_episode
-from drrn.stories.playtest.coverage import Source
-from drrn.stories.twine.script import summarise
+from drrn.serve.products import AGENTS, needed
 
-MAX_COPIES = 64  # episodes in progress; others are played again from the start
-MAX_OPENING = 3_000  # characters of the first page that a card of the list may show
-FILES = ("vectors", "sentences")  # settings that name a file or code: not available on the page
-FILE_ENCODERS = (*VECTOR_ENCODERS, "sentence")  # encoders that need them
-TABLE = read_toml(Path(__file__).with_name("server.toml"))
-# The group of each setting in the form, in order; the last one is that of all others.
-GROUPS = {name: group for group, names in TABLE["groups"].items() for name in names.split()}
-OTHERS = list(TABLE["groups"])[-1]
-LIMITS: dict[str, float] = {**TABLE["limits"], "workers": max(1, os.cpu_count() or 1)}
+if TYPE_CHECKING:
+    from drrn.stories.playtest.clicks import ClickPath
 
 
 @dataclass(frozen=True)
@@ -74,9 +58,10 @@ class _Episode:
             self.seed = -1
             if isinstance(move, int):
                 self._step(move)
-            elif isinstance(self.game, VariableSetter):
-                names = _names(self.game)
-                self.page = self.game.set_variables({names[name]: move[name] for name in move})
+            else:
+                game: Any = self.game  # a `VariableSetter`: its page was `settable`
+                names = _variable_names(game)
+                self.page = game.set_variables({names[name]: move[name] for name in move})
             self.moves.append(move)
         self.seed = seed
 
@@ -87,57 +72,82 @@ class _Episode:
         self.total += self.page.reward
 
 
-def _names(game: Any) -> dict[str, str]:
-    """Return the variables of a story by their names as the author writes them."""
+def _variable_names(game: Any) -> dict[str, str]:
+    """The variables of a story by their names as the author writes them."""
+    from drrn.stories.playtest.coverage import Source
+
     source = Source(game)
     return {source.name_of(name): name for name in game.position_at(game.state).variables}
 
 
-class GameWorker:
-    """Plays the game of its first question; each session has its own copy of the game."""
+def _author_view(game: Game) -> dict[str, Any]:
+    """The parts of a `Page` that only the games of stories have."""
+    try:
+        from drrn.stories.authored import AuthoredGame, VariableSetter
+    except ImportError:
+        return {}
+    if not isinstance(game, AuthoredGame):
+        return {"settable": isinstance(game, VariableSetter)}
+    position = game.position_at(game.state)
+    variables = position.variables
+    return {
+        "passage": position.passage,
+        "variables": {name: variables[cell] for name, cell in _variable_names(game).items()},
+        "settable": isinstance(game, VariableSetter),
+    }
 
-    def __init__(self) -> None:
+
+class GameWorker:
+    """Plays the game of its first question. Each session has its own copy of the game.
+
+    Args:
+        copies: Episodes in progress. Others are played again from the start.
+    """
+
+    def __init__(self, copies: int = 64) -> None:
+        self._copies = copies
         self._game: Game | None = None
         self._episodes: OrderedDict[str, _Episode] = OrderedDict()  # last used last
 
     def page(self, spec: GameSpec, session: str, seed: int, moves: Sequence[Move]) -> Page:
-        """Return the page that the moves lead to."""
+        """The page that the moves lead to."""
         episode = self._episode(spec, session)
         episode.replay(seed, moves)
         page = episode.page
         game = episode.game
-        position = Position()
-        names: dict[str, str] = {}
-        if isinstance(game, AuthoredGame):
-            position = game.position_at(game.state)
-            names = _names(game)
         return Page(
             page.text,
             tuple(page.actions),
             float(page.reward),
             episode.total,
             page.ended,
-            contract.is_stopped(episode.game),
-            contract.ending_of(episode.game, page),
-            title_of(episode.game),
-            position.passage,
-            {name: position.variables[cell] for name, cell in names.items()},
-            isinstance(game, VariableSetter),
+            contract.is_stopped(game),
+            contract.ending_of(game, page),
+            title_of(game),
+            **_author_view(game),
         )
 
-    def locate(self, spec: GameSpec, session: str, path: ClickPath) -> tuple[int, list[int]]:
-        """Return the seed and the choices of an episode that follows a path."""
+    def locate(self, spec: GameSpec, session: str, path: "ClickPath") -> tuple[int, list[int]]:
+        """The seed and the choices of an episode that follows a path."""
+        from drrn.stories.playtest.clicks import replay_episode
+
         episode = self._episode(spec, session)
         episode.seed = -1
         seed, clicks = replay_episode(episode.game, path)
         return seed, [index for _, index in clicks if index is not None]
 
     def form(self, spec: GameSpec, paper: bool) -> list[dict[str, Any]]:
-        """Return the settings that an agent can learn the game with."""
+        """The settings that an agent can learn the game with."""
+        with needed(AGENTS):
+            from drrn.serve.run_form import settings_form
+
         return settings_form(self._open(spec), paper=paper)
 
     def config(self, spec: GameSpec, values: Mapping[str, Any], paper: bool) -> dict[str, Any]:
-        """Check the values of a form; return the name, the title and all settings of the run."""
+        """Check the values of a form. Returns the name, the title and all settings of the run."""
+        with needed(AGENTS):
+            from drrn.serve.run_form import settings_from
+
         game = self._open(spec)
         settings = settings_from(game, values, paper=paper)
         return {"name": game.name, "title": title_of(game), "settings": settings.flat()}
@@ -150,7 +160,8 @@ class GameWorker:
     def _episode(self, spec: GameSpec, session: str) -> _Episode:
         game = self._open(spec)
         episode = self._episodes.pop(session, None)
-        if episode is None and len(self._episodes) < min(contract.most_copies_of(game), MAX_COPIES):
+        most = min(contract.most_copies_of(game), self._copies)
+        if episode is None and len(self._episodes) < most:
             copy = contract.another(game) if self._episodes else game
             episode = None if copy is None else _Episode(copy)
         if episode is None:
@@ -163,17 +174,17 @@ class OpeningWorker:
     """Opens games once, to find out whether they can be played."""
 
     def open(self, spec: GameSpec) -> dict[str, Any]:
-        """Return the title of a game, and what is left out if it cannot be played otherwise."""
+        """The title of a game, and what is left out if it cannot be played otherwise."""
         try:
             return self._open(spec)
         except InputError:
             return self._open(replace(spec, lenient=True))
 
-    def opening(self, spec: GameSpec) -> str:
-        """Return the start of the text of the first page."""
+    def opening(self, spec: GameSpec, characters: int = 3_000) -> str:
+        """The start of the text of the first page."""
         game = spec.open()
         try:
-            return game.reset(0).text[:MAX_OPENING]
+            return game.reset(0).text[:characters]
         finally:
             contract.close(game)
 
@@ -183,60 +194,16 @@ class OpeningWorker:
             if game.reset(0).ended:
                 cause = "the game ends on its first page, so there is nothing to choose"
                 raise InputError(f"{game.name}: {cause}")
-            problems = game.problems if spec.lenient and isinstance(game, Explorable) else ()
-            notes = [f"skipped: {line}" for line in summarise(problems)]
+            notes = _notes(game) if spec.lenient else []
             return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
         finally:
             contract.close(game)
 
 
-def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
-    """Return a field for each setting, with the default for this game, by groups."""
-    defaults = settings_for(recipe(paper=paper, recommended=_recommended(game)), {}).flat()
-    names = [name for name in all_settings() if name not in FILES]
-    order = [*GROUPS, *(name for name in names if name not in GROUPS)]
-    names.sort(key=order.index)
-    return [_field(name, defaults[name]) for name in names]
+def _notes(game: Game) -> list[str]:
+    """What is left out of a story, so that it can be played."""
+    from drrn.stories.authored import Explorable
+    from drrn.stories.twine.script import summarise
 
-
-def _field(name: str, default: Any) -> dict[str, Any]:
-    setting = all_settings()[name]
-    return {
-        **{key: getattr(setting, key) for key in ("name", "optional", "help", "least")},
-        "kind": setting.kind.__name__,
-        "default": default,
-        "choices": [choice for choice in setting.choices if choice not in FILE_ENCODERS],
-        "most": LIMITS.get(name, setting.most),
-        "group": GROUPS.get(name, OTHERS),
-        "label": TABLE["labels"].get(name, name[0].upper() + name[1:].replace("_", " ")),
-    }
-
-
-def settings_from(game: Game, values: Mapping[str, Any], *, paper: bool) -> Settings:
-    """Return the settings that a form asks for.
-
-    Raises:
-        InputError: A value is wrong, above the limit of the page, or names a file or code.
-    """
-    _check_no_code(values)
-    defaults = recipe(paper=paper, recommended=_recommended(game), given=values)
-    settings = settings_for(defaults, values)
-    flat = settings.flat()
-    _check_no_code(flat)
-    for name, limit in LIMITS.items():
-        if flat[name] > limit:
-            raise InputError(f"{name} is {flat[name]}; the limit on this page is {limit:g}")
-    return settings
-
-
-def _recommended(game: Game) -> dict[str, Any]:
-    """Return the settings that the story's TOML recommends; an uploaded one is not trusted."""
-    settings = recommended_settings(game)
-    return {name: value for name, value in settings.items() if name not in FILES}
-
-
-def _check_no_code(settings: Mapping[str, Any]) -> None:
-    for name, value in settings.items():
-        is_code = isinstance(value, str) and (is_object(value) or value in FILE_ENCODERS)
-        if is_code or (name in FILES and value is not None):
-            raise InputError(f'{name} "{value}" is available only on the command line')
+    problems = game.problems if isinstance(game, Explorable) else ()
+    return [f"skipped: {line}" for line in summarise(problems)]

@@ -20,16 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from drrn.errors import InputError
 from drrn.files import read_toml
 from drrn.pages import rendered
+from drrn.serve.limits import Limits
 from drrn.writing import visible
 
 FAILURE = "Something went wrong. The server's terminal has the details."
-MAX_NAME = 200  # characters of an id, a name or another short text in a request
 
 TABLE = read_toml(Path(__file__).with_name("server.toml"))
 HEADERS: dict[str, str] = TABLE["headers"]
-MAX_JSON = 64 * 2**10  # bytes of a request
-MAX_UPLOAD = 32 * 2**20  # bytes of all files of an upload
-FORM_BYTES = 2**16  # of a form, in addition to its files
 UPLOAD_PATH = "/api/games"  # the only path that accepts files
 SAFE_METHODS = ("GET", "HEAD")
 
@@ -37,12 +34,12 @@ log = logging.getLogger("drrn")
 
 
 def answer(data: Any, status: int = 200) -> JSONResponse:
-    """Return a JSON response; see `as_json`."""
+    """A JSON response. See `as_json`."""
     return JSONResponse(as_json(data), status)
 
 
 def as_json(value: Any) -> Any:
-    """Convert dataclasses to dictionaries, NaN and infinity to null; clean all strings.
+    """Convert dataclasses to dictionaries, NaN and infinity to null.
 
     Strings come from stories: control characters and lone surrogates are removed.
     """
@@ -61,7 +58,7 @@ def as_json(value: Any) -> Any:
 
 
 def explanation(error: Exception) -> tuple[int, str]:
-    """Return the status and the sentence for an exception; log it if it is not expected."""
+    """The status and the sentence for an exception. Unexpected ones are logged."""
     if isinstance(error, HTTPException):
         return error.status_code, f"{error.detail.rstrip('.')}."
     if isinstance(error, InputError):
@@ -75,18 +72,18 @@ def explanation(error: Exception) -> tuple[int, str]:
 
 
 async def error_response(_: Request, error: Exception) -> Response:
-    """Return the response to a request whose handler raised an exception."""
+    """The response to a request whose handler raised an exception."""
     status, sentence = explanation(error)
     return answer({"error": sentence}, status)
 
 
 def content_type(request: Request) -> str:
-    """Return the media type of a request's body, without parameters."""
+    """The media type of a request's body, without parameters."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def body_of(request: Request) -> dict[str, Any]:
-    """Return the JSON object in a request; an empty body is an empty object."""
+    """The JSON object in a request. An empty body is an empty object."""
     raw = await request.body()
     if not raw:
         return {}
@@ -101,10 +98,8 @@ async def body_of(request: Request) -> dict[str, Any]:
     return body
 
 
-def text_in(
-    body: dict[str, Any], name: str, default: str | None = None, most: int = MAX_NAME
-) -> str:
-    """Return a text of a request; it is required if there is no default."""
+def text_in(body: dict[str, Any], name: str, default: str | None = None, most: int = 200) -> str:
+    """A text of a request, of `most` characters. It is required if there is no default."""
     value = body.get(name)
     if value is None and default is not None:
         return default
@@ -114,12 +109,12 @@ def text_in(
 
 
 def name_in(body: dict[str, Any], name: str) -> str:
-    """Return a name that a person gave, without control characters; "" if there is none."""
+    """A name that a person gave, without control characters. "" if there is none."""
     return visible(text_in(body, name, "")).strip()
 
 
 def choice_in(body: dict[str, Any], name: str, choices: tuple[str, ...], default: str) -> str:
-    """Return one of several words of a request."""
+    """One of several words of a request."""
     value = text_in(body, name, default)
     if value not in choices:
         raise HTTPException(400, f'"{name}" must be one of {", ".join(choices)}.')
@@ -127,7 +122,7 @@ def choice_in(body: dict[str, Any], name: str, choices: tuple[str, ...], default
 
 
 def integer_in(body: dict[str, Any], name: str, least: int, most: int) -> int | None:
-    """Return an integer of a request, or None."""
+    """An integer of a request, or None."""
     value = body.get(name)
     if value is not None and (type(value) is not int or not least <= value <= most):
         raise HTTPException(400, f'"{name}" must be an integer from {least} to {most}.')
@@ -160,9 +155,10 @@ class Guard:
     It reads the path from the scope, because `request.url` contains the client's Host header.
     """
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access, limits: Limits) -> None:
         self.app = app
         self.access = access
+        self.limits = limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -178,7 +174,12 @@ class Guard:
         if response is not None:
             await response(scope, receive, send)
         else:
-            await self.app(scope, _limited(receive, scope["path"]), send)
+            await self.app(scope, _limited(receive, self._most_bytes(scope["path"])), send)
+
+    def _most_bytes(self, path: str) -> int:
+        if path == UPLOAD_PATH:
+            return self.limits.upload_bytes + self.limits.form_bytes
+        return self.limits.json_bytes
 
     def _check_site(self, request: Request) -> None:
         """Refuse other host names, and requests from pages of other sites.
@@ -200,7 +201,7 @@ class Guard:
             raise HTTPException(403, "Requests from other sites are not allowed.")
 
     def _entrance(self, request: Request) -> Response | None:
-        """Exchange the token in the link for a cookie; return None if the browser has it."""
+        """Exchange the token in the link for a cookie. None if the browser has it already."""
         token = self.access.token
         if token is None:
             return None
@@ -220,7 +221,7 @@ class Guard:
 
 
 def _locked_page() -> Response:
-    """Return the page that asks for the token; its policy allows its inline style by hash."""
+    """The page that asks for the token. Its policy allows its inline style by hash."""
     page = rendered("locked.html")
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -232,9 +233,8 @@ def _equal(one: str, other: str) -> bool:
     return secrets.compare_digest(one.encode(), other.encode())
 
 
-def _limited(receive: Receive, path: str) -> Receive:
-    """Raise an error once the body is longer than the limit of the path."""
-    limit = MAX_UPLOAD + FORM_BYTES if path == UPLOAD_PATH else MAX_JSON
+def _limited(receive: Receive, limit: int) -> Receive:
+    """Raise an error once the body is longer than the limit."""
     total = 0
 
     async def receiving() -> Message:

@@ -1,6 +1,6 @@
 """The games of the page, each with an id: built in, added, given on the command line, uploaded.
 
-A request names a game by its id, which is looked up here; no part of it becomes part of a path.
+A request names a game by its id, which is looked up here. No part of it becomes part of a path.
 """
 
 import hashlib
@@ -24,16 +24,13 @@ from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.registry import registered
 from drrn.serve.async_service import AsyncService
 from drrn.serve.http import content_type
-from drrn.stories import added
+from drrn.serve.limits import Limits
+from drrn.serve.products import STORIES, has_stories
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES_TYPE = ".toml"
 TYPES = (*STORY_TYPES, RULES_TYPE)
-OPENING_SECONDS = 60
-MAX_FILES = 4  # of an upload
-MAX_UPLOADS = 200
-MAX_UPLOADS_BYTES = 2**30
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,7 @@ class GameEntry:
 
     @property
     def modified(self) -> float:
-        """When its file, or another story file next to it, was last written; 0 if it has none."""
+        """When a story file of its folder was last written. 0 if it is not a file."""
         if self.kind != "given" or self.file is None:
             return 0.0
         files = Path(self.spec.source).parent.glob("*")
@@ -63,14 +60,15 @@ class GameEntry:
 
 
 def uploads_folder() -> Path:
-    """Return the folder of uploaded stories."""
+    """The folder of uploaded stories."""
     return home() / "serve" / "games"
 
 
 class Library:
-    """All games by id. Uploaded stories are found again when a server starts."""
+    """All games by id. Uploaded stories are listed again when a server starts."""
 
-    def __init__(self, given: Sequence[GameEntry] = ()) -> None:
+    def __init__(self, given: Sequence[GameEntry] = (), limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self.entries: dict[str, GameEntry] = {}
         for entry in (*given, *_built_in(), *_added(), *_uploaded()):
             self.entries.setdefault(entry.id, entry)
@@ -103,13 +101,15 @@ class Library:
         return next(by_source, None) or next(by_title, None)
 
     async def upload(self, request: Request, opener: AsyncService) -> tuple[GameEntry, bool]:
-        """Add the story in a form; return the game, and whether it is new.
+        """Add the story in a form. Returns the game, and whether it is new.
 
         `opener` is a service of `OpeningWorker`, since the story may do harm.
         """
+        if not has_stories():
+            raise InputError(STORIES)
         if content_type(request) != "multipart/form-data":
             raise HTTPException(415, "Send the files as a form (multipart/form-data).")
-        async with request.form(max_files=MAX_FILES, max_fields=4) as form:
+        async with request.form(max_files=self.limits.upload_files, max_fields=4) as form:
             files = await _files(form)
         story = _story_name(files)
         parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
@@ -118,22 +118,23 @@ class Library:
         if id_ in self.entries:
             return self.entries[id_], False
         folders = [entry.folder for entry in self if entry.folder is not None]
-        if len(folders) >= MAX_UPLOADS or sum(map(_size, folders)) > MAX_UPLOADS_BYTES:
+        size = sum(map(_size, folders))
+        if len(folders) >= self.limits.uploads or size > self.limits.uploads_bytes:
             raise HTTPException(429, "Too many stories are uploaded. Remove some first.")
-        self.entries[id_] = await _save(id_, story, files, opener)
+        self.entries[id_] = await _save(id_, story, files, opener, self.limits.seconds)
         return self.entries[id_], True
 
     def rules_of(self, entry: GameEntry) -> tuple[Path, str | None]:
-        """Return the file of a story's TOML, and its text; None if it does not exist."""
+        """The file of a story's TOML, and its text if it exists."""
         toml = Path(entry.spec.source).with_suffix(RULES_TYPE)
         return toml, read_text(toml) if toml.exists() else None
 
     async def write_rules(self, entry: GameEntry, text: str, opener: AsyncService) -> None:
-        """Write a story's TOML; if the story cannot be opened with it, the old one stays."""
+        """Write a story's TOML. If the story cannot be opened with it, the old one stays."""
         toml, before = self.rules_of(entry)
         write(toml, text)
         try:
-            await opener.ask("open", entry.spec, timeout=OPENING_SECONDS)
+            await opener.ask("open", entry.spec, timeout=self.limits.seconds)
         except Exception:
             toml.unlink() if before is None else write(toml, before)
             raise
@@ -144,7 +145,7 @@ def _id_part(text: str) -> str:
 
 
 def given_entries(names: Sequence[str]) -> list[GameEntry]:
-    """Return the games of the command line; one that cannot be opened is an error."""
+    """The games of the command line. One that cannot be opened is an error."""
     entries: dict[str, GameEntry] = {}
     for name in names:
         path = Path(name)
@@ -162,13 +163,17 @@ def given_entries(names: Sequence[str]) -> list[GameEntry]:
 
 
 def _built_in() -> Iterator[GameEntry]:
-    for name in (*BUILT_IN, *WORLDS):
+    for name in (*BUILT_IN, *WORLDS) if has_stories() else WORLDS:
         spec = spec_for(name)
         yield GameEntry(_id_part(name), title_of(spec.open()), "built in", spec, name)
 
 
 def _added() -> Iterator[GameEntry]:
-    stories = added.NAMES if added.origin_if_sound() is not None else ()
+    stories: Sequence[str] = ()
+    if has_stories():
+        from drrn.stories import added
+
+        stories = added.NAMES if added.origin_if_sound() is not None else ()
     for name in (*stories, *registered("game")):
         title = name.replace("-", " ").title()  # until it is opened
         yield GameEntry(_id_part(name), title, "added", spec_for(name), name)
@@ -191,7 +196,7 @@ def _upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
 
 
 async def _files(form: FormData) -> dict[str, bytes]:
-    """Return the files of a form, with safe names."""
+    """The files of a form, with safe names."""
     files: dict[str, bytes] = {}
     for part in form.getlist("file"):
         if not isinstance(part, UploadFile):
@@ -207,7 +212,7 @@ async def _files(form: FormData) -> dict[str, bytes]:
 
 
 def safe_name(name: str) -> str:
-    """Return the last part of a file name, without special characters."""
+    """The last part of a file name, without special characters."""
     last = re.split(r"[/\\]", name)[-1]
     plain = PurePosixPath(re.sub(r"[^\w .,'()!&+-]+", "-", last).lstrip(".- "))
     safe = f"{plain.stem[:80] or 'story'}{plain.suffix.lower()[:8]}"
@@ -215,7 +220,7 @@ def safe_name(name: str) -> str:
 
 
 def _story_name(files: dict[str, bytes]) -> str:
-    """Return the name of the file that is the story."""
+    """The name of the file that is the story."""
     stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORY_TYPES]
     if len(stories) != 1:
         count = "no story" if not stories else "more than one story"
@@ -228,7 +233,9 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
-async def _save(id_: str, story: str, files: dict[str, bytes], opener: AsyncService) -> GameEntry:
+async def _save(
+    id_: str, story: str, files: dict[str, bytes], opener: AsyncService, seconds: float
+) -> GameEntry:
     """Write the files, open the story in another process, and move the folder if that works."""
     uploads_folder().mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
@@ -237,7 +244,7 @@ async def _save(id_: str, story: str, files: dict[str, bytes], opener: AsyncServ
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
         spec = spec_for(temporary / main_file, lenient=False)
-        opened = await opener.ask("open", spec, timeout=OPENING_SECONDS)
+        opened = await opener.ask("open", spec, timeout=seconds)
         about = {"file": main_file, **opened}
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_

@@ -1,6 +1,6 @@
 """The process of a play-test: tests a story, then answers questions about its map.
 
-What it reports is the JSON of `Findings`: of the story, and of the games that start on one page.
+It reports the JSON of `Findings`: of the story, and of the games that start on one page.
 """
 
 import contextlib
@@ -38,25 +38,17 @@ from drrn.stories.playtest.playtest import StoryTest, endings_of, inspect_game
 from drrn.stories.playtest.report import report_fragment
 from drrn.stories.playtest.solve import ShortestPaths, exact_play
 
-REPORT_SECONDS = 0.2  # between reports of progress
-MAX_TEXTS = 5  # of a page of the map: a passage may have many
-MAX_SEARCHED = 3_000  # characters of a page that the search of the map finds
-MAX_ACTIONS = 8  # of a link of the map
-MAX_GAMES = 300  # played from a page that cannot be solved
-MIN_GAMES = 10  # fewer say nothing
-GAMES_SECONDS = 4.0
-
 
 class PlayTestWorker:
     """A story that is tested, or was tested before."""
 
     def __init__(self, spec: GameSpec) -> None:
         self.spec = spec
-        self._reported = 0.0
+        self._next_report = 0.0
         self._agent: tuple[Any, Floats] | None = None  # the last one, and its play
 
     def test(self, seconds: float) -> dict[str, Any]:
-        """Test the story; report the progress.
+        """Test the story, and report the progress.
 
         Returns:
             The findings as JSON ("report") and HTML, the map as JSON and SVG ("" if it is too
@@ -85,8 +77,8 @@ class PlayTestWorker:
 
     def _progress(self, text: str) -> None:
         now = time.monotonic()
-        if now >= self._reported + REPORT_SECONDS:
-            self._reported = now
+        if now >= self._next_report:
+            self._next_report = now + 0.2
             report(text)
 
     @cached_property
@@ -99,7 +91,7 @@ class PlayTestWorker:
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The compiled story; it is compiled again if it was tested before."""
+        """The compiled story. It is compiled again if it was tested by another process."""
         return compile_game(self.game, limit=MOST_STATES)
 
     @cached_property
@@ -120,13 +112,16 @@ class PlayTestWorker:
         return Chain(self.compiled, self._plays["random"]).visits()
 
     def inspect(self) -> dict[str, Any]:
-        """Return the findings of `drrn inspect`, except the highest return."""
+        """The findings of `drrn inspect`, except the highest return."""
         return _json_of(inspect_game(self.game, self.compiled, returns=False))
 
-    def page(self, number: int, run: str | None = None) -> dict[str, Any]:
-        """Return the texts of a page of a solved map, the path to it, and the findings from there.
+    def page(self, number: int, run: str | None = None, most: int = 5) -> dict[str, Any]:
+        """A page of a solved map: its texts, the path to it, and the findings from there.
 
-        `run` is the folder of the agent to compare.
+        Args:
+            number: The page.
+            run: The folder of the agent to compare.
+            most: The number of texts. A passage may have many.
         """
         c = self.compiled
         states = np.flatnonzero(self.map.node_of_state == number)
@@ -147,19 +142,19 @@ class PlayTestWorker:
         records = {key: EndingRecord(text=key.text) for key in c.endings}
         results = {name: exact_play(started, play) for name, play in plays.items()}
         findings = replace(_findings(self.game, records, results), exact=True)
-        details = {"texts": list(texts)[:MAX_TEXTS], "path": path, "findings": findings}
+        details = {"texts": list(texts)[:most], "path": path, "findings": findings}
         result: dict[str, Any] = as_json(details)
         return result
 
     def sampled_page(self, path: Sequence[str], run: str | None) -> dict[str, Any]:
-        """Return findings from games that start where a path leads."""
+        """Findings from games that start where a path leads."""
         players: dict[str, Policy] = {"random": random_policy(0)}
         if run is not None:
             players["agent"] = agent_of(run).policy("softmax")
         return _json_of(sampled_findings(self.game, ClickPath(tuple(path)), players))
 
     def _agent_play(self, run: str) -> Floats:
-        """Return the probability of each slot under the softmax policy, as a mean over replicas."""
+        """The probability of each slot under the softmax policy, as a mean over replicas."""
         from drrn.playing.compiled_rollouts import CompiledRollouts
         from drrn.playing.policies import policy_of
 
@@ -183,11 +178,17 @@ def _json_of(findings: Findings) -> dict[str, Any]:
     return data
 
 
-def map_data(drawing: StoryMap) -> dict[str, Any]:
-    """Return the pages of the map for its search, and its links in the author's order."""
+def map_data(drawing: StoryMap, *, characters: int = 3_000, actions: int = 8) -> dict[str, Any]:
+    """The pages of the map for its search, and its links in the author's order.
+
+    Args:
+        drawing: The map.
+        characters: The length of the text of a page.
+        actions: The number of actions of a link.
+    """
     pages = []
     for number, label in enumerate(drawing.labels):
-        text = drawing.texts[number][:MAX_SEARCHED]
+        text = drawing.texts[number][:characters]
         is_ending = drawing.reward[number] is not None
         flaw, words = drawing.flaws.get(number, ("", ""))
         page = {"page": number, "label": label, "text": text, "ending": is_ending}
@@ -196,14 +197,14 @@ def map_data(drawing: StoryMap) -> dict[str, Any]:
         pages.append({**page, "flaw": words, "reached": is_reached, "position": position})
     links = []
     for edge, amounts in sorted(drawing.actions.items(), key=lambda item: _order(drawing, item)):
-        actions = [action for action, _ in Counter(amounts).most_common(MAX_ACTIONS)]
-        links.append({"from": edge[0], "to": edge[1], "actions": actions})
+        frequent = [action for action, _ in Counter(amounts).most_common(actions)]
+        links.append({"from": edge[0], "to": edge[1], "actions": frequent})
     names = {"noun": drawing.noun, "legend": legend_html(drawing)}
     return {**names, "pages": pages, "links": links}
 
 
 def _order(drawing: StoryMap, item: tuple[Edge, Mapping[str, float]]) -> tuple[int, int]:
-    """Return the place of a link: its page, and its first action in the author's order."""
+    """The rank of a link: its page, and its first action in the author's order."""
     (source, _), actions = item
     order = drawing.order.get(source, [])
     return source, min((order.index(a) for a in actions if a in order), default=len(order))
@@ -214,40 +215,52 @@ def _findings(
     records: Mapping[EndingId, EndingRecord],
     results: Mapping[str, tuple[Play | None, Shares]],
 ) -> Findings:
-    """Return findings from the results of policies: random, best, agent."""
+    """Findings from the results of policies: random, best, agent."""
     plays: dict[str, Any] = {name: play for name, (play, _) in results.items()}
     shares = {name: share for name, (_, share) in results.items()}
     return Findings("", "", endings=endings_of(Source(game), records, shares), **plays)
 
 
 def sampled_findings(
-    game: Game, path: ClickPath, players: Mapping[str, Policy], seconds: float = GAMES_SECONDS
+    game: Game,
+    path: ClickPath,
+    players: Mapping[str, Policy],
+    *,
+    seconds: float = 4.0,
+    games: int = 300,
+    least: int = 10,
 ) -> Findings:
-    """Return findings from games that start where a path leads.
+    """Findings from games that start where a path leads.
 
-    A player is left out if chance seldom leads there, or its games take too long.
+    Args:
+        game: The game.
+        path: The path.
+        players: A policy for each kind of play.
+        seconds: The time limit of each.
+        games: The number of games of each.
+        least: A policy that played fewer games is left out.
     """
     records: dict[EndingId, EndingRecord] = {}
     tallies: dict[str, Tally] = {}
     for name, policy in players.items():
         tally = Tally()
-        for pages in _games_from(game, path, policy, seconds):
+        for pages in _games_from(game, path, policy, seconds, games):
             last = arrival_of(game, pages[-1])
             tally.add(last, sum(page.reward for page in pages[1:]), len(pages) - 1)
             if last.ending is not None:
                 records[last.ending] = EndingRecord(text=last.page.text)
-        if tally.games >= MIN_GAMES:
+        if tally.games >= least:
             tallies[name] = tally
     results = {name: (tally.play, tally.shares(records)) for name, tally in tallies.items()}
     return _findings(game, records, results)
 
 
 def _games_from(
-    game: Game, path: ClickPath, policy: Policy, seconds: float
+    game: Game, path: ClickPath, policy: Policy, seconds: float, games: int
 ) -> Iterator[list[Observation]]:
     """Play games from where a path leads, and yield the pages of each."""
     until = time.monotonic() + seconds
-    for seed in range(MAX_GAMES):
+    for seed in range(games):
         if time.monotonic() > until:
             return
         clicks = list(follow(game, path, seed))

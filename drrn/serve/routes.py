@@ -1,32 +1,28 @@
 """The routes of the page's API: games, play, play-tests, training, scores."""
 
 import asyncio
+import contextlib
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from drrn.arena.players import PersonGame, games_file, save_game
 from drrn.game.contract import Observation
 from drrn.serve import http, scores
 from drrn.serve.game_worker import Move, Page
-from drrn.serve.library import OPENING_SECONDS, TYPES, GameEntry
-from drrn.serve.runs import PageRun, check_torch
+from drrn.serve.library import TYPES, GameEntry
+from drrn.serve.products import STORIES, check_agents, has_agents, needed
 from drrn.serve.services import PastPage, PlayTest, Services, Session
-from drrn.settings import AGENT_POLICIES, DEPLOYED
-from drrn.stories.playtest.clicks import path_of
 from drrn.version import __version__
 
-MAX_SEED = 2**31 - 1
-ADVICE_SECONDS = 60
-MAP_SECONDS = 60
-TEST_SECONDS = 30
-MAX_TEST_SECONDS = 600
-MAX_SCORES = 200  # rows
+if TYPE_CHECKING:
+    from drrn.serve.runs import PageRun
+
 RECIPES = ("strong", "paper")
 PLAYERS = ("person", "agent")
 
@@ -37,8 +33,8 @@ Handler = Callable[..., Awaitable[Any]]
 def route(method: str, path: str, status: int = 200) -> Callable[[Handler], Handler]:
     """Add a handler, which is called with the services, the request and the parts of the path.
 
-    Parts are looked up by their names: {game}, {session}, {test} and {run} are ids. What the
-    handler returns is sent as JSON, unless it is a response.
+    The parts {game}, {session}, {test} and {run} are ids, which are looked up. What the handler
+    returns is sent as JSON, unless it is a response.
     """
 
     def add(handler: Handler) -> Handler:
@@ -59,13 +55,15 @@ def route(method: str, path: str, status: int = 200) -> Callable[[Handler], Hand
 
 @route("GET", "/api/status")
 async def status(services: Services, _: Request) -> Any:
-    limits = {"upload_bytes": http.MAX_UPLOAD, "upload_types": TYPES}
+    limits = {"upload_bytes": services.limits.upload_bytes, "upload_types": TYPES}
     return {"version": __version__, "shared": services.shared, "limits": limits}
 
 
 @route("GET", "/api/games")
 async def list_games(services: Services, _: Request) -> Any:
-    counts = await asyncio.to_thread(services.runs.counts)
+    counts: Counter[str | None] = Counter()
+    if has_agents():
+        counts = await asyncio.to_thread(services.runs.counts)
     return {"games": [entry.as_json(counts[entry.id]) for entry in services.library]}
 
 
@@ -79,7 +77,8 @@ async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
 @route("GET", "/api/games/{game}/opening")
 async def read_opening(services: Services, _: Request, game: GameEntry) -> Any:
     """Return the text of the first page, which is known long before the findings."""
-    return {"text": await services.opener.ask("opening", game.spec, timeout=OPENING_SECONDS)}
+    timeout = services.limits.seconds
+    return {"text": await services.opener.ask("opening", game.spec, timeout=timeout)}
 
 
 @route("POST", "/api/games")
@@ -99,7 +98,7 @@ async def show_rules(services: Services, _: Request, game: GameEntry) -> Any:
 async def write_rules(services: Services, request: Request, game: GameEntry) -> Any:
     if game.file is None or (services.shared and game.kind == "given"):
         raise HTTPException(409, "The rules of this story cannot be changed here.")
-    text = http.text_in(await http.body_of(request), "text", most=http.MAX_JSON)
+    text = http.text_in(await http.body_of(request), "text", most=services.limits.json_bytes)
     async with services.uploading:
         await services.library.write_rules(game, text, services.opener)
     services.forget(game)
@@ -120,9 +119,11 @@ async def remove_game(services: Services, _: Request, game: GameEntry) -> Any:
 async def start_session(services: Services, request: Request) -> Any:
     body = await http.body_of(request)
     entry = services.library[http.text_in(body, "game")]
-    seed = http.integer_in(body, "seed", 0, MAX_SEED)
+    seed = http.integer_in(body, "seed", 0, 2**31 - 1)
     player = http.name_in(body, "player") or None
-    session = Session(entry, secrets.randbelow(MAX_SEED) if seed is None else seed, player)
+    if seed is None:
+        seed = secrets.randbits(31)
+    session = Session(entry, seed, player, services.limits)
     await _enter(services, session, body.get("path"))
     services.sessions.add(session)
     services.library.rename(entry, session.page.title)
@@ -188,8 +189,8 @@ async def set_variables(services: Services, request: Request, session: Session) 
 async def restart(services: Services, request: Request, session: Session) -> Any:
     body = await http.body_of(request)
     async with session.lock:
-        seed = http.integer_in(body, "seed", 0, MAX_SEED)
-        session.restart((session.seed + 1) % MAX_SEED if seed is None else seed)
+        seed = http.integer_in(body, "seed", 0, 2**31 - 1)
+        session.restart((session.seed + 1) % 2**31 if seed is None else seed)
         session.page = await _page(services, session, [])
         return session.with_history()
 
@@ -199,6 +200,8 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
     """Return the opinion of a run's agent of the page of a session."""
     query = dict(request.query_params)
     run = services.runs[http.text_in(query, "run")]
+    from drrn.settings import AGENT_POLICIES, DEPLOYED
+
     policy = http.choice_in(query, "policy", AGENT_POLICIES, DEPLOYED)
     async with session.lock:
         if session.page.ended:
@@ -207,7 +210,7 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
         page = _observation(session.page)
         words = query.get("words") == "1"
         question = (str(run.folder), policy, past, page, words)
-        advice = await services.adviser.ask("advise", *question, timeout=ADVICE_SECONDS)
+        advice = await services.adviser.ask("advise", *question, timeout=services.limits.seconds)
         title = run.config["game"]["title"]
         other_game = None if title == session.page.title else title
         steps = len(session.choices)
@@ -227,6 +230,9 @@ async def _enter(services: Services, session: Session, path: Any) -> None:
     """Go to the first page, or along a path to its last one."""
     choices: list[int] = []
     if path is not None:
+        with needed(STORIES):
+            from drrn.stories.playtest.clicks import path_of
+
         try:
             clicks = path_of(path)
         except (ValueError, TypeError, KeyError) as error:
@@ -252,16 +258,23 @@ def _record_score(session: Session, player: str) -> None:
         total=round(page.total, 6),
         ending=page.ending or "",
     )
-    path = scores.scores_file()
     try:
-        scores.append(path, score)
+        scores.append(scores.scores_file(), score)
         session.recorded = True
         if not session.undone:
-            path = games_file()
-            names = (player, session.entry.name, session.entry.spec.source)
-            save_game(PersonGame(*names, session.seed, session.choices))
+            _save_for_arena(session, player)
     except Exception as error:  # the game is over anyway
-        http.log.error("%s: the game was not saved: %s", path, error)
+        http.log.error("a game of %s was not saved: %s", player, error)
+
+
+def _save_for_arena(session: Session, player: str) -> None:
+    """Let `drrn arena` play what the person played, if the agent is installed."""
+    with contextlib.suppress(ImportError):
+        from drrn.arena.players import PersonGame, save_game
+
+        entry = session.entry
+        choices = session.choices
+        save_game(PersonGame(player, entry.name, entry.spec.source, session.seed, choices))
 
 
 # --- play-tests: one for each game
@@ -270,11 +283,11 @@ def _record_score(session: Session, player: str) -> None:
 @route("POST", "/api/tests/{game}", 201)
 async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
     body = await http.body_of(request)
-    seconds = http.integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    seconds = http.integer_in(body, "seconds", 1, services.limits.test_seconds)
     test = services.playtests.by_game.get(game.id)
     if test is not None and test.stale and test.status != "running":
         services.forget(game)  # its processes have the story as it was
-    return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
+    return services.playtests.start(game, seconds or 30).as_json()
 
 
 @route("GET", "/api/tests/{test}")
@@ -316,10 +329,10 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
     if not entry["reached"]:
         return {"texts": [entry["text"]], "path": None, "findings": None}
     if test.part("paths") is None:
-        return await test.service.ask("page", page, folder, timeout=MAP_SECONDS)
+        return await test.service.ask("page", page, folder, timeout=services.limits.seconds)
     path = test.part("paths")[page]
     question = ("sampled_page", path["actions"], folder)
-    findings = await test.service.ask(*question, timeout=MAP_SECONDS)
+    findings = await test.service.ask(*question, timeout=services.limits.seconds)
     return {"texts": [path["comes_to"]], "path": path, "findings": findings}
 
 
@@ -328,7 +341,7 @@ async def map_page(services: Services, request: Request, test: PlayTest, page: i
 
 @route("GET", "/api/settings")
 async def settings_form(services: Services, request: Request) -> Any:
-    check_torch()
+    check_agents()
     query = dict(request.query_params)
     entry = services.library[http.text_in(query, "game")]
     recipe = http.choice_in(query, "recipe", RECIPES, "strong")
@@ -339,7 +352,10 @@ async def settings_form(services: Services, request: Request) -> Any:
 async def list_runs(services: Services, request: Request) -> Any:
     id_ = request.query_params.get("game")
     game = None if id_ is None else services.library[id_].id
-    runs = await asyncio.to_thread(lambda: [run.as_json() for run in services.runs.all(game)])
+    if not has_agents():
+        return {"runs": []}
+    folder = services.runs
+    runs = await asyncio.to_thread(lambda: [run.as_json() for run in folder.all(game)])
     if game is not None and any(run["ready"] for run in runs):
         services.adviser.start()  # it will be asked soon, and PyTorch takes a second to load
     return {"runs": runs}
@@ -353,7 +369,7 @@ async def start_run(services: Services, request: Request) -> Any:
     values = body.get("settings") or {}
     if not isinstance(values, dict):
         raise HTTPException(400, '"settings" must be an object of values by name.')
-    check_torch()
+    check_agents()
     config = await services.ask_game(entry, "config", values, recipe == "paper")
     run = await asyncio.to_thread(services.runs.start, entry, config, recipe)
     if title := http.name_in(body, "title"):
@@ -362,31 +378,31 @@ async def start_run(services: Services, request: Request) -> Any:
 
 
 @route("GET", "/api/runs/{run}/after/{number:int}")
-async def show_run(_: Services, __: Request, run: PageRun, number: int) -> Any:
+async def show_run(_: Services, __: Request, run: "PageRun", number: int) -> Any:
     """Return a run with the scores after a round, the last one that the page has."""
     return await asyncio.to_thread(run.details, number)
 
 
 @route("DELETE", "/api/runs/{run}")
-async def remove_run(services: Services, _: Request, run: PageRun) -> Any:
+async def remove_run(services: Services, _: Request, run: "PageRun") -> Any:
     await asyncio.to_thread(services.runs.remove, run)
     return {}
 
 
 @route("POST", "/api/runs/{run}/stop")
-async def stop_run(services: Services, _: Request, run: PageRun) -> Any:
+async def stop_run(services: Services, _: Request, run: "PageRun") -> Any:
     return (await asyncio.to_thread(services.runs.stop, run)).as_json()
 
 
 @route("POST", "/api/runs/{run}/resume")
-async def resume_run(services: Services, request: Request, run: PageRun) -> Any:
-    check_torch()
+async def resume_run(services: Services, request: Request, run: "PageRun") -> Any:
+    check_agents()
     rounds = (await http.body_of(request)).get("rounds")
     return (await asyncio.to_thread(services.runs.resume, run, rounds)).as_json()
 
 
 @route("GET", "/api/runs/{run}/learning")
-async def show_learning(_: Services, __: Request, run: PageRun) -> Any:
+async def show_learning(_: Services, __: Request, run: "PageRun") -> Any:
     """Return what the run has recorded about its learning."""
     record = await asyncio.to_thread(run.learning)
     if record is None:
@@ -396,7 +412,7 @@ async def show_learning(_: Services, __: Request, run: PageRun) -> Any:
 
 
 @route("POST", "/api/runs/{run}/title")
-async def rename_run(_: Services, request: Request, run: PageRun) -> Any:
+async def rename_run(_: Services, request: Request, run: "PageRun") -> Any:
     run.rename(http.name_in(await http.body_of(request), "title"))
     return run.as_json()
 
@@ -417,5 +433,5 @@ async def list_scores(services: Services, request: Request) -> Any:
         entry = entries.get(name)
         game = {"game": entry.id, "title": entry.title} if entry else {"game": None, "title": name}
         games.append({**game, **scores.averages(rows, name)})
-    latest = [row for row in reversed(rows) if row.game in names][:MAX_SCORES]
+    latest = [row for row in reversed(rows) if row.game in names][:200]
     return {"games": games, "rows": latest}

@@ -1,4 +1,4 @@
-"""The process of a training run that the page started; it calls `train`.
+"""The process of a training run that the page started. It calls `train`.
 
 It does not need the server. It reads the page's request and writes an ordinary run, which
 `drrn train --resume` can resume as well. The page stops it by SIGTERM: finished rounds are saved.
@@ -23,11 +23,9 @@ from drrn.runs.trainer import Trainer
 from drrn.serve.runs import PageRun
 from drrn.settings import Settings
 
-PROGRESS_SECONDS = 0.3  # between reports of one phase
-
 
 def train(folder: str, rounds: str) -> None:
-    """Train a run to its last round; save the reason if it fails."""
+    """Train a run to its last round. If it fails, the reason is saved."""
     run = PageRun(Path(folder))
     if sys.platform == "win32":  # where a lock is not inherited
         lock = lock_file(run.alive_file, f"{run.id}: another process is training this run")
@@ -44,10 +42,11 @@ def train(folder: str, rounds: str) -> None:
 
 
 class Progress:
-    """Writes what the process does, for the page, a few times a second."""
+    """Writes what the process does, for the page, every few `seconds`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seconds: float = 0.3) -> None:
         self.path = path
+        self.seconds = seconds
         self.phase = ""
         self.next = 0.0
 
@@ -57,7 +56,7 @@ class Progress:
         if phase == self.phase and now < self.next:
             return
         self.phase = phase
-        self.next = now + PROGRESS_SECONDS
+        self.next = now + self.seconds
         write(self.path, json.dumps({"phase": phase, "done": done, "total": total}))
 
 

@@ -1,12 +1,11 @@
-"""Training runs on the page: listed, started, stopped, resumed and removed.
+"""Training runs on the page: started, stopped, resumed and removed.
 
 A run is trained by its own process, which outlives the server. A request names a run by an id that
-is looked up among the existing folders; no part of a request becomes part of a path.
+is looked up among the existing folders. No part of a request becomes part of a path.
 """
 
 import datetime
 import functools
-import importlib.util
 import json
 import os
 import shutil
@@ -28,25 +27,13 @@ from drrn.runs import storage
 from drrn.runs.run import Run
 from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG, WEIGHTS
-from drrn.serve.game_worker import LIMITS
 from drrn.serve.library import GameEntry, Library
+from drrn.serve.run_form import LIMITS
 
 HIDDEN = ".serve"  # subfolder of the runs' folder, with the page's own files
 # With -m, Python would import modules of the current folder, such as a stranger's torch.py.
 START = "import sys; sys.path[:] = sys.argv[3:]; "
 START += "from drrn.serve.run_worker import train; train(*sys.argv[1:3])"
-MAX_RUNNING = 4
-NO_TORCH = "Training needs PyTorch, which is not installed: pip install 'drrn[torch]'"
-
-
-def check_torch() -> None:
-    """Raise an error if PyTorch is not installed."""
-    try:
-        spec = importlib.util.find_spec("torch")
-    except ImportError:
-        spec = None
-    if spec is None:
-        raise HTTPException(503, NO_TORCH)
 
 
 class PageRun(Run):
@@ -73,14 +60,14 @@ class PageRun(Run):
 
     @functools.cached_property
     def config(self) -> dict[str, Any]:
-        """The run's config.json; before that exists, the request of the page."""
+        """The run's config.json, or the request of the page before that exists."""
         if self.has(CONFIG) or not self.is_of_page:
             return super().config
         request: dict[str, Any] = storage.read_json(self.request_file)
         return request
 
     def rounds(self) -> list[RoundScores]:
-        """Return the scores of each finished round; they are read again when they have changed."""
+        """The scores of each finished round. They are read again when they have changed."""
         path = self.folder / storage.ROWS
         return _rounds(self.folder, path.stat().st_mtime_ns) if path.exists() else []
 
@@ -95,7 +82,7 @@ class PageRun(Run):
         return is_locked(self.alive_file) or self.is_running
 
     def when(self) -> str:
-        """Return when the run was last written; before that, when the page asked for it."""
+        """When the run was last written, or when the page asked for it before that."""
         is_new = self.is_of_page and not self.has(CONFIG)
         return Run(self.side).when() if is_new else super().when()
 
@@ -108,7 +95,7 @@ class PageRun(Run):
         return {**facts, "state": "interrupted", "rounds_done": 0}
 
     def as_json(self) -> dict[str, Any]:
-        """Return the run's entry in the list: its summary, and what only the page knows."""
+        """The run's entry in the list: its summary, and what only the page knows."""
         data = self.summary()
         error = data.pop("fault") or ""
         if not error and self.error_file.exists():
@@ -127,11 +114,11 @@ class PageRun(Run):
         return data
 
     def rename(self, title: str) -> None:
-        """Give the run a name on the page; its folder keeps its own."""
+        """Give the run a name on the page. Its folder is not renamed."""
         write(self.title_file, title)
 
     def details(self, after: int = 0) -> dict[str, Any]:
-        """Return the run with its settings, and its scores after a round."""
+        """The run with its settings, and its scores after a round."""
         data = {**self.as_json(), "settings": {}, "reference": None, "curve": []}
         if data["state"] != "damaged":
             data["settings"] = self.config["settings"]
@@ -146,7 +133,7 @@ class PageRun(Run):
 
 
 def _detached(lock: int) -> dict[str, Any]:
-    """Return the options of a process out of reach of Ctrl-C, which inherits a lock.
+    """The options of a process out of reach of Ctrl-C, which inherits a lock.
 
     On Windows locks are not inherited: the process locks the file itself.
     """
@@ -162,15 +149,16 @@ def _rounds(folder: Path, _: int) -> list[RoundScores]:
 
 
 class RunFolder:
-    """The runs in a folder, and the processes that train them."""
+    """The runs in a folder, and the processes that train them: `most` at once."""
 
-    def __init__(self, folder: Path, library: Library) -> None:
+    def __init__(self, folder: Path, library: Library, most: int = 4) -> None:
         self.folder = folder.resolve()
+        self.most = most
         self.library = library
         self._lock = threading.Lock()  # held while a run is started or stopped
 
     def ids(self) -> set[str]:
-        """Return the names of all runs, including those that are about to start."""
+        """The names of all runs, including those that are about to start."""
         started = {path.parent.name for path in self.folder.glob(f"*/{CONFIG}")}
         requested = {path.parent.name for path in self.folder.glob(f"{HIDDEN}/*/request.json")}
         return {name for name in started | requested if not name.startswith(".")}
@@ -181,14 +169,14 @@ class RunFolder:
         return PageRun(self.folder / id)
 
     def all(self, game: str | None = None) -> list[PageRun]:
-        """Return every run, or those of one game, the newest first."""
+        """Every run, or those of one game, the newest first."""
         runs = [PageRun(self.folder / id_) for id_ in self.ids()]
         if game is not None:
             runs = [run for run in runs if self.game_of(run) == game]
         return sorted(runs, key=lambda run: (run.when(), run.id), reverse=True)
 
     def game_of(self, run: PageRun) -> str | None:
-        """Return the id of a run's game; None if the library lacks it."""
+        """The id of a run's game. None if the library lacks it."""
         try:
             game = run.config["game"]
         except InputError:
@@ -197,11 +185,11 @@ class RunFolder:
         return entry.id if entry else None
 
     def counts(self) -> Counter[str | None]:
-        """Return the number of runs of each game."""
+        """The number of runs of each game."""
         return Counter(self.game_of(run) for run in self.all())
 
     def start(self, entry: GameEntry, checked: dict[str, Any], recipe: str) -> PageRun:
-        """Start a run with settings that a form asked for; see `GameWorker.config`."""
+        """Start a run with settings that a form asked for. See `GameWorker.config`."""
         settings = checked["settings"]
         game = {**asdict(entry.spec), "title": checked["title"]}
         with self._lock:
@@ -216,7 +204,7 @@ class RunFolder:
             return self._launch(run)
 
     def resume(self, run: PageRun, rounds: Any = None) -> PageRun:
-        """Resume a run; a finished one needs a larger number of rounds."""
+        """Resume a run. A finished one needs a larger number of rounds."""
         if run.is_alive:
             raise HTTPException(409, "This run is already running.")
         if rounds is None and run.as_json()["state"] == "finished":
@@ -232,7 +220,7 @@ class RunFolder:
             return self._launch(run, str(rounds or ""))
 
     def stop(self, run: PageRun) -> PageRun:
-        """End the process of a run; its finished rounds are saved already."""
+        """End the process of a run. Its finished rounds are saved already."""
         with self._lock:
             if not run.is_alive:
                 raise HTTPException(409, "This run is not running.")
@@ -251,7 +239,7 @@ class RunFolder:
         shutil.rmtree(run.side, ignore_errors=True)
 
     def _launch(self, run: PageRun, rounds: str = "") -> PageRun:
-        """Start the process of a run; it inherits the lock, which ends when the process ends."""
+        """Start the process of a run. It inherits the lock, which ends when the process ends."""
         run.error_file.unlink(missing_ok=True)
         run.progress_file.unlink(missing_ok=True)
         with (
@@ -271,5 +259,5 @@ class RunFolder:
 
     def _check_running(self) -> None:
         running = sum(run.is_alive for run in self.all() if run.is_of_page)
-        if running >= MAX_RUNNING:
-            raise HTTPException(429, f"{MAX_RUNNING} runs are already training. Stop one, or wait.")
+        if running >= self.most:
+            raise HTTPException(429, f"{running} runs are already training. Stop one, or wait.")

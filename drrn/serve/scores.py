@@ -20,7 +20,7 @@ class FinishedGame:
     game: str
     player: str
     seed: int
-    undone: int  # steps taken back; such games are practice and not part of any average
+    undone: int  # steps taken back: such games are practice and not part of any average
     steps: int
     final_reward: float
     total: float
@@ -32,12 +32,12 @@ READ = {field.name: KINDS[str(field.type)] for field in fields(FinishedGame)}
 
 
 def scores_file() -> Path:
-    """Return the path of scores.csv, in DRRN_HOME or ~/.drrn."""
+    """The path of scores.csv, in DRRN_HOME or ~/.drrn."""
     return home() / "scores.csv"
 
 
 def now() -> str:
-    """Return the time for a new row."""
+    """The time for a new row."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
@@ -53,7 +53,11 @@ def append(path: Path, score: FinishedGame) -> None:
 
 
 def read(path: Path) -> list[FinishedGame]:
-    """Return all rows, the oldest first; an `InputError` names a damaged line."""
+    """All rows, the oldest first.
+
+    Raises:
+        InputError: A line is damaged.
+    """
     if not path.exists():
         return []
     rows = read_csv(read_text(path), READ, path)
@@ -61,7 +65,7 @@ def read(path: Path) -> list[FinishedGame]:
 
 
 def averages(rows: list[FinishedGame], game: str) -> dict[str, Any]:
-    """Return mean final rewards of a game by novices and by experienced players, as in the paper.
+    """Mean final rewards of a game by novices and by experienced players, as in the paper.
 
     The first game of each player is a novice's, later games are an experienced player's.
     """

@@ -6,8 +6,9 @@ import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 
@@ -18,25 +19,11 @@ from drrn.serve.async_service import AsyncService
 from drrn.serve.game_worker import GameWorker, Move, OpeningWorker, Page
 from drrn.serve.http import explanation, log
 from drrn.serve.library import GameEntry, Library
-from drrn.serve.playtest_worker import PlayTestWorker
-from drrn.serve.runs import RunFolder
+from drrn.serve.limits import Limits
+from drrn.serve.products import AGENTS, STORIES, needed
 
-AHEAD = 16  # questions that are sent to a game's process at once; each has a few kB at most
-GAME_SECONDS = 60
-MAX_GAME_PROCESSES = 6  # the least recently used one is closed
-
-MAX_SESSIONS = 400
-IDLE_SECONDS = 3600  # after which a session ends
-FULL_IDLE_SECONDS = 300  # after which it ends if there are too many
-MAX_STEPS = 2_000
-MAX_HISTORY = 200_000  # characters of the previous pages of a session; the oldest are dropped
-
-MAX_TESTS = 2  # that run at once
-MAX_ENDED_TESTS = 4  # in memory, with processes that can be asked about their maps
-EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
-INSPECT_SECONDS = 60
-MAX_INSPECTIONS = 2  # processes at once
-TOO_LONG = f"Counting its pages takes over {INSPECT_SECONDS} seconds; a play-test allows more."
+if TYPE_CHECKING:
+    from drrn.serve.runs import RunFolder
 
 Inspection = tuple[dict[str, Any] | None, str | None]  # findings, or why there are none
 
@@ -63,11 +50,12 @@ class Session:
     entry: GameEntry
     seed: int
     player: str | None = None
+    limits: Limits = field(default_factory=Limits)
     id: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     choices: list[int] = field(default_factory=list)
     # new values of variables, by the number of choices before them
     changes: dict[int, dict[str, Any]] = field(default_factory=dict)
-    past: list[PastPage] = field(default_factory=list)  # the last pages, up to MAX_HISTORY
+    past: list[PastPage] = field(default_factory=list)  # the last ones
     page: Page = field(default_factory=Page)
     undone: int = 0
     assisted: bool = False  # the agent took a step, or it started in the middle
@@ -78,7 +66,7 @@ class Session:
     @property
     def stopped(self) -> bool:
         """Whether the game cannot continue although it has not ended."""
-        return not self.page.ended and (self.page.stopped or len(self.choices) >= MAX_STEPS)
+        return not self.page.ended and (self.page.stopped or len(self.choices) >= self.limits.steps)
 
     def moves(self, *more: int) -> list[Move]:
         """Return the moves of the episode, and more choices."""
@@ -98,7 +86,7 @@ class Session:
         """Go to the page that an action led to."""
         last = self.page
         self.past.append(PastPage(last.text, last.actions, choice, by, last.reward))
-        while sum(past.length for past in self.past) > MAX_HISTORY:
+        while sum(past.length for past in self.past) > self.limits.history:
             self.past.pop(0)
         self.page = page
         self.choices.append(choice)
@@ -125,9 +113,10 @@ class Session:
 
 
 class Sessions:
-    """All sessions by id; their number is limited, and idle ones end."""
+    """All sessions by id. Their number is limited, and idle ones end."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
         self.by_id: dict[str, Session] = {}
 
     def __getitem__(self, id: str) -> Session:  # noqa: A002
@@ -140,10 +129,12 @@ class Sessions:
 
     def add(self, session: Session) -> None:
         """Add a session, unless there are too many and none is idle."""
-        is_full = len(self.by_id) >= MAX_SESSIONS
-        oldest = time.monotonic() - (FULL_IDLE_SECONDS if is_full else IDLE_SECONDS)
+        limits = self.limits
+        is_full = len(self.by_id) >= limits.sessions
+        idle_seconds = limits.full_idle_seconds if is_full else limits.idle_seconds
+        oldest = time.monotonic() - idle_seconds
         self.by_id = {id_: each for id_, each in self.by_id.items() if each.used >= oldest}
-        if len(self.by_id) >= MAX_SESSIONS:
+        if len(self.by_id) >= limits.sessions:
             raise HTTPException(429, "Too many games are being played. Try again in a few minutes.")
         self.by_id[session.id] = session
 
@@ -153,7 +144,7 @@ class Sessions:
 
 
 def result_file(entry: GameEntry) -> Path:
-    """Return the file with the last result of a game."""
+    """The file with the last result of a game."""
     return home() / "serve" / "tests" / f"{entry.id}.json"
 
 
@@ -163,6 +154,7 @@ class PlayTest:
 
     entry: GameEntry
     seconds: float = 0.0
+    more_seconds: float = Limits.seconds  # for opening and solving the story
     status: str = "running"  # running, done or failed
     progress: str = "opening the story"
     error: str | None = None
@@ -173,6 +165,9 @@ class PlayTest:
     task: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
+        with needed(STORIES):
+            from drrn.serve.playtest_worker import PlayTestWorker
+
         self.service = AsyncService(PlayTestWorker, self.entry.spec, on_report=self._report)
 
     def as_json(self) -> dict[str, Any]:
@@ -200,7 +195,7 @@ class PlayTest:
     async def run(self) -> None:
         """Run the test and save its result."""
         try:
-            timeout = self.seconds + EXTRA_SECONDS
+            timeout = self.seconds + self.more_seconds
             self.result = await self.service.ask("test", self.seconds, timeout=timeout)
             await asyncio.to_thread(self._save)
             self.status = "done"
@@ -222,7 +217,7 @@ class PlayTest:
             log.error("the result of a play-test was not saved: %s", error)
 
     def stop(self) -> None:
-        """Interrupt the test, which then returns what it has found."""
+        """Interrupt the test, which then returns its results so far."""
         self.stopping = True
         if self.status == "running":
             self.service.interrupt()
@@ -231,8 +226,9 @@ class PlayTest:
 class PlayTests:
     """The last play-test of each game, by the id of the game."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, limits: Limits) -> None:
         self.library = library
+        self.limits = limits
         self.by_game: dict[str, PlayTest] = {}  # last used last
 
     def __getitem__(self, id: str) -> PlayTest:  # noqa: A002
@@ -243,22 +239,22 @@ class PlayTests:
         return test
 
     def start(self, entry: GameEntry, seconds: float) -> PlayTest:
-        """Start a test; it replaces an earlier test of the game."""
+        """Start a test. It replaces an earlier test of the game."""
         running = [test for test in self.by_game.values() if test.status == "running"]
         if any(test.entry.id == entry.id for test in running):
             raise HTTPException(409, "This story is already being tested.")
-        if len(running) >= MAX_TESTS:
-            raise HTTPException(429, f"{MAX_TESTS} play-tests are running. Try again later.")
+        if len(running) >= self.limits.tests:
+            raise HTTPException(429, f"{len(running)} play-tests are running. Try again later.")
         self.forget(entry)
-        test = PlayTest(entry, seconds)
+        test = PlayTest(entry, seconds, self.limits.seconds)
         self._add(test)
         test.task = asyncio.create_task(test.run())
         return test
 
     def _add(self, test: PlayTest) -> None:
-        """Add a test; drop those not used for long, which are read again from their files."""
+        """Add a test. Those not used for long are dropped, and read again from their files."""
         ended = [each for each in self.by_game.values() if each.status != "running"]
-        for each in ended[: max(0, len(ended) - MAX_ENDED_TESTS)]:
+        for each in ended[: max(0, len(ended) - self.limits.ended_tests)]:
             self.forget(each.entry)
         self.by_game[test.entry.id] = test
 
@@ -273,7 +269,7 @@ class PlayTests:
 
 
 def _saved_test(entry: GameEntry) -> PlayTest | None:
-    """Return the saved test of a game; None if there is none, or it belongs to another story."""
+    """The saved test of a game, unless it belongs to another story."""
     data = json_or_none(result_file(entry))
     try:
         if data is None or data["source"] != entry.spec.source:
@@ -287,60 +283,77 @@ def _saved_test(entry: GameEntry) -> PlayTest | None:
 class Services:
     """The state of one server: games, sessions, runs, play-tests and worker processes."""
 
-    def __init__(self, library: Library, runs: Path, *, shared: bool = False) -> None:
+    def __init__(
+        self, library: Library, runs: Path, *, shared: bool = False, limits: Limits | None = None
+    ) -> None:
         self.library = library
         self.shared = shared
-        self.sessions = Sessions()
-        self.runs = RunFolder(runs, library)
-        self.playtests = PlayTests(library)
-        self._tables: dict[str, Any] = {"game": library, "session": self.sessions}
-        self._tables |= {"run": self.runs, "test": self.playtests}
+        self.limits = limits or Limits()
+        self.sessions = Sessions(self.limits)
+        self.playtests = PlayTests(library, self.limits)
+        self._runs_folder = runs
+        self._tables = {"game": library, "session": self.sessions, "test": self.playtests}
         self.adviser = AsyncService(AdviceWorker)
         self.opener = AsyncService(OpeningWorker)
         self.uploading = asyncio.Lock()
-        self._inspecting = asyncio.Semaphore(MAX_INSPECTIONS)
+        self._inspecting = asyncio.Semaphore(self.limits.inspections)
         self._inspections: dict[str, asyncio.Task[Inspection]] = {}
-        self._spare = AsyncService(GameWorker, ahead=AHEAD)
+        self._spare = AsyncService(GameWorker)
         self._games: OrderedDict[str, AsyncService] = OrderedDict()  # last used last
 
+    @cached_property
+    def runs(self) -> "RunFolder":
+        """The training runs. An InputError if the agent is not installed."""
+        with needed(AGENTS):
+            from drrn.serve.runs import RunFolder
+
+        return RunFolder(self._runs_folder, self.library, self.limits.runs)
+
     def find(self, kind: str, part: Any) -> Any:
-        """Return what a part of a path names: a game, session, run or test by its id."""
-        return self._tables[kind][part] if kind in self._tables else part
+        """What a part of a path names: a game, session, run or test by its id."""
+        table: Any = self.runs if kind == "run" else self._tables.get(kind)
+        return part if table is None else table[part]
 
     async def ask_game(self, entry: GameEntry, method: str, *arguments: Any) -> Any:
         """Ask the process that plays a game."""
         process = self.game_process(entry)
-        return await process.ask(method, entry.spec, *arguments, timeout=GAME_SECONDS)
+        return await process.ask(method, entry.spec, *arguments, timeout=self.limits.seconds)
 
     def game_process(self, entry: GameEntry) -> AsyncService:
-        """Return the process that plays a game; close the least recently used idle ones."""
+        """The process that plays a game. The least recently used idle ones are closed."""
         process = self._games.pop(entry.id, None)
         if process is None:
             process = self._spare
-            self._spare = AsyncService(GameWorker, ahead=AHEAD)
+            self._spare = AsyncService(GameWorker)
             self._spare.start()
         self._games[entry.id] = process
         idle = [id_ for id_, each in self._games.items() if not each.waiting and id_ != entry.id]
-        for id_ in idle[: max(0, len(self._games) - MAX_GAME_PROCESSES)]:
+        for id_ in idle[: max(0, len(self._games) - self.limits.game_processes)]:
             self._games.pop(id_).close()
         return process
 
     async def inspect(self, entry: GameEntry) -> Inspection:
-        """Return the findings of a game; simultaneous requests share one process."""
+        """Return the findings of a game. Simultaneous requests share one process."""
         if entry.id not in self._inspections:
             self._inspections[entry.id] = asyncio.create_task(self._inspect(entry))
         return await asyncio.shield(self._inspections[entry.id])  # a client may disconnect
 
     async def _inspect(self, entry: GameEntry) -> Inspection:
+        seconds = self.limits.seconds
+        try:
+            from drrn.serve.playtest_worker import PlayTestWorker
+        except ImportError:
+            return None, STORIES
         async with self._inspecting:
             service = AsyncService(PlayTestWorker, entry.spec)
             try:
-                return await service.ask("inspect", timeout=INSPECT_SECONDS), None
+                return await service.ask("inspect", timeout=seconds), None
             except InputError as error:
                 return None, f"Its states cannot all be counted. {error}"
             except HTTPException:
                 self._inspections.pop(entry.id, None)  # it is tried again with the next request
-                return None, TOO_LONG
+                cause = f"Counting its pages takes over {seconds:g} seconds"
+                return None, f"{cause}; a play-test allows more."
             finally:
                 service.close()
 

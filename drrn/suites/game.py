@@ -1,15 +1,16 @@
 """A suite's game: sorted actions, rewards as differences of the score, endings apart from stops.
 
-Environments run in separate processes, or on separate Java machines, which can be killed when a
-step hangs. A failure costs its episode only: the episode is truncated, the log has the reason, and
-the next one starts in another environment.
+Environments run in separate processes, which can be killed when a step hangs. A failure costs its
+episode only: the episode is truncated, the log has the reason, and the next one starts in another
+environment.
 """
 
 import logging
+import os
 import random
 import weakref
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from drrn.errors import InputError
@@ -19,19 +20,15 @@ from drrn.processes import Service, ServiceError
 from drrn.suites import environments
 from drrn.suites.catalogue import SuiteChoice, absolute_name, hashes, read_choice
 from drrn.suites.environments import SuitePage
-from drrn.suites.java import JavaService
 from drrn.suites.protocols import read_protocol
 
-OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
-RESET_SECONDS = 60  # at least, to start an episode
-MAX_FAILURES = 3  # in a row
 ANSWERS = {"observation", "feedback"}  # parts of a page that are no part of a state
 State = tuple[str, float]  # of an enumerated game: its name, and the reward for arriving
 log = logging.getLogger("drrn")
 
 
 def open_suite_of(spec: GameSpec) -> "SuiteGame":
-    """Open `suite:game?options`; called by `make`."""
+    """Open `suite:game?options`. `make` calls it."""
     choice = read_choice(spec.source)
     choice.suite.check_installed()
     return EnumeratedGame(choice) if choice.options.get("enumerate") == "yes" else SuiteGame(choice)
@@ -41,27 +38,38 @@ def _nobody() -> None:
     """The player of an environment that is idle."""
 
 
-class LimitedEnvironment:
-    """An environment in a separate process, or on a separate Java machine, with time limits.
+@dataclass(frozen=True)
+class Limits:
+    """What the environments of a game may take, beyond the option `seconds` of a step."""
 
-    The hash seed of a process is fixed: a suite that lists a set always lists it in the same order.
+    opening: float = 180.0  # seconds to start a process and Java, and to load a game
+    reset: float = 60.0  # seconds to start an episode
+    failures: int = 3  # in a row, after which the game is rejected
+
+
+class LimitedEnvironment:
+    """An environment in a separate process, with time limits.
+
+    The hash seed of the process is fixed: a suite that lists a set always lists it in the same
+    order.
     """
 
-    def __init__(self, choice: SuiteChoice) -> None:
+    def __init__(self, choice: SuiteChoice, limits: Limits) -> None:
         self.player: Callable[[], object] = _nobody  # a weak reference to the game that uses it
         self.seconds = float(choice.options["seconds"])
+        self.limits = limits
+        self.has_failed = False
         create = getattr(environments, choice.suite.environment)
-        arguments = (choice.game, dict(choice.options))
-        self.service: Service | JavaService
+        variables = {"PYTHONHASHSEED": "0"}
         if choice.suite.java:
-            self.service = JavaService(create, *arguments, options=choice.suite.java_options)
-        else:
-            variables = {"PYTHONHASHSEED": "0"}
-            self.service = Service(create, *arguments, environment=variables, quiet=True)
-        self._call("opening", max(self.seconds, OPENING_SECONDS), self.service.open)
+            options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {choice.suite.java_options}"
+            variables["JAVA_TOOL_OPTIONS"] = options.strip()
+        arguments = (choice.game, dict(choice.options))
+        self.service = Service(create, *arguments, environment=variables, quiet=True)
+        self._call("opening", max(self.seconds, limits.opening), self.service.open)
 
     def reset(self, seed: int, fold: str | None) -> SuitePage:
-        seconds = max(self.seconds, RESET_SECONDS)
+        seconds = max(self.seconds, self.limits.reset)
         ask = self.service.ask
         page: SuitePage = self._call("the start of an episode", seconds, ask, "reset", seed, fold)
         return page
@@ -72,25 +80,25 @@ class LimitedEnvironment:
         return page
 
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path from the start of an episode; see `Environment.walk`."""
+        """Play a path from the start of an episode. See `Environment.walk`."""
         name = f"a walk of {len(path)} steps"
         last: tuple[SuitePage, str]
         last = self._call(name, self.seconds, self.service.ask, "walk", path)
         return last
 
     def _call(self, name: str, seconds: float, ask: Callable[..., Any], *arguments: Any) -> Any:
-        """Call the service; if that fails, kill the environment and report what failed."""
+        """Call the service. If that fails, the environment is killed."""
         try:
             return ask(*arguments, timeout=seconds)
-        except ServiceError as error:
+        except BaseException as error:  # after Ctrl-C, the environment may have taken the step
+            self.has_failed = True
             self.service.kill()
+            if not isinstance(error, ServiceError):
+                raise
             cause = f"{name} failed: {error}"
             if error.reason == "timeout":
                 cause += f" (allow more with seconds={2 * seconds:g} in the game's name)"
             raise ServiceError(error.reason, cause) from error
-        except KeyboardInterrupt:  # the environment may have taken the step
-            self.service.kill()
-            raise
 
 
 class EnvironmentPool:
@@ -100,20 +108,21 @@ class EnvironmentPool:
     episodes itself, that game waits for a reset that never came.
     """
 
-    def __init__(self, choice: SuiteChoice) -> None:
+    def __init__(self, choice: SuiteChoice, limits: Limits | None = None) -> None:
         self.choice = choice
+        self.limits = limits or Limits()
         self.limit = int(choice.options["copies"])
         self.failures = 0  # in a row
         self.environments: list[LimitedEnvironment] = []  # by the start of their last episode
         try:
-            self.environments.append(LimitedEnvironment(choice))
+            self.environments.append(LimitedEnvironment(choice, self.limits))
         except ServiceError as error:
             raise InputError(f"{choice.name}: {error}") from error
 
     def start(
         self, player: object, seed: int, fold: str | None
     ) -> tuple[LimitedEnvironment, SuitePage]:
-        """Start an episode; an environment that fails is replaced."""
+        """Start an episode. An environment that fails is replaced."""
         while True:
             try:
                 return self._start(player, seed, fold)
@@ -121,7 +130,7 @@ class EnvironmentPool:
                 self.report(error, "the episode starts in a new environment")
 
     def walk(self, path: tuple[str, ...]) -> tuple[SuitePage, str]:
-        """Play a path from the start of an episode; an environment that fails is replaced."""
+        """Play a path from the start of an episode. An environment that fails is replaced."""
         while True:
             try:
                 last = self._select().walk(path)
@@ -132,11 +141,11 @@ class EnvironmentPool:
                 return last
 
     def report(self, error: ServiceError, consequence: str) -> None:
-        """Log a failure; raise InputError if it is one too many in a row."""
+        """Log a failure, or raise InputError if it is one too many in a row."""
         self.failures += 1
         name = self.choice.name
-        if self.failures >= MAX_FAILURES:
-            message = f"{name}: failed {MAX_FAILURES} times in a row; the last time: {error}"
+        if self.failures >= self.limits.failures:
+            message = f"{name}: failed {self.failures} times in a row; the last time: {error}"
             raise InputError(message) from error
         log.warning("%s: %s; %s", name, error, consequence)
 
@@ -150,12 +159,12 @@ class EnvironmentPool:
 
     def _select(self) -> LimitedEnvironment:
         """Return an idle environment, a new one, or else the one whose episode started first."""
-        alive = [one for one in self.environments if one.service.close.alive]
+        alive = [one for one in self.environments if not one.has_failed]
         idle = [one for one in alive if one.player() is None]
         if idle:
             environment = idle[-1]
         elif len(alive) < self.limit:
-            environment = LimitedEnvironment(self.choice)
+            environment = LimitedEnvironment(self.choice, self.limits)
         else:
             environment = alive[0]
         self.environments = [*(one for one in alive if one is not environment), environment]
@@ -173,7 +182,7 @@ class EnvironmentPool:
 
 
 class SuiteGame(StoryDefaults):
-    """A game of a suite; each copy takes an environment from the pool when it is reset."""
+    """A game of a suite. Each copy takes an environment from the pool when it is reset."""
 
     def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
         self.choice = choice
@@ -213,7 +222,7 @@ class SuiteGame(StoryDefaults):
         return SuiteGame(self.choice, self._pool)
 
     def evaluation(self) -> "SuiteGame | None":
-        """Return the game on the fold that evaluations play; its environments are the same."""
+        """The game on the fold that evaluations play, with the same environments."""
         options = self.choice.options
         fold = options.get("evaluation")
         if options.get("fold") != "train" or fold == "train" or self.choice.is_fixed:
@@ -224,7 +233,7 @@ class SuiteGame(StoryDefaults):
         return game
 
     def close(self) -> None:
-        """Return the environment; the original game also ends the pool."""
+        """Release the environment. The original game also ends the pool."""
         self._release()
         if self._owns_pool:
             self._pool.close()

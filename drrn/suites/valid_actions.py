@@ -19,21 +19,11 @@ import numpy as np
 
 from drrn.suites.cache import Cache
 
-WIDTH = 128  # numbers that describe an effect
-COMMON = 20  # templates with the same effect: it is not their own
-SHARED = 8  # templates with the same answer: it is the parser's
-REFUSALS = 3  # objects that a template refused, before it is expected to refuse others
-UNFIT = 0.95  # share of templates that give one answer to a name that fits none
 SCORES = {"NOUN": 1.0, "PROPN": 0.5, "ADJ": 0.0}  # of the names of an object, as in Jericho
 ALL = "all"
 HELD = "held"
 TIMED = ("wait", "z", "sleep")  # templates whose effect depends on the time
 MARKS = (b"#1", b"#2")  # of objects in an answer
-LIMIT = 30_000  # entries in a cache
-FILLINGS = 5_000  # entries in the cache of outcomes, one for each name or pair of names
-ANSWERS = 100  # answers stored for a template, a position in it, and held or not held
-LISTED = 200  # commands with the same effect
-LONGEST = 4096  # bytes of a command
 CODEC = "utf-8"  # in which Jericho sends a command to the game
 Key = tuple[Any, ...]  # what the effect of a command depends on
 Names = tuple[str, ...]  # that fill a template
@@ -42,6 +32,20 @@ Effects = dict[bytes, list[Command]]
 Kind = tuple[str, bytes]  # a template and its answer
 Verdict = tuple[set[Kind], set[Kind]]  # answers that never changed with a change, and others
 Result = tuple[str, bytes, bytes | None]  # a template, its answer and its effect
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When effects and answers are expected to repeat, and how many are remembered."""
+
+    common: int = 20  # templates with one effect, from which on it is not their own
+    shared: int = 8  # templates with one answer, from which on it is the parser's
+    refusals: int = 3  # objects that a template refused, before it is expected to refuse others
+    unfit: float = 0.95  # share of templates that give one answer to a name that fits none
+    entries: int = 30_000  # of a cache
+    fillings: int = 5_000  # entries in the cache of outcomes, one for each name or pair of names
+    answers: int = 100  # stored for a template, a position in it, and held or not held
+    listed: int = 200  # commands with the same effect
 
 
 class Outcome(NamedTuple):
@@ -80,7 +84,7 @@ class Thing(NamedTuple):
 
 
 class Reference:
-    """The state of all that a name refers to; equal states share one object, for speed."""
+    """The state of all that a name refers to. Equal states share one object, for speed."""
 
     def __init__(self, name: str, held: bool, things: tuple[Thing, ...], elsewhere: Key) -> None:
         self.state = (name, held, things, elsewhere)
@@ -104,8 +108,10 @@ class Scene(NamedTuple):
 class ActionSearch:
     """Finds the actions that have an effect in the present state of a Jericho game."""
 
-    def __init__(self, env: Any, util: Any) -> None:
+    def __init__(self, env: Any, util: Any, thresholds: Thresholds | None = None) -> None:
         self.env = env
+        self.thresholds = thresholds or Thresholds()
+        limit = self.thresholds.entries
         self.util = util
         self.templates: list[list[str]] = [[], [], []]  # by the number of objects
         for template in dict.fromkeys(env.act_gen.templates):
@@ -113,28 +119,28 @@ class ActionSearch:
         self.dictionary = {entry.word for entry in env.get_dictionary()}
         self.word_length = max(map(len, self.dictionary))
         self.active: set[str] = set()  # templates that had a distinct effect in some state
-        self.memory: Cache[Key, Effects] = Cache(LIMIT)
-        self.histories: Cache[Names, History] = Cache(FILLINGS)
-        self.verdicts: Cache[Key, Verdict] = Cache(LIMIT)  # on changes
+        self.memory: Cache[Key, Effects] = Cache(limit)
+        self.histories: Cache[Names, History] = Cache(self.thresholds.fillings)
+        self.verdicts: Cache[Key, Verdict] = Cache(limit)  # on changes
         self.refusals: dict[Key, dict[bytes, set[str]]] = {}  # objects, by template and answer
         self.refused: dict[tuple[int, bool], set[str]] = {}  # templates, by position and held
-        self.ordinary: Cache[Key, set[Result]] = Cache(LIMIT)  # by position and object
-        self.givers: Cache[bytes, set[str]] = Cache(LIMIT)  # templates of an answer
-        self.references: Cache[Key, Reference] = Cache(LIMIT)
-        self.tags: Cache[str, set[tuple[str, str]]] = Cache(LIMIT)  # nouns and adjectives of a text
-        self.replies: Cache[Key, str] = Cache(LIMIT)  # to "examine"
-        self.shared: Cache[bytes, bytes] = Cache(LIMIT)  # one copy of equal answers and effects
-        self.valid = ctypes.create_string_buffer(LONGEST)
-        self.row = np.zeros(WIDTH, np.uint16)
+        self.ordinary: Cache[Key, set[Result]] = Cache(limit)  # by position and object
+        self.givers: Cache[bytes, set[str]] = Cache(limit)  # templates of an answer
+        self.references: Cache[Key, Reference] = Cache(limit)
+        self.tags: Cache[str, set[tuple[str, str]]] = Cache(limit)  # nouns and adjectives of a text
+        self.replies: Cache[Key, str] = Cache(limit)  # to "examine"
+        self.shared: Cache[bytes, bytes] = Cache(limit)  # one copy of equal answers and effects
+        self.valid = ctypes.create_string_buffer(4096)  # for a command
+        self.row = np.zeros(128, np.uint16)  # for an effect
         self.pointer = np.ctypeslib.as_ctypes(self.row)
 
     def actions(self, look: str, inventory: str) -> list[str]:
-        """Return an action for each effect: the one whose verb is used most."""
+        """An action for each effect: the one whose verb is used most."""
         effects = self.effects(look, inventory)
         return [max(sorted(group), key=self.util.verb_usage_count) for group in effects.values()]
 
     def effects(self, look: str, inventory: str) -> dict[bytes, list[str]]:
-        """Return the actions of each effect."""
+        """The actions of each effect."""
         before = self.env.get_state()
         scene = self._scene()
         objects = self._objects(look, inventory, scene, before)
@@ -153,8 +159,9 @@ class ActionSearch:
             turn.add(key, [key[0]], names)
         turn.confirm()
         self.env.set_state(before)
+        listed = self.thresholds.listed
         groups = turn.effects.items()
-        return {effect: [_fill(*one) for one in group[:LISTED]] for effect, group in groups}
+        return {effect: [_fill(*one) for one in group[:listed]] for effect, group in groups}
 
     def _add_commands(self, turn: "Turn", scene: Scene, objects: Mapping[str, Reference]) -> None:
         """Add the commands without objects, with each object, and with each pair of objects.
@@ -183,7 +190,7 @@ class ActionSearch:
                 turn.add(key, double, (first, second), (outer, inner, *key))
 
     def play(self, command: Command, before: Any) -> tuple[bytes | None, bytes]:
-        """Play a command in the state `before`; return its effect, if any, and the answer.
+        """Play a command in the state `before`. Returns its effect, if any, and the answer.
 
         Marks replace the objects in the first line of the answer, so that it is the same for
         other objects. A command that halts the interpreter has no effect.
@@ -207,14 +214,15 @@ class ActionSearch:
         return self.shared.setdefault(effect, effect), answer
 
     def _unfit(self, name: str) -> bool:
-        """Return whether nearly all templates with the name alone give one answer, and no effect.
+        """Whether nearly all templates with the name alone give one answer, and no effect.
 
         Then the parser does not understand the name, or asks which object is meant.
         """
         history = self.histories.get((name,))
         outcomes = history.outcomes.values() if history else ()
         answers = Counter(one.answer for one in outcomes if one.effect is None)
-        return max(answers.values(), default=0) >= max(SHARED, UNFIT * len(outcomes))
+        least = max(self.thresholds.shared, self.thresholds.unfit * len(outcomes))
+        return max(answers.values(), default=0) >= least
 
     def learn(self, filling: "Filling", played: Mapping[str, Outcome]) -> None:
         """Remember outcomes, and whether changes since the last ones changed answers."""
@@ -234,7 +242,7 @@ class ActionSearch:
                 harmless.update(kinds - harmful)
 
     def results(self, references: Iterable[Reference]) -> list[set[Result]]:
-        """Return the results of templates with each of two objects and any other object."""
+        """The results of templates with each of two objects and any other object."""
         return [self.ordinary.setdefault((i, one.looks), set()) for i, one in enumerate(references)]
 
     def _blame(self, kind: Kind, changes: Sequence[Key]) -> None:
@@ -254,14 +262,14 @@ class ActionSearch:
         checks: list[tuple[str, int, bool]] = []
         if template not in givers:
             givers.add(template)
-            if len(givers) == SHARED:
+            if len(givers) == self.thresholds.shared:
                 places = itertools.product(givers, (0, 1), (False, True))
                 checks += [place for place in places if place in self.refusals]
         for i, reference in enumerate(outcome.situation[-template.count("OBJ") :]):
             place = (template, i, reference.held)
             answers = self.refusals.setdefault(place, {})
             names = answers.get(answer)
-            if names is None and len(answers) < ANSWERS:
+            if names is None and len(answers) < self.thresholds.answers:
                 names = answers[answer] = set()
             if names is not None and reference.name not in names:
                 names.add(reference.name)
@@ -274,20 +282,29 @@ class ActionSearch:
                 refused.discard(place[0])
 
     def refuses(self, template: str, i: int, held: bool) -> bool:
-        """Return whether the parser refuses all objects in position i that are held, or not held.
+        """Whether the parser refuses all objects in position i that are held, or not held.
 
-        False after ANSWERS different answers.
+        False after too many different answers.
         """
         answers = self.refusals.get((template, i, held), {})
-        if len(answers) >= ANSWERS:
+        if len(answers) >= self.thresholds.answers:
             return False
         refusals = 0
         for answer, names in answers.items():
             first = MARKS[0] in answer
-            if len(self.givers.get(answer, ())) < SHARED or first == (MARKS[1] in answer):
+            if not self.is_of_parser(answer) or first == (MARKS[1] in answer):
                 return False
             refusals += len(names) if first == (i == 0) else 0
-        return refusals >= REFUSALS
+        return refusals >= self.thresholds.refusals
+
+    def is_of_parser(self, answer: bytes) -> bool:
+        """Whether the answer is the parser's: many templates gave it."""
+        return len(self.givers.get(answer, ())) >= self.thresholds.shared
+
+    def is_common(self, group: Sequence[Command]) -> bool:
+        """Whether an effect is not that of its commands: many templates have it."""
+        least = self.thresholds.common
+        return len(group) >= least and len(dict(group)) >= least
 
     def _scene(self) -> Scene:
         world = self.env.get_world_objects()
@@ -320,7 +337,7 @@ class ActionSearch:
     def _objects(
         self, look: str, inventory: str, scene: Scene, before: Any
     ) -> dict[str, Reference]:
-        """Return references to the objects in the texts and the tree, by the best names.
+        """References to the objects in the texts and the tree, by the best names.
 
         As in Jericho, words with the same answer to "examine" are names of the same object.
         """
@@ -349,7 +366,7 @@ class ActionSearch:
         return objects
 
     def _words(self, look: str, inventory: str, names: Iterable[str]) -> dict[str, float]:
-        """Return the words that may name objects, with their scores."""
+        """The words that may name objects, with their scores."""
         entries = []
         for text in (look, inventory):
             if text not in self.tags:
@@ -379,7 +396,7 @@ class Filling:
     differences: dict[Key, list[Key]] = field(default_factory=dict)  # from other situations
 
     def changes(self, before: Key) -> Sequence[Key]:
-        """Return the differences from another situation."""
+        """The differences from another situation."""
         if before not in self.differences:
             self.differences[before] = list(_differences(before, self.situation))
         return self.differences[before]
@@ -397,7 +414,7 @@ class Turn:
     def add(
         self, key: Key, templates: Iterable[str], names: Names = (), situation: Key = ()
     ) -> None:
-        """Fill templates with names; play those whose effect is neither known nor expected."""
+        """Fill templates with names, and play those whose effect is neither known nor expected."""
         known = self.search.memory.get(key)
         if known is not None and not known:  # nothing has an effect
             return
@@ -415,12 +432,12 @@ class Turn:
     def confirm(self) -> None:
         """Play one of the commands that are expected to have the same effect.
 
-        If it does not have it, the others are played; a common effect may be confirmed by any.
+        If it does not have it, the others are played. A common effect may be confirmed by any.
         """
         for effect, parts in self.expected.items():
             fillings = [(filling, command) for filling, part in parts for command in part]
             group = [command for _, command in fillings]
-            common = _is_common(group)
+            common = self.search.is_common(group)
             confirmed = common and effect in self.effects
             played = 0
             for filling, command in fillings:
@@ -439,13 +456,16 @@ class Turn:
         self.expected = {}
 
     def own_commands(self) -> list[Command]:
-        """Return the commands with a distinct effect, unlike the passing of time."""
+        """The commands with a distinct effect, unlike the passing of time."""
         groups = self.effects.values()
-        return [command for group in groups if not _is_common(group) for command in group]
+        return [
+            command for group in groups if not self.search.is_common(group) for command in group
+        ]
 
     def _play_new(self, filling: Filling, templates: Iterable[str]) -> None:
         """Play the templates whose last effect or refusal cannot be expected again."""
-        names, situation = filling.names, filling.situation
+        names = filling.names
+        situation = filling.situation
         skipped = self._expect_effects(filling, templates) if situation else set()
         played: dict[str, Outcome] = {}
         for template in templates:
@@ -459,7 +479,7 @@ class Turn:
                 results |= new
 
     def _expect_effects(self, filling: Filling, templates: Iterable[str]) -> set[str]:
-        """Expect effects of templates; return those that need not be played."""
+        """Expect effects of templates. Returns the templates that need not be played."""
         expected = self.pair_effects(filling) if len(filling.names) > 1 else {}
         expected |= self.last_effects(filling)
         for template in templates:
@@ -473,7 +493,7 @@ class Turn:
         return set(expected).union(*(refused.get(place, ()) for place in places))
 
     def last_effects(self, filling: Filling) -> dict[str, bytes | None]:
-        """Return the last effects of templates whose answer did not change since.
+        """The last effects of templates whose answer did not change since.
 
         Templates that ever had a distinct effect are not among them.
         """
@@ -488,7 +508,7 @@ class Turn:
         return {one: outcomes[one].effect for one in templates - self.search.active}
 
     def pair_effects(self, filling: Filling) -> dict[str, bytes | None]:
-        """Return the effects that templates had with either object and any other.
+        """The effects that templates had with either object and any other.
 
         Templates that ever had a distinct effect, templates that were never played with this pair
         and answers of the parser are left out. Of several effects, one is expected, and confirmed.
@@ -498,9 +518,12 @@ class Turn:
         first, second = self.search.results(filling.situation[-2:])
         effects: dict[str, bytes | None] = {}
         for template, answer, effect in first & second:
-            parsed = len(self.search.givers.get(answer, ())) < SHARED
             tried = template in filling.history.outcomes
-            if parsed and tried and template not in self.search.active:
+            if (
+                tried
+                and not self.search.is_of_parser(answer)
+                and template not in self.search.active
+            ):
                 effects[template] = max(effect or b"", effects.get(template) or b"") or None
         return effects
 
@@ -513,7 +536,7 @@ class Turn:
 
 
 def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
-    """Return the paths to the parts of two situations that differ: bits, texts, numbers, sizes."""
+    """The paths to the parts of two situations that differ: bits, texts, numbers, sizes."""
     if before == after:
         return
     before, after = (getattr(one, "state", one) for one in (before, after))  # of references
@@ -531,7 +554,7 @@ def _differences(before: Any, after: Any, path: Key = ()) -> Iterator[Key]:
 
 
 def _contents(world: Sequence[Any], number: int) -> tuple[int, ...]:
-    """Return the numbers of the objects directly in an object."""
+    """The numbers of the objects directly in an object."""
     contents: list[int] = []
     inner = world[number].child if 0 < number < len(world) else 0
     while 0 < inner < len(world) and inner not in contents:
@@ -541,7 +564,7 @@ def _contents(world: Sequence[Any], number: int) -> tuple[int, ...]:
 
 
 def _holders(things: Iterable[Thing]) -> set[Any]:
-    """Return the numbers of the objects around things, and HELD for the player."""
+    """The numbers of the objects around things, and HELD for the player."""
     holders = set()
     for thing in things:
         holder = thing.holder
@@ -549,10 +572,6 @@ def _holders(things: Iterable[Thing]) -> set[Any]:
             holders.add(holder[0])
             holder = holder.holder if isinstance(holder, Thing) else ()
     return holders
-
-
-def _is_common(group: Sequence[Command]) -> bool:
-    return len(group) >= COMMON and len(dict(group)) >= COMMON
 
 
 def _fill(template: str, names: Iterable[str]) -> str:

@@ -10,28 +10,19 @@ import asyncio
 import contextlib
 import os
 import re
-import sys
 import threading
 import time
 import weakref
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any
 
 from drrn.errors import require
-from drrn.processes import Service, ServiceError, add_work, most_memory
+from drrn.processes import Service, ServiceError, add_work, limit_memory
 
-CALL_SECONDS = 20.0
-GRACE_SECONDS = 5.0  # after the time limit of V8, until the process is killed
-MEGABYTES = 256  # of one page
-OWN_MEGABYTES = 64  # that the engine needs beyond what it had when the page was opened
-WATCH_SECONDS = 0.05
+CALL_SECONDS = 20.0  # default time limit of a script
+MEGABYTES = 256  # default memory of a page
 # Space for new objects (MB): a page of SugarCube makes many, and V8 would often clean up.
 V8_FLAGS = ("--single-threaded", "--min-semi-space-size=16")
-MAX_RESULT = 2**26  # characters of a text that a script returns
-MAX_IDLE = 2  # processes that wait for the next isolate
-OUT_OF_MEMORY = "the script exceeds its memory limit"
-MEMORY_CODE = 75  # exit code of a process that needs too much
 SCRIPT_LINE = re.compile(r"^<anonymous>:\d+: ")
 
 
@@ -48,13 +39,19 @@ class OutOfMemoryError(IsolateError):
 
 
 class Isolate(AbstractContextManager["Isolate"]):
-    """A separate JavaScript world; close it, or use it in a `with` statement."""
+    """A separate JavaScript world. Close it, or use it in a `with` statement.
+
+    Args:
+        megabytes: Memory of a page. The engine itself may take 64 MB more.
+        grace: Seconds after the time limit of V8 until the process is killed.
+    """
 
     # Set here as well, so that an isolate whose creation was interrupted can be collected.
     _service: Service | None = None
 
-    def __init__(self, *, megabytes: int = MEGABYTES) -> None:
+    def __init__(self, *, megabytes: int = MEGABYTES, grace: float = 5.0) -> None:
         require("py_mini_racer", "twine")
+        self.grace = grace
         self._error: IsolateError | None = None  # after which it cannot be used
         self._is_busy = False  # a script was not answered, or did not end: it may still run
         self._service = _idle_process() or Service(Engine, quiet=True)
@@ -62,16 +59,19 @@ class Isolate(AbstractContextManager["Isolate"]):
         self._ask("open", megabytes, seconds=CALL_SECONDS)
 
     def evaluate(self, *scripts: str, seconds: float = CALL_SECONDS) -> Any:
-        """Run scripts and return the last value, if that is plain, or raise `IsolateError`.
+        """Run scripts and return the last value if that is plain.
 
-        Each script has `seconds`; timers and promises run between two of them.
+        Each script has `seconds`. Timers and promises run between two of them.
+
+        Raises:
+            IsolateError: A script threw, did not end, or needs too much memory.
         """
         kind, value = self._ask("evaluate", scripts, seconds, seconds=seconds * len(scripts))
         if kind == "timeout":
             self._is_busy = True
             raise TimedOutError(f"the script did not finish in {seconds:g} seconds")
         if kind == "memory":
-            self._error = OutOfMemoryError(OUT_OF_MEMORY)
+            self._error = OutOfMemoryError("the script exceeds its memory limit")
             raise self._error
         if kind == "error":
             raise IsolateError(value)
@@ -85,37 +85,33 @@ class Isolate(AbstractContextManager["Isolate"]):
         was_busy = self._is_busy
         self._is_busy = True
         try:
-            answer = self._service.ask(method, *arguments, timeout=seconds + GRACE_SECONDS)
+            value, work = self._service.ask(method, *arguments, timeout=seconds + self.grace)
         except ServiceError as error:
-            code = self._service.process.returncode
             if error.reason == "timeout":
-                add_work(seconds + GRACE_SECONDS)
+                add_work(seconds + self.grace)
                 self._error = TimedOutError(f"the script did not finish in {seconds:g} seconds")
-            elif code == MEMORY_CODE:
-                self._error = OutOfMemoryError(OUT_OF_MEMORY)
+            elif error.reason == "memory":
+                self._error = OutOfMemoryError("the script exceeds its memory limit")
             else:
                 self._error = IsolateError(f"the engine failed: {error}")
             self._service = None
             raise self._error from error
         self._is_busy = was_busy
-        value, work = answer
         add_work(work)
         return value
 
     def close(self) -> None:
-        """Free the isolate; a second call does nothing."""
+        """Free the isolate. A second call does nothing."""
         service = self._service
         self._service = None
         OPEN_ISOLATES.discard(self)
         if service is None:
             return
-        if self._is_busy:
+        if self._is_busy or len(_IDLE) > 1:
             service.kill()
-        elif len(_IDLE) < MAX_IDLE and service.process.poll() is None:
+        else:
             service.send("free")
             _IDLE.append((os.getpid(), service))
-        else:
-            service.close()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -138,29 +134,32 @@ def _idle_process() -> Service | None:
 
 
 class Engine:
-    """One isolate at a time; runs in the separate process."""
+    """One isolate at a time. It runs in the separate process.
 
-    def __init__(self) -> None:
+    Args:
+        longest: Characters of a text that a script may return.
+    """
+
+    def __init__(self, longest: int = 2**26) -> None:
+        self.longest = longest
         self.library: Any = require("py_mini_racer", "twine")
         self.library.init_mini_racer(flags=V8_FLAGS, ignore_duplicate_init=True)
         self.context: AbstractContextManager[Any] | None = None
         self.racer: Any = None
-        self.most_memory = sys.maxsize
         self.work = time.process_time()
         self.loop = asyncio.new_event_loop()  # mini-racer waits for V8 with it
-        for run in (self.loop.run_forever, self._watch_memory):
-            threading.Thread(target=run, daemon=True).start()
+        threading.Thread(target=self.loop.run_forever, daemon=True).start()
 
     def open(self, megabytes: int) -> tuple[None, float]:
         self.free()
         self.context = self.library.mini_racer(self.loop)
         self.racer = self.context.__enter__()
         self.racer.set_hard_memory_limit(megabytes * 2**20)
-        self.most_memory = memory() + (megabytes + OWN_MEGABYTES) * 2**20
+        limit_memory((megabytes + 64) * 2**20)
         return None, self._new_work()
 
     def evaluate(self, scripts: tuple[str, ...], seconds: float) -> tuple[Any, float]:
-        """Return ("value", the last value), or the kind of the failure and its message; and work.
+        """The last value as ("value", value), or the failure as (kind, message); and the work.
 
         The work is the CPU time of this process since the last answer.
         """
@@ -191,14 +190,14 @@ class Engine:
             return "error", first_line(str(error))
         if value is self.library.JSUndefined:
             return "value", None
-        if isinstance(value, str) and len(value) > MAX_RESULT:
+        if isinstance(value, str) and len(value) > self.longest:
             return "error", f"a text of {len(value):,} characters"
         is_plain = value is None or isinstance(value, (str, int, float, bool))
         return "value", value if is_plain else str(type(value))
 
     def free(self) -> None:
         """Free the isolate."""
-        self.most_memory = sys.maxsize
+        limit_memory(None)
         context = self.context
         self.context = None
         if context is not None:
@@ -207,23 +206,9 @@ class Engine:
 
     close = free
 
-    def _watch_memory(self) -> None:
-        while memory() < self.most_memory:
-            time.sleep(WATCH_SECONDS)
-        os._exit(MEMORY_CODE)
-
-
-def memory() -> int:
-    """Return the memory of this process in bytes; where that is unknown, `most_memory`."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return most_memory()
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
 
 def first_line(message: str) -> str:
-    """Return the error itself, from a message that also has source and stack."""
+    """The error itself, from a message that also has source and stack."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if "Error" in line or line.startswith("Uncaught")]
     return SCRIPT_LINE.sub("", (errors or lines or ["the script threw"])[0])

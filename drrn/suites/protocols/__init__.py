@@ -77,7 +77,7 @@ class Protocol:
         return with_options(self.name.format(file=file), max_steps=self.max_steps)
 
     def test_game(self, training_game: str) -> str | None:
-        """Return the name of the game to score on after the training; None: not a separate one."""
+        """The game to score on after the training, or None if there is no separate one."""
         if self.measure != "test":
             return None
         return with_options(training_game, fold=self.fold, draw="in-order")
