@@ -24,6 +24,7 @@ LAYERS = [
     "learning",
     "playing",
     "runs gym arena",
+    "experiments",
     "lab",
     "serve",
     "cli __main__",

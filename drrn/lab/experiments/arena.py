@@ -23,7 +23,7 @@ from drrn.lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
 from drrn.lab.experiments.results import ARENA, commit, mark
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
-from drrn.runs.scores import Round
+from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 
@@ -41,23 +41,15 @@ class TrainingJob(Job):
     column: ClassVar[str] = ""  # rounds are not displayed
 
     def is_done(self) -> bool:
-        """Return whether the run is finished; refuse a run with other settings."""
         run = Run(self.folder)
-        if not run.has(CONFIG):
-            return False
-        recorded = {**run.config["settings"], **run.config["game"]}
-        expected = {**self.settings.flat(), **self.hashes}
-        for name in ("sha256", *sorted(self.settings.given)):
-            if recorded[name] != expected[name]:
-                cure = "choose another --out, or add --again to train it again"
-                raise InputError(f"{self.folder}: trained with another {name}; {cure}")
-        return bool(run.summary()["state"] == "finished")
+        self.check_unfinished()
+        return run.has(CONFIG) and bool(run.summary()["state"] == "finished")
 
-    def run(self) -> Iterator[Round]:
+    def run(self) -> Iterator[RoundScores]:
         spec = GameSpec(self.source)
         options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
         trainer = Trainer(spec.open(), self.settings, self.device, **options)
-        yield from self.open_run(trainer).train(trainer)
+        yield from self.train(trainer)
 
 
 def game_specs(games: Sequence[str], skip: Skip) -> list[GameSpec]:

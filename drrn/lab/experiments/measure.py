@@ -18,6 +18,7 @@ from drrn.compiled.history import with_history
 from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
+from drrn.experiments.job import Scores
 from drrn.files import json_or_none, write
 from drrn.game.contract import Game, another, close, evaluation_game_of, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
@@ -34,15 +35,11 @@ from drrn.lab.experiments.plan import (
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import compiled_rollouts
-from drrn.playing.evaluation import Evaluation, evaluate
-from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.recall import Recall, pages_of_game, remember
-from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import tensors
 from drrn.runs.embeddings import embed, plane
 from drrn.runs.run import Run
-from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
+from drrn.runs.scores import MEASURES, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.sentences import open_sentences
 from drrn.settings import Settings
@@ -52,7 +49,6 @@ from drrn.stories.playtest.playtest import gather, inspect_game
 from drrn.stories.playtest.survey import explore
 from drrn.stories.twine.rules import DEFAULT_SET
 
-Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 Files = dict[str, list[Row]]  # by the end of the file's name
 
 # --- Scores
@@ -68,34 +64,6 @@ def round_rows(rows: list[Row], common: Row, policies: Sequence[str]) -> list[Ro
             values = {name: row[f"{policy}_{name}"] for name in MEASURES}
             result.append({**common, **numbers, **key, **values, "exact": None})
     return result
-
-
-def final_scores(
-    trainer: Trainer, game: Game, episodes: dict[str, int], *, paraphrased: bool = False
-) -> Scores:
-    """Return the scores of each policy and seed after the last round; `episodes` by policy."""
-    settings = trainer.settings
-    model = trainer.model
-    compiled = compiled_or_none(game, settings) if paraphrased else trainer.compiled
-    fast = None
-    if compiled is not None and not trainer.grows:
-        fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
-    stepped = SteppedRollouts(game, model)
-    stepped.in_order = game is not trainer.played
-    rollouts: Rollouts = fast or stepped
-    alpha = settings.exploration.alpha * trainer.learner.alpha_factor
-    seeds = settings.run.seeds
-    number = settings.run.rounds + 1  # a round of its own, for the random draws
-    scores: Scores = []
-    for policy, count in episodes.items():
-        # None if a choice depends on the order of the actions, or on earlier pages.
-        exact: list[Score | None] = [None] * len(seeds)
-        if fast is not None and not model.sees_menu and policy != "best":
-            probabilities = fast.probabilities(policy_of(policy, alpha))
-            exact = [policy_score(fast.game, each, step_limit_of(game)) for each in probabilities]
-        sampled = evaluate(rollouts, [policy], alpha, count, seeds, number)
-        scores += [(each, exact[each.replica]) for each in sampled]
-    return scores
 
 
 def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: bool) -> list[Row]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from drrn.declaration import without_none
 from drrn.errors import InputError, did_you_mean
+from drrn.experiments import agents
 from drrn.files import read_toml
 from drrn.game.contract import Game, step_limit_of
 from drrn.runs.config import recommended_settings
@@ -162,8 +163,8 @@ READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN
 BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
 READ = ("long-watch", "night-market", "home-world")  # their games
 RECALLED: list[str] = PLAN["recall"]  # sentence models
-Agents = dict[str, dict[str, Any]]  # settings by name; `paper`: on top of the paper's
-AGENTS: Agents = PLAN["agents"]  # of the diagnostics
+AGENTS = agents.AGENTS  # of the diagnostics
+seeds_text = agents.seeds_text
 LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 
 # --- Experiments
@@ -228,7 +229,6 @@ def game_order(games: Iterable[str]) -> list[str]:
 # --- Settings
 
 SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
-OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
 QUICK_PUBLISHED = 2
 SUITE_FINAL = 4  # the same, relative to the episodes after each round
@@ -246,7 +246,6 @@ class Scale:
     vectors: str | None = None  # path of the word vectors
     quick: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
-    side_by_side: bool = False  # one trial of a diagnostic trains all seeds
 
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
         """Return the number of episodes after the last round, by policy."""
@@ -288,11 +287,6 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     recipes = (PAPER_SETTINGS, STRONG)
     unusual = {n: value for n, value in common.items() if not any(r.uses(n) for r in recipes)}
     return settings_for(settings, unusual)
-
-
-def seeds_text(seeds: range) -> str:
-    """Return consecutive seeds as a person writes them."""
-    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 def cost(game: str, variant: Variant, settings: Settings) -> float:
