@@ -1,7 +1,7 @@
 """A sweep: combinations of settings are tried on some seeds, the best is reported on other seeds.
 
 sweep.json      what is swept: the game, the recipe, the settings, the seeds
-study.db        the trials, in Optuna's storage
+study.log       the trials, in Optuna's journal
 runs/NAME       a run for each combination and its score.json: tuning-… to choose by, report-…
 sweep.csv       one line for each combination, the best first
 best.json       the settings of the best: drrn train GAME --config FOLDER/best.json
@@ -12,6 +12,7 @@ its job starts, so a sweep that was killed continues with the same trials.
 
 import hashlib
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,7 +38,7 @@ from drrn.runs.trainer import Trainer
 from drrn.settings import Settings, recipe_name
 from drrn.vectors import open_vectors
 
-STUDY = "study.db"
+STUDY = "study.log"
 SCORE = "score.json"  # in the run's folder: what the sweep compares, by seed
 
 
@@ -223,12 +224,22 @@ class Sweep:
         optuna = require("optuna", "sweep")
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         return optuna.create_study(
-            storage=f"sqlite:///{(self.root / STUDY).resolve().as_posix()}",
+            storage=self._storage(),
             study_name="sweep",
             direction="maximize",
             load_if_exists=True,
             pruner=optuna.pruners.MedianPruner(n_startup_trials=3, n_warmup_steps=1),
         )
+
+    def _storage(self) -> Any:
+        """Optuna's journal. The folder is locked, so the file needs no lock of its own."""
+        path = self.root / STUDY
+        if path.exists():
+            before, newline, _ = path.read_bytes().rpartition(b"\n")
+            write(path, before + newline)  # a killed process may have cut a line short
+        journal = require("optuna.storages.journal", "sweep")
+        backend = journal.JournalFileBackend(str(path), lock_obj=threading.Lock())
+        return journal.JournalStorage(backend)
 
     def run(self, study: Any, workers: Workers, skip: Callable[[str], None]) -> Iterator[Event]:
         """Run the trials that are not finished, and record in the study how they end.
