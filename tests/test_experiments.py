@@ -32,7 +32,6 @@ from drrn.lab.experiments.plan import (
     variants_of,
 )
 from drrn.lab.experiments.results import EVALUATIONS, Results, difference
-from drrn.lab.experiments.workers import run_all
 from drrn.lab.reports import figures
 from drrn.runs.embeddings import plane
 from tests.experiment_jobs import InProcessWorkers
@@ -252,7 +251,7 @@ def test_the_other_jobs_run_after_one_fails(tmp_path):
     hashes = {**good.hashes, "sha256": "another story"}
     bad = replace(good, variant=VARIANTS["linear"], hashes=hashes)
     with InProcessWorkers(1) as workers:
-        events = list(run_all([bad, good], workers))
+        events = list(workers.run([bad, good]))
     kinds = [(event.job.name, event.kind) for event in events if event.kind != "round"]
     assert kinds[:2] == [("linear", "started"), ("linear", "failed")]
     assert kinds[2:] == [("table", "started"), ("table", "done")]
