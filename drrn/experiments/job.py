@@ -1,6 +1,7 @@
 """A job: a training with everything that it needs, which continues if it was interrupted."""
 
 import json
+import math
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -67,7 +68,9 @@ class Job(ABC):
 
     @property
     def cost(self) -> float:
-        """The approximate duration, in arbitrary units. The longest jobs start first."""
+        """The approximate duration, in arbitrary units. Jobs without rounds come first."""
+        if not self.rounds:
+            return math.inf
         model = self.settings.model
         episodes = self.settings.run.rounds * self.settings.run.episodes_per_round
         return (2 + model.layers) * (200 + model.hidden) * episodes

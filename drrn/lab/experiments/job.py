@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -65,8 +64,9 @@ class Job(job.Job):
 
     @property
     def cost(self) -> float:
-        """Facts come first, since they compile the game."""
-        return cost(self.game, self.variant, self.settings) if self.variant else math.inf
+        if self.variant is None:
+            return super().cost
+        return cost(self.game, self.variant, self.settings)
 
     @property
     def plan(self) -> dict[str, Any]:
