@@ -130,7 +130,7 @@ def test_completed_quests_are_episodes_with_the_intended_ending():
 # Encoders
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_encoders_are_compared_with_the_bag_in_a_table_a_verdict_and_curves(encoder_results):
     text = section(encoder_results, "Encoders")
     bags = ("bag of words, the paper's", "bag and word vectors, added")
@@ -142,7 +142,7 @@ def test_encoders_are_compared_with_the_bag_in_a_table_a_verdict_and_curves(enco
     assert main(["report", "--out", str(encoder_results), "--check"]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_verdict_on_the_remark_about_lstms_follows_from_the_rows(encoder_results):
     results = ResultSet(Results(encoder_results))
 
@@ -158,7 +158,7 @@ def test_the_verdict_on_the_remark_about_lstms_follows_from_the_rows(encoder_res
     assert "more by 5.0. The remark does not hold here." in verdict([6.0, 6.1], [1.0, 1.1])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_encoders_that_need_vectors_are_skipped_with_a_message(encoder_results, capsys):
     assert main([*ENCODER_COMMAND, "--out", str(encoder_results)]) == 0
     output = capsys.readouterr()
@@ -169,7 +169,7 @@ def test_encoders_that_need_vectors_are_skipped_with_a_message(encoder_results, 
 # Parser games
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_rows_have_the_share_of_completed_quests_and_the_steps_played(parser_results):
     rows = rows_of(parser_results / "rows/home-world/parser-drrn-bag.quests.csv")
     keys = [(row["round"], row["final"], row["policy"], row["seed"]) for row in rows]
@@ -187,7 +187,7 @@ def test_rows_have_the_share_of_completed_quests_and_the_steps_played(parser_res
         assert 0 <= float(row["exact_done"]) <= 1 and float(row["exact_return"]) < 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_steps_are_counted_if_the_replay_buffer_is_full(tmp_path):
     few: dict[str, Any] = {"rounds": 1, "episodes_per_round": 2, "evaluation_episodes": 1}
     settings = {**few, "replicas": 1, "capacity": 3, "hidden": 4}
@@ -199,7 +199,7 @@ def test_steps_are_counted_if_the_replay_buffer_is_full(tmp_path):
     assert 20 < steps <= 40  # of two episodes, although the buffer has room for 3
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_worlds_have_a_section_with_random_and_best_play(parser_results):
     text = section(parser_results, "Parser games")
     lines = [line for line in text.splitlines() if line.startswith("| ")]
@@ -214,7 +214,7 @@ def test_worlds_have_a_section_with_random_and_best_play(parser_results):
     assert main(["report", "--out", str(parser_results), "--check"]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_on_par_verdict_follows_from_the_rows(parser_results):
     results = ResultSet(Results(parser_results))
 
@@ -260,7 +260,7 @@ def test_an_interrupted_parser_job_ends_with_the_same_rows(tmp_path):
 # Suites
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_experiment_on_suites_writes_rows_and_a_section(stand_ins, tmp_path):
     out = tmp_path / "results"
     tale = game_file(tmp_path)

@@ -23,7 +23,6 @@ from drrn.runs.scores import ReferenceScores, Round, Row
 from drrn.runs.storage import CONFIG, CURVE, check_files, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
-from drrn.stories.authored import Explorable
 from drrn.suites.protocols import PREFIX, read_protocol
 from drrn.writing import counted
 
@@ -121,7 +120,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
     settings = trainer.settings.run
     try:
         scores = run.ensure_reference(trainer)
-        _warn_if_all_pay_the_same(trainer.game, scores)
+        _warn_if_all_pay_the_same(scores)
         log = _tensorboard(trainer, run) if options.tensorboard else None
         rounds = run.train(trainer)
         if not options.json:
@@ -141,11 +140,9 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
         raise
 
 
-def _warn_if_all_pay_the_same(game: Game, scores: ReferenceScores) -> None:
+def _warn_if_all_pay_the_same(scores: ReferenceScores) -> None:
     if scores.best == scores.random:
-        remedy = "the endings of the game should differ in their rewards"
-        if isinstance(game, Explorable):
-            remedy = "fill in the rewards of the endings in a TOML (drrn annotate writes one)"
+        remedy = "give its endings different rewards (of a story: drrn annotate)"
         terminal.warn(f"random play already gets the best possible final reward; {remedy}")
 
 

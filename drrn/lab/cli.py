@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from drrn import registry
 from drrn.cli import Parser
@@ -276,13 +277,13 @@ def parser() -> Parser:
 
 
 def _add_reproduce(command: argparse.ArgumentParser) -> None:
-    many: dict[str, object] = {"nargs": "+", "action": "extend", "default": []}
+    many: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     experiments = f"experiments or jobs: {', '.join(plan.EXPERIMENTS)}"
     on_request = ", ".join(plan.ON_REQUEST)
     command.add_argument(
         "--only", metavar="NAME", **many, help=f"{experiments} (default: all but {on_request})"
-    )  # type: ignore[arg-type]
-    command.add_argument("--games", metavar="GAME", **many, help="paper, built-in, names or paths")  # type: ignore[arg-type]
+    )
+    command.add_argument("--games", metavar="GAME", **many, help="paper, built-in, names or paths")
     command.add_argument(
         "--seeds", type=int, metavar="N", help="number of seeds (default: as planned)"
     )
@@ -306,7 +307,7 @@ def _add_reproduce(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--ray", nargs="?", const="", metavar="ADDRESS", help="run on a Ray cluster"
     )
-    command.add_argument("--set", metavar="NAME=VALUE", **many, help="a setting of all jobs")  # type: ignore[arg-type]
+    command.add_argument("--set", metavar="NAME=VALUE", **many, help="a setting of all jobs")
     command.add_argument("--trust", action="append", default=[], metavar="MODULE:NAME")
     command.set_defaults(run=run_reproduce)
 
