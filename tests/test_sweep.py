@@ -2,13 +2,7 @@
 
 import importlib
 import json
-import os
-import random
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +25,6 @@ VARY = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "
 # The strong recipe has a survey, after which config.json differs from what was asked for.
 STRONG = "sweep long-watch --seeds 1 --report-seeds 1 --jobs 1 --vary alpha=0.5,1 --set".split()
 SHORT = "rounds=2 episodes_per_round=8 evaluation_episodes=4 updates=1 hidden=4".split()
-SURVEYED = "rounds=4 episodes_per_round=200 evaluation_episodes=4 updates=2 hidden=8".split()
 RESULTS = ("sweep.csv", "best.json")
 
 
@@ -355,25 +348,3 @@ def test_an_interrupted_sweep_continues_to_the_same_results(
         file.write('{"op_code": 4')  # a line that was cut short
     assert main(command) == 0
     assert results_of(tmp_path / "sweep") == strong
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("seed", range(3))
-def test_a_sweep_that_is_killed_at_random_moments_continues_to_the_same_results(
-    seed, jobs_in_process, tmp_path
-):
-    assert main([*STRONG, *SURVEYED, "--out", str(tmp_path / "whole")]) == 0
-    out = tmp_path / "sweep"
-    command = [sys.executable, "-m", "drrn", *STRONG, *SURVEYED, "--jobs", "2", "--out", str(out)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    generator = random.Random(seed)
-    for _ in range(5):
-        process = subprocess.Popen(command, env=environment, start_new_session=True)
-        try:
-            process.wait(generator.uniform(2, 15))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, generator.choice([signal.SIGKILL, signal.SIGINT]))
-            process.wait()
-            time.sleep(1)  # its workers end with it
-    subprocess.run(command, env=environment, check=True)
-    assert results_of(out) == results_of(tmp_path / "whole")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.cli.jobs import failure_error, follow, run_jobs, workers_for
-from drrn.cli.terminal import table, warn
+from drrn.cli.terminal import table, warn, warn_about_skipped
 from drrn.errors import InputError
 from drrn.experiments.agents import read_settings, seeds_text, settings_text, value_text
 from drrn.experiments.results import commit, locked_folder
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> None:
         rest = max(0, sweep.size - done)
         per_trial = 2 + sweep.job({}).rounds
         failed = follow(sweep.run(study, workers, skipped.append), rest, rest * per_trial)
-        _warn_about(skipped)
+        warn_about_skipped(skipped, most=3)
         tuning = sweep.scored(study)
         if not tuning:
             why = skipped[0] if skipped else "see above why"
@@ -67,13 +67,6 @@ def _sweep(options: argparse.Namespace) -> Sweep:
         device=options.device,
         remote=options.ray is not None,
     )
-
-
-def _warn_about(skipped: Sequence[str], most: int = 3) -> None:
-    for message in skipped[:most]:
-        warn(f"skipped: {message}")
-    if len(skipped) > most:
-        warn(f"… and {len(skipped) - most} more")
 
 
 def _print_table(sweep: Sweep, scores: list[Scored], most: int = 20) -> None:

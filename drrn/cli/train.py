@@ -87,7 +87,7 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
-    """Return the settings of a new run, and whether they are based on the paper's."""
+    """The settings of a new run, and whether they are based on the paper's."""
     config, paper = _read_config(options.config, paper=options.paper)
     if not paper:  # the recipe sets its own values again, to suit the settings given here
         own = STRONG_CHANGES.items()
@@ -98,7 +98,7 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
 
 
 def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], bool]:
-    """Return the settings in a config.json, and whether they are based on the paper's."""
+    """The settings in a config.json, and whether they are based on the paper's."""
     if path is None:
         return {}, paper
     if path.is_dir():
@@ -116,7 +116,7 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
 
 
 def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
-    """Train to the last round; save and display each."""
+    """Train to the last round. Save and display each."""
     settings = trainer.settings.run
     try:
         scores = run.ensure_reference(trainer)
@@ -165,7 +165,7 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
 
 
 def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
-    """Return a function that logs the rows of a round; log the rounds before."""
+    """A function that logs the rows of a round. Log the rounds before."""
     require("tensorboard", "tensorboard")
     from torch.utils.tensorboard import SummaryWriter
 

@@ -117,7 +117,7 @@ def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[job.
 
 
 def _digest(options: argparse.Namespace) -> str | None:
-    """Return the digest of the word vectors; without them, warn about jobs that need them."""
+    """The digest of the word vectors. Without them, warn about jobs that need them."""
     if options.vectors:
         return open_vectors(options.vectors).digest
     for variant in plan.variants_of(options.only, paraphrases=True):
@@ -147,7 +147,7 @@ def _is_done(own: Job, again: bool) -> bool:
 
 
 def _write_report(results: Results) -> bool:
-    """Write the report; a failure is printed, since the rows are complete."""
+    """Write the report. A failure is only printed, since the rows are complete."""
     try:
         for path in write_report(results):
             print(path)
@@ -171,7 +171,7 @@ class GameToRun:
     name: str = ""  # in the results, if not the game's own
 
     def runs(self, variant: Variant, name: str) -> bool:
-        """Return whether a variant is trained on it; on a requested game, all variants are."""
+        """Whether a variant is trained on it. On a requested game, all variants are."""
         if self.requested:
             return True
         if self.extra:
@@ -182,7 +182,7 @@ class GameToRun:
 def experiment_games(
     names: Sequence[str], only: Collection[str], files: SuiteFiles
 ) -> Iterator[GameToRun]:
-    """Yield the named games; without names, the games that the experiments (`only`) need."""
+    """Yield the named games. Without names, the games that the experiments (`only`) need."""
     for name in names:
         sources = {"built-in": BUILT_IN, "paper": PAPER}.get(name, [absolute_name(name)])
         yield from (GameToRun(each, make(each), requested=True) for each in sources)
@@ -208,7 +208,7 @@ def experiment_games(
 
 
 def _kind(name: str) -> str:
-    """Return the experiment with separate games that a name belongs to; else STORIES."""
+    """The experiment with separate games that a name belongs to, or STORIES."""
     for experiment, variants in plan.ADDED.items():
         if name == experiment or any(name == variant.name for variant in variants):
             return experiment
@@ -238,7 +238,7 @@ def suite_games(files: SuiteFiles) -> Iterator[GameToRun]:
 
 
 def published_games(only: Collection[str], files: SuiteFiles) -> Iterator[GameToRun]:
-    """Yield the games of the protocols whose suite is installed; for Jericho, whose file exists."""
+    """Yield the games of the protocols whose suite (or file, for Jericho) is present."""
     for protocol in protocols():
         name = plan.published_job(protocol.slug)
         if "published" not in only and name not in only:
@@ -256,7 +256,7 @@ def published_games(only: Collection[str], files: SuiteFiles) -> Iterator[GameTo
 
 
 def _file_of(protocol: Protocol, path: Path | None) -> Path | None:
-    """Return the file of a game: the given one, or one in the given folder; None without one."""
+    """The file of a game, if it is the given one or is in the given folder."""
     if path is None:
         return None
     files = sorted(path.iterdir()) if path.is_dir() else [path]

@@ -29,7 +29,6 @@ from drrn.runs.trainer import Trainer
 
 PLANNED: dict[str, Any] = PLAN["arena"]
 RECIPES = ("paper", "strong")
-QUICK_EPISODES = 2
 Skip = Callable[[str], None]  # is called with what is left out, and why
 
 
@@ -53,7 +52,7 @@ class TrainingJob(Job):
 
 
 def game_specs(games: Sequence[str], skip: Skip) -> list[GameSpec]:
-    """Return the named games, or else those of the plan; `skip` is called with a missing one."""
+    """The named games, or else those of the plan. `skip` is called with a missing one."""
     result = []
     for name in games or PLANNED["games"]:
         try:
@@ -68,7 +67,7 @@ def game_specs(games: Sequence[str], skip: Skip) -> list[GameSpec]:
 def training_jobs(
     specs: Sequence[GameSpec], root: Path, scale: Scale, device: str
 ) -> list[TrainingJob]:
-    """Return the training of each recipe on each game."""
+    """The training of each recipe on each game."""
     changes = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
     changes |= {**(QUICK if scale.quick else {}), **scale.overrides}
     games = {spec: spec.open() for spec in specs}
@@ -98,7 +97,7 @@ def play_all(
     how = {name: PLANNED[name] for name in ("history", "max_tokens", "sha256")}
     options = Options(root / "work" / ARENA, **how)
     model = _model(options, skip)
-    episodes = range(QUICK_EPISODES if scale.quick else PLANNED["episodes"])
+    episodes = range(2 if scale.quick else PLANNED["episodes"])
     for spec in specs:
         agents = [job for job in jobs if job.source == spec.source]
         names = ["random", "best", *(f"{job.recipe}=agent:{job.folder}" for job in agents)]
@@ -111,7 +110,7 @@ def play_all(
 
 
 def _model(options: Options, skip: Skip) -> list[Player]:
-    """Return the language model, if its file and the packages that run it are installed."""
+    """The language model, if its file and the packages that run it are installed."""
     packages = {name: importlib.util.find_spec(name) for name in PLANNED["packages"]}
     missing = [name for name, package in packages.items() if package is None]
     if missing:

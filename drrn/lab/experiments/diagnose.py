@@ -8,7 +8,6 @@ from drrn.lab.experiments.plan import LEVEL, PLAN, READERS, Scale
 from drrn.settings import STRONG
 
 PUBLISHED: dict[str, int] = PLAN["published"]  # seeds
-QUICK_EPISODES = 1_200
 
 
 def published_trials(root: Path, scale: Scale, device: str) -> list[Trial]:
@@ -29,7 +28,7 @@ def _budget(scale: Scale, seeds: dict[str, int]) -> Budget:
     return Budget(
         seeds=dict.fromkeys(seeds, scale.seeds) if scale.seeds else seeds,
         first_seed=scale.first_seed,
-        episodes=QUICK_EPISODES if scale.quick else None,
+        episodes=1_200 if scale.quick else None,
         overrides=scale.overrides,
         side_by_side=True,
     )

@@ -131,7 +131,7 @@ class Job(job.Job):
         self.remove_checkpoint()
 
     def _measure(self, variant: Variant, game: Game, trainer: Trainer, run: Run) -> measure.Files:
-        """Return the rows by the end of the file's name."""
+        """The rows by the end of the file's name."""
         settings = self.settings
         common = {"game": self.game, **variant.columns(settings)}
         rows = measure.round_rows(run.rows(), common, variant.policies)
@@ -202,7 +202,7 @@ class _Clock:
 
 
 def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:
-    """Return the hashes of what results depend on: the game with its rewards, its paraphrases."""
+    """The hashes of what results depend on: the game with its rewards, its paraphrases."""
     hashes = {"sha256": fingerprint_of(game), "paraphrases": _hash_of(paraphrases_of(game))}
     if variant is not None and REWORDED in variant.paraphrase_sets:
         hashes[REWORDED] = _hash_of(paraphrases_of(game, REWORDED))

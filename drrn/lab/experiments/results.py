@@ -95,7 +95,7 @@ FACTS = columns("measure:text value:text")
 
 
 def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
-    """Return the rows of a CSV file; an InputError names the line."""
+    """The rows of a CSV file. An InputError names the line."""
     try:
         rows = read_csv(text, columns, path)
     except InputError as error:
@@ -106,7 +106,7 @@ def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
 
 
 def mark(text: str) -> str:
-    """Return a short hash of a text: results contain no sentence of other people's stories."""
+    """A short hash of a text: results contain no sentence of other people's stories."""
     return _sha256(" ".join(words(text)))[:12]
 
 
@@ -134,20 +134,20 @@ class Results:
         refuse_sweep(self.root)
 
     def work(self, game: str, name: str) -> Path:
-        """Return the folder of a job's training run."""
+        """The folder of a job's training run."""
         return self.root / "work" / game / name
 
     def path(self, game: str, file: str) -> Path:
-        """Return the path of a file of rows, or of a record."""
+        """The path of a file of rows, or of a record."""
         return self.root / "rows" / game / file
 
     def jobs(self) -> list[tuple[str, str]]:
-        """Return the game and the name of each finished job."""
+        """The game and the name of each finished job."""
         records = (self.root / "rows").glob("*/*.json")
         return sorted((path.parent.name, path.stem) for path in records)
 
     def record(self, game: str, name: str) -> dict[str, Any] | None:
-        """Return the record of a job; None if the job is not finished."""
+        """The record of a job, or None if the job is not finished."""
         path = self.path(game, f"{name}.json")
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
@@ -165,7 +165,7 @@ class Results:
             raise InputError(f"{path}: not the record of a job; {REMEDY}") from error
 
     def load(self, game: str, name: str) -> Stored | None:
-        """Return a finished job, with every file checked against its recorded hash."""
+        """A finished job, with every file checked against its recorded hash."""
         record = self.record(game, name)
         if record is None:
             return None
