@@ -84,7 +84,7 @@ def real_curves(monkeypatch: pytest.MonkeyPatch) -> None:
 def jobs_in_process() -> Iterator[None]:
     """Run the jobs of a command in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.lab.experiments.workers.Processes", InProcessWorkers)
+        patch.setattr("drrn.experiments.workers.Processes", InProcessWorkers)
         yield
 
 

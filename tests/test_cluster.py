@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import os
+import re
 import socket
 import sys
 from pathlib import Path
@@ -13,9 +14,8 @@ import drrn
 from drrn.cli import main
 from drrn.cli.jobs import workers_for
 from drrn.errors import InputError
-from drrn.lab.experiments import cluster as ray_jobs
-from drrn.lab.experiments import workers
-from drrn.lab.experiments.cluster import check_cluster, read_files, run_job
+from drrn.experiments.cluster import RayCluster, check_cluster, run_job
+from drrn.experiments.results import read_files, receive
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import TABLE, Scale, settings_of
 from drrn.lab.experiments.results import Results
@@ -72,7 +72,7 @@ def expected_rows(root):
     return rows(root)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_ray
 def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
     tmp_path, import_folder, monkeypatch, capfd
@@ -85,19 +85,16 @@ def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
     Path("die").touch()
     before = set(Path("/tmp").glob("drrn-*"))
 
-    addresses: list[str] = []
-    order = workers.in_order
+    join = RayCluster._join
 
-    def in_order(missing):
+    def joined(cluster):
         """Check at the start that other machines can join the cluster."""
         import ray
 
-        if not addresses:
-            addresses.append(ray.get_runtime_context().gcs_address)
-            check_cluster(addresses[0])
-        return order(missing)
+        join(cluster)
+        check_cluster(ray.get_runtime_context().gcs_address)
 
-    monkeypatch.setattr(workers, "in_order", in_order)
+    monkeypatch.setattr(RayCluster, "_join", joined)
     assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
     output = capfd.readouterr()
     assert output.out.count("its worker was lost (WorkerCrashedError); restarted") == 1
@@ -106,7 +103,7 @@ def test_a_job_whose_worker_dies_starts_again_and_has_the_rows_of_one_machine(
     assert local_paths == sorted(path.relative_to("there") for path in Path("there").rglob("*"))
     results = [path for path in local_paths if path.suffix in (".csv", ".safetensors")]
     paths = [path for path in results if path.name != "progress.csv"]  # it has seconds
-    assert len(paths) == 4 * len(("rows", "evaluations", "model")) + len(("sweep.csv",))
+    assert len(paths) == 4 * len(("evaluations", "model")) + len(("sweep.csv",))
     for path in paths:
         assert Path("here", path).read_bytes() == Path("there", path).read_bytes()
     assert not set(Path("/tmp").glob("drrn-ray-*")) - before
@@ -118,7 +115,7 @@ def test_a_job_in_a_temporary_folder_returns_all_files(tmp_path):
     assert [event.kind for event, _ in reports] == ["started", *["round"] * 4, "done"]
     files = reports[-1][1]
     assert not (tmp_path / "results").exists()
-    Results(work.root).receive(work.game, work.name, files)
+    receive(work.root, work.folder, files)
     assert rows(work.root) == expected_rows(tmp_path / "here")
     assert Results(work.root).load("long-watch", "table")
 
@@ -129,16 +126,15 @@ def test_an_interrupted_job_resumes_on_another_machine(tmp_path):
     files = read_files(work.root, work.folder)
     reports = list(run_job(work, files, versions(), tmp_path))
     assert [(event.kind, event.rounds) for event, _ in reports][1:3] == [("round", 2), ("round", 3)]
-    Results(work.root).receive(work.game, work.name, reports[-1][1])
+    receive(work.root, work.folder, reports[-1][1])
     assert rows(work.root) == expected_rows(tmp_path / "here")
     assert not (work.folder / "checkpoint.safetensors").exists()
 
 
-def test_saved_rounds_survive_the_death_of_a_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_jobs, "SAVE_SECONDS", 0.0)
+def test_saved_rounds_survive_the_death_of_a_worker(tmp_path):
     work = job_for(tmp_path / "results")
-    for event, files in run_job(work, {}, versions(), tmp_path):
-        Results(work.root).receive(work.game, work.name, files)
+    for event, files in run_job(work, {}, versions(), tmp_path, save_seconds=0):
+        receive(work.root, work.folder, files)
         if event.rounds == 2:
             break
     assert next(work.run()).number == 3
@@ -151,46 +147,26 @@ def test_a_worker_with_other_package_versions_fails_its_job(tmp_path):
     assert "numpy 0.1" in last.why
 
 
+@needs_ray
 @pytest.mark.parametrize(
     "address",
-    [
-        "nonsense",
-        "ray://head:10001",
-        "head:port",
-        "127.0.0.1:9",
-        "127.0.0.1:99999",
-        "nowhere.invalid:6379",
-    ],
+    "nonsense ray://head:10001 head:port 127.0.0.1:9 127.0.0.1:99999 nowhere.invalid:6379".split(),
 )
-def test_an_address_without_a_cluster_gives_one_sentence(address, tmp_path, capsys):
-    command = ["sweep", "long-watch", "--vary", "alpha=1", "--out", str(tmp_path), "--ray", address]
-    assert main(command) == 2
-    error = capsys.readouterr().err
-    assert address in error and "HOST:PORT" in error and error.count("\n") == 1
+def test_an_address_without_a_cluster_is_refused_even_without_jobs(address):
+    with pytest.raises(InputError, match=re.escape(address)):
+        workers_for(argparse.Namespace(ray=address, device="cpu", jobs=None))
 
 
 @needs_ray
-def test_an_address_without_an_answer_is_rejected_even_without_jobs():
-    with pytest.raises(InputError, match=r"127\.0\.0\.1:9"):
-        workers_for(argparse.Namespace(ray="127.0.0.1:9", device="cpu", jobs=None))
+def test_a_server_that_is_not_a_cluster_times_out():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(InputError, match=address):
+            check_cluster(address, seconds=0.5)
 
 
-@needs_ray
-def test_a_server_that_is_not_a_cluster_times_out(monkeypatch):
-    monkeypatch.setattr(ray_jobs, "ANSWER_SECONDS", 0.5)
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        pytest.raises(InputError, match="no answer within"),
-    ):
-        check_cluster(f"127.0.0.1:{server.getsockname()[1]}")
-
-
-def test_without_ray_the_error_names_the_installation(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize(("device", "fact"), [("cpu", "drrn[ray]"), ("cuda", "--device cuda")])
+def test_without_ray_or_with_a_cuda_device_the_error_names_the_cause(device, fact, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    assert main(["sweep", "long-watch", "--vary", "alpha=1", "--out", str(tmp_path), "--ray"]) == 2
-    assert "pip install 'drrn[ray]'" in capsys.readouterr().err
-
-
-def test_a_cluster_does_not_take_the_cuda_device():
-    with pytest.raises(InputError, match="--device cuda"):
-        workers_for(argparse.Namespace(ray="", device="cuda", jobs=None))
+    with pytest.raises(InputError, match=re.escape(fact)):
+        workers_for(argparse.Namespace(ray="", device=device, jobs=None))

@@ -3,20 +3,21 @@
 import csv
 import re
 import xml.etree.ElementTree as ET
+from functools import partial
 from typing import Any
 
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.cli.jobs import changes_of
 from drrn.diagnostics import DIAGNOSTICS
-from drrn.lab.experiments import diagnose
-from drrn.lab.experiments.diagnose import Trial, share_of, sizes
+from drrn.experiments import diagnose
+from drrn.experiments.agents import agent_settings
+from drrn.experiments.diagnose import Budget, Trial, share_of, sizes
+from drrn.experiments.radar import radar, share_table, shares_of
+from drrn.experiments.results import TRIALS, to_csv
+from drrn.lab.experiments import diagnose as published
 from drrn.lab.experiments.plan import Scale
-from drrn.lab.experiments.results import TRIALS, to_csv
-from drrn.lab.reports.diagnostics import blocks_of
-from drrn.lab.reports.figures import draw
 from tests.documentation import ROOT
 
 SET = ["--set", "updates=1"]
@@ -31,7 +32,8 @@ def folder(tmp_path_factory, jobs_in_process):
     """Two agents on two games, scored by four episodes, as all agents in this module."""
     out = tmp_path_factory.mktemp("diagnose") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnose, "EVALUATION", 4)
+        patch.setattr("drrn.cli.diagnose.Budget", partial(Budget, evaluation=4))
+        patch.setattr(published, "Budget", partial(Budget, evaluation=4))
         assert main([*COMMAND, "--out", str(out)]) == 0
         yield out
 
@@ -55,10 +57,10 @@ def test_shares_and_rounds():
     ("agent", "budget", "rounds"),
     [("default", 4000, 18), ("default", 1000, 5), ("survey=no", 4000, 20), ("paper", 4000, 20)],
 )
-def test_the_survey_is_part_of_the_episodes(agent, budget, rounds, tmp_path):
-    how = (["diagnostic:order/1"], {agent: changes_of(agent)}, Scale(1), "cpu", budget)
-    (trial,) = diagnose.trials(tmp_path, *how)
-    run = trial.settings.run
+def test_the_survey_is_part_of_the_episodes(agent, budget, rounds):
+    game = diagnose.open_diagnostic("diagnostic:order/1")
+    how = Budget({}, episodes=budget)
+    run = diagnose.trial_settings(game, agent_settings(agent), how, range(1)).run
     assert (run.rounds, run.episodes_per_round) == (rounds, 200)
     assert run.survey == (rounds == 18)
 
@@ -80,26 +82,27 @@ def test_an_interrupted_command_continues(folder, tmp_path, monkeypatch, capsys)
     run = Trial.run
 
     def interrupted(trial):
-        if trial.game == "memory/1" and trial.variant:
+        if trial.game == "memory/1" and trial.agent == "default":
             raise KeyboardInterrupt
         return run(trial)
 
     monkeypatch.setattr(Trial, "run", interrupted)
     assert main([*COMMAND, "--out", str(tmp_path)]) == 130
-    before = (tmp_path / "diagnostics.csv").read_text()
     monkeypatch.setattr(Trial, "run", run)
     assert main([*COMMAND, "--out", str(tmp_path)]) == 0
     assert "3 of 4 trials are done" in capsys.readouterr().out
-    assert (tmp_path / "diagnostics.csv").read_text().startswith(before)
-    whole = {tuple(row.values())[:-1] for row in rows_of(folder)}
-    assert {tuple(row.values())[:-1] for row in rows_of(tmp_path)} == whole
+    assert rows_of(tmp_path) == rows_of(folder)
     monkeypatch.setattr(Trial, "run", lambda trial: pytest.fail("computed again"))
     assert main([*COMMAND, "--out", str(tmp_path)]) == 0
 
 
 def test_an_agent_can_have_other_settings(tmp_path):
-    assert changes_of("max-action,alpha=2") == {"paper": True, "model": "max-action", "alpha": 2.0}
-    assert changes_of("encoder=gru,history=4") == {"encoder": "gru", "history": 4}
+    assert agent_settings("max-action,alpha=2") == {
+        "paper": True,
+        "model": "max-action",
+        "alpha": 2.0,
+    }
+    assert agent_settings("encoder=gru,history=4") == {"encoder": "gru", "history": 4}
     command = ["diagnose", "memory", *TINY, "--out", str(tmp_path)]
     assert main([*command, "--agent", "paper,layers=1", "--history", "1", "--hidden", "4"]) == 0
     assert [row["agent"] for row in rows_of(tmp_path)] == ["hidden=4,history=1", "paper,layers=1"]
@@ -115,7 +118,9 @@ def test_the_radar_plot_is_well_formed_and_has_every_label():
     pytest.importorskip("matplotlib")
     agents = ["default", "random", "encoder=gru"]
     rows = [made_up(agent, 0.7, name) for agent in agents for name in DIAGNOSTICS]
-    svg = draw(blocks_of(rows[:-1])[0])
+    shares = shares_of(rows[:-1])
+    svg = radar(*shares)
+    assert len(share_table(*shares).rows) == len(DIAGNOSTICS) + 1
     assert ET.fromstring(svg).tag.endswith("svg")
     for label in [*agents, *(each.capability for each in DIAGNOSTICS.values())]:
         assert f"<!-- {label} -->" in svg
@@ -146,11 +151,11 @@ def test_the_report_and_the_page_agree_with_the_rows(tmp_path):
 
 
 def test_reproduce_runs_the_published_agents(tmp_path, monkeypatch):
-    monkeypatch.setattr(diagnose, "sources_of", lambda *_: ["diagnostic:memory/2"])
-    monkeypatch.setattr("drrn.cli.jobs._write_report", lambda results: True)
+    monkeypatch.setattr(published, "sources_of", lambda *_: ["diagnostic:memory/2"])
+    monkeypatch.setattr("drrn.lab.cli._write_report", lambda results: True)
     command = ["reproduce", "--only", "diagnostics", "--quick", *SET, "rounds=1"]
     assert main([*command, "episodes_per_round=2", "--out", str(tmp_path)]) == 0
-    assert {row["agent"] for row in rows_of(tmp_path)} == diagnose.PUBLISHED.keys()
+    assert {row["agent"] for row in rows_of(tmp_path)} == published.PUBLISHED.keys()
 
 
 def test_the_score_is_that_of_a_plain_training_run(folder):
@@ -164,7 +169,7 @@ def test_the_score_is_that_of_a_plain_training_run(folder):
         assert (row["policy"], float(row["score"])) == (policy, played.summary.mean_return)
 
 
-@pytest.mark.parametrize("experiment", [diagnose.published_trials, diagnose.reading_trials])
+@pytest.mark.parametrize("experiment", [published.published_trials, published.reading_trials])
 def test_every_published_trial_is_done(experiment):
     jobs = experiment(ROOT / "results", Scale(), "cpu")
     assert len(jobs) > 20
@@ -173,8 +178,8 @@ def test_every_published_trial_is_done(experiment):
 
 def test_a_new_setting_does_not_rename_a_trial(monkeypatch):
     game = diagnose.open_diagnostic("diagnostic:order/1")
-    settings = diagnose._settings(game, {}, Scale(), range(1), 6)
+    settings = diagnose.trial_settings(game, {}, Budget({}, episodes=6), range(1))
     flat = {name: value for name, value in settings.flat().items() if name != "interactions"}
-    digest = diagnose._digest(game, "default", settings)
+    digest = diagnose.digest_of(game, "default", settings)
     monkeypatch.setattr(type(settings), "flat", lambda self: flat)
-    assert diagnose._digest(game, "default", settings) == digest
+    assert diagnose.digest_of(game, "default", settings) == digest

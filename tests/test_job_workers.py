@@ -5,12 +5,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 import drrn
+from drrn.experiments.workers import Event, Processes, Workers, in_order
 from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import TABLE, VARIANTS, Scale, settings_of
-from drrn.lab.experiments.workers import Event, Processes, Workers, in_order, run_all
 from drrn.settings import Settings, all_settings
 
 GAME = drrn.make("long-watch")
@@ -33,40 +31,38 @@ class ScriptedWorkers(Workers):
     attempts = 3
 
     def __init__(self, outcomes):
+        super().__init__()
         self.outcomes = outcomes
-        self.running: list[Job] = []
-        self.closed = False
+        self.canceled: list[Job] = []
         self.peak = 0
 
     def slots(self):
         return 2
 
     def start(self, job):
-        self.running.append(job)
+        return object()
+
+    def wait(self):
         self.peak = max(self.peak, len(self.running))
-
-    def events(self):
-        job = self.running.pop(0)
+        handle, (job, _) = next(iter(self.running.items()))
         outcomes = self.outcomes.get(job.game, [])
-        return [Event(job, "round", 1), Event(job, outcomes.pop(0) if outcomes else "done", 1)]
+        yield handle, Event(job, "round", 1)
+        yield handle, Event(job, outcomes.pop(0) if outcomes else "done", 1)
 
-    def close(self):
-        self.closed = True
+    def cancel(self, handle):
+        self.canceled.append(handle)
 
 
 def kinds(workers, games):
-    jobs = (replace(JOB, game=game) for game in games)
-    events = run_all(jobs, workers)
+    events = workers.run(replace(JOB, game=game) for game in games)
     return [(event.job.game, event.kind) for event in events if event.kind != "round"]
 
 
 def test_jobs_start_in_order_and_at_most_as_many_as_slots():
     workers = ScriptedWorkers({})
-    with workers:
-        events = kinds(workers, "abcd")
+    events = kinds(workers, "abcd")
     assert [game for game, kind in events if kind == "started"] == list("abcd")
     assert workers.peak == 2
-    assert workers.closed
     assert kinds(ScriptedWorkers({}), "") == []
 
 
@@ -83,21 +79,26 @@ def test_a_job_that_loses_every_worker_fails():
     assert ("b", "done") in events
 
 
-def test_a_job_is_created_only_when_a_slot_is_free():
+def test_a_job_is_created_only_when_a_slot_is_free_and_a_stopped_one_is_silent():
     created = []
 
     def jobs():
-        for game in "abc":
+        for game in "abcd":
             created.append(game)
             yield replace(JOB, game=game)
 
-    for event in run_all(jobs(), ScriptedWorkers({})):
-        if event.kind == "done":
-            break
-    assert created == ["a", "b"]
+    workers = ScriptedWorkers({})
+    with workers:
+        for event in workers.run(jobs()):
+            if (event.job.game, event.kind) == ("a", "round"):
+                workers.stop(event.job)
+                assert created == ["a", "b"] and len(workers.canceled) == 1
+            if event.kind == "done":
+                break
+        assert (event.job.game, created) == ("b", ["a", "b", "c"])
+    assert len(workers.canceled) == 2 and not workers.running
 
 
-@pytest.mark.slow
 def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_path, import_folder):
     (tmp_path / "mortal.py").write_text(
         "import os, drrn\n"
@@ -109,18 +110,12 @@ def test_a_job_whose_process_dies_fails_and_another_process_runs_the_rest(tmp_pa
     hashes = hashes_of(drrn.make("mortal:Game"))
     bad = replace(JOB, root=tmp_path, source="mortal:Game", game="mortal", hashes=hashes)
     with Processes(1) as workers:
-        events = list(run_all([bad, replace(JOB, root=tmp_path)], workers))
+        assert not workers.idle
+        events = list(workers.run([bad, replace(JOB, root=tmp_path)]))
     ends = [event for event in events if event.kind in ("failed", "done", "lost")]
     outcomes = [(event.job.game, event.kind) for event in ends]
     assert outcomes == [("mortal", "failed"), ("long-watch", "done")]
     assert "exit code 3" in ends[0].why
-
-
-def test_processes_start_with_the_first_job():
-    workers = Processes(2)
-    with workers:
-        assert not workers.idle
-        assert not workers.running
 
 
 def published_jobs():

@@ -14,9 +14,9 @@ import drrn
 from drrn import registry
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.experiments import cluster
 from drrn.files import inside
 from drrn.game.make import GameSpec
-from drrn.lab.experiments import cluster
 from drrn.lab.experiments.job import Job
 from drrn.processes import Service
 from drrn.runs.config import CODE_SETTINGS, versions

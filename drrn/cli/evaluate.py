@@ -23,8 +23,6 @@ from drrn.writing import counted, one_line, percent, words
 
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 
-MAX_WORDS = 8  # listed by --words for each text
-
 Figures = dict[str, list[dict[str, Any]]]  # by policy, of each replica
 QValues = dict[str, list[float]]  # by action, best first: of each replica
 
@@ -66,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _spec(options: argparse.Namespace) -> GameSpec:
-    """Return the spec of the game, on another fold or with another step limit if asked for."""
+    """The spec of the game, on another fold or with another step limit if asked for."""
     spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
     changes: dict[str, Any] = {}
     suite = suite_of(spec.source)
@@ -92,7 +90,7 @@ def _measure_row(name: str, figures: Figures) -> list[object]:
 
 
 def _ending_rows(figures: Figures) -> list[list[object]]:
-    """Return the share of each ending by each policy, the most frequent first."""
+    """The share of each ending by each policy, the most frequent first."""
     shares: dict[str, list[float]] = {}  # by ending, of each policy
     for index, entries in enumerate(figures.values()):
         for entry in entries:
@@ -157,14 +155,18 @@ def run_ask(options: argparse.Namespace) -> None:
     for action, sides in words_of.items():
         print(f"\nWords that matter for: {one_line(action)}")
         for side, importance in sides.items():
-            first = sorted(importance, key=lambda each: -abs(each[1]))[:MAX_WORDS]
-            print(f"  {side}: {', '.join(f'{word} {value:+.2f}' for word, value in first)}")
+            print(f"  {side}: {_first_words(importance)}")
+
+
+def _first_words(importance: Sequence[tuple[str, float]], most: int = 8) -> str:
+    first = sorted(importance, key=lambda each: -abs(each[1]))[:most]
+    return ", ".join(f"{word} {value:+.2f}" for word, value in first)
 
 
 def _important_words(
     agent: Agent, state: str, actions: Sequence[str]
 ) -> dict[str, dict[str, list[tuple[str, float]]]]:
-    """Return the words of the state and of each action, with what each adds to Q."""
+    """The words of the state and of each action, with what each adds to Q."""
     page = Observation(state, tuple(actions))
     importance = word_importance(page, agent.q(word_pages(page)).mean(axis=0))
     result = {}

@@ -39,13 +39,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _facts(name: str, known: Mapping[str, Any], origin: str) -> list[object]:
-    """Return the facts of a game from the table, unless they are of another origin."""
+    """The facts of a game from the table, unless they are of another origin."""
     entry = known["games"][name]
     return entry["facts"] if entry.get("origin", origin) == origin else facts_of(name)
 
 
 def facts_of(name: str) -> list[object]:
-    """Return title, kind, transitions, pages and endings; the title alone if not compilable."""
+    """Return title, kind, transitions, pages and endings. The title alone if not compilable."""
     from drrn.compiled.compile import MOST_STATES, compile_game
     from drrn.game.contract import title_of
     from drrn.stories.playtest.coverage import Source

@@ -1,4 +1,4 @@
-"""`drrn play GAME`: play in the terminal, or with a policy; `drrn watch RUN`: watch an agent."""
+"""`drrn play GAME`: play in the terminal, or with a policy. `drrn watch RUN`: watch an agent."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _show_episodes(
 
 
 def _print_page(page: Observation, index: int | None) -> None:
-    """Print a page, with an arrow at the action taken; of a long menu, that action alone."""
+    """Print a page with an arrow at the action taken. A long menu is cut to that action."""
     print(f"\n{visible(page.text)}\n")
     for number, action in enumerate(page.actions):
         if number == index or len(page.actions) <= LONG_MENU:
@@ -167,7 +167,7 @@ def _summary_text(summary: episodes.Summary) -> str:
 
 
 def matching_actions(answer: str, actions: Sequence[str]) -> list[int]:
-    """Return the indices of the actions that an answer may mean.
+    """The indices of the actions that an answer may mean.
 
     An equal action comes first, then those whose words begin with the typed ones in order, then
     those that contain them. Articles and punctuation are ignored; a direction alone means to go.
@@ -193,7 +193,7 @@ def matching_actions(answer: str, actions: Sequence[str]) -> list[int]:
 
 
 def menu_lines(actions: Sequence[str]) -> list[str]:
-    """Return a long menu in few lines: verbs and objects if they combine freely, else all."""
+    """A long menu in few lines: verbs and objects if they combine freely, else all."""
     pairs = [action.partition(" ")[::2] for action in actions]
     verbs = sorted({verb for verb, _ in pairs})
     objects = sorted({thing for _, thing in pairs})
@@ -219,7 +219,7 @@ def _contains(action: Sequence[str], typed: Sequence[str]) -> bool:
 
 
 class PageView:
-    """Prints pages; text of others reaches the terminal without control characters."""
+    """Prints pages. Text of others reaches the terminal without control characters."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -249,7 +249,7 @@ class PageView:
         self.console.print()
 
     def action(self, number: int, action: str, remark: str = "") -> None:
-        """Print a numbered action; the remark is rich's markup."""
+        """Print a numbered action. The remark is rich's markup."""
         self.console.print(f"  [bold cyan]{number}[/] {escaped(action)}{remark}", width=self.width)
 
     def ending(self, page: Observation, total: float, steps: int) -> None:
@@ -270,7 +270,7 @@ def escaped(text: str) -> str:
 
 
 class Session:
-    """A person plays game after game; the first one starts after the choices of `start`."""
+    """A person plays game after game. The first one starts after the choices of `start`."""
 
     def __init__(
         self,
@@ -301,7 +301,7 @@ class Session:
             self.seed += 1
 
     def _play_game(self) -> bool:
-        """Play one game; return whether another one follows."""
+        """Play one game. Return whether another one follows."""
         self.actions = self.start
         self.start = []
         self.undone = 0
@@ -331,7 +331,7 @@ class Session:
         return self._plays_again()
 
     def _replay(self) -> tuple[Observation, float]:
-        """Return the current page and the return so far; the seed makes each replay equal."""
+        """The current page and the return so far. The seed makes each replay equal."""
         page = self.game.reset(self.seed)
         total = 0.0
         if self.agent:
@@ -492,7 +492,7 @@ class Watching:
         self.view = PageView()
 
     def play(self, seed: int, games: int | None) -> None:
-        """Show a number of games; None: until the person quits."""
+        """Show a number of games, or go on until the person quits."""
         self.view.title(self.game)
         self.view.note("after each action: the agent's Q-value, and how likely it is to be chosen")
         try:
@@ -536,7 +536,7 @@ class Watching:
 
 
 class Keys:
-    """Reads single keys without Enter; restores the terminal afterwards."""
+    """Reads single keys without Enter. Restores the terminal afterwards."""
 
     def __init__(self) -> None:
         self.before: list[Any] | None = None
@@ -567,5 +567,5 @@ class Keys:
 
 
 def seconds_to_read(text: str) -> float:
-    """Return how long a person reads a page."""
+    """How long a person reads a page."""
     return max(SHORTEST, len(text.split()) / WORDS_PER_SECOND)

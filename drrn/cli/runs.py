@@ -48,7 +48,7 @@ def run_list(options: argparse.Namespace) -> None:
 
 
 def _summary(run: Run) -> dict[str, Any]:
-    """Return the run's entry; damage of files that the entry does not need is added."""
+    """The run's entry. Damage of files that the entry does not need is added."""
     entry = run.summary()
     fault = None if entry["state"] == "running" else entry["fault"] or damage_of(run.folder)
     return {**entry, "fault": fault}
@@ -93,7 +93,7 @@ def run_compare(options: argparse.Namespace) -> None:
 
 
 def _plot_files(name: Path) -> list[Path]:
-    """Return the files to write, which must not exist."""
+    """The files to write, which must not exist."""
     stem = name.stem if name.suffix in (".svg", ".png") else name.name
     paths = [name.with_name(f"{stem}.{kind}") for kind in ("svg", "png")]
     for path in paths:
@@ -109,7 +109,7 @@ def _label(run: Run) -> str:
 
 
 def _entry(run: Run, first: Run, column: str, number: int | None) -> dict[str, Any]:
-    """Return a run's scores, and how it differs from the first run."""
+    """A run's scores, and how it differs from the first run."""
     difference = run.compare(first, column, number)
     config = run.config
     scores = run.round(number)
@@ -188,7 +188,7 @@ def _compare_games(runs: list[Run], options: argparse.Namespace, column: str) ->
 def _pooled_scores(
     runs: list[Run], entries: list[dict[str, Any]]
 ) -> dict[str, dict[str, list[float]]]:
-    """Return the normalised scores of each agent, by game; runs of one game are pooled."""
+    """The normalised scores of each agent, by game. Runs of one game are pooled."""
     agents: dict[str, dict[str, list[float]]] = {}
     first_runs: dict[tuple[str, str], Run] = {}
     for run, entry in zip(runs, entries, strict=True):

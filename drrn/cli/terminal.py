@@ -6,34 +6,42 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.document import MISSING, Document, Table, literal, to_text
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.writing import one_line, visible, visible_json
 
-MAX_WIDTH = 120
-STATUS_AFTER = 1.0  # seconds
-STATUS_EVERY = 0.3
-
 
 def game_spec(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> GameSpec:
-    """Return the spec that opens the game which the options name."""
+    """The spec that opens the game which the options name."""
     values = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
     return spec_for(options.game, lenient=lenient or options.lenient, **values, **choices)
 
 
-def open_game(options: argparse.Namespace, **choices: Any) -> Game:
-    """Open the game that the options name; report what --lenient skips."""
-    from drrn.stories.authored import Explorable
-    from drrn.stories.twine.script import summarise
+@runtime_checkable
+class HasProblems(Protocol):
+    """A game that knows what of it is not supported."""
 
+    @property
+    def problems(self) -> Sequence[object]: ...
+
+
+def open_game(options: argparse.Namespace, **choices: Any) -> Game:
+    """Open the game that the options name. With --lenient, report what is skipped."""
     game = game_spec(options, **choices).open()
-    if options.lenient and isinstance(game, Explorable):
-        for line in summarise(game.problems):
-            warn(f"skipped: {line}")
+    if options.lenient and isinstance(game, HasProblems):
+        warn_about_skipped([str(problem) for problem in game.problems])
     return game
+
+
+def warn_about_skipped(messages: Sequence[str], most: int = 10) -> None:
+    """Print what is left out, up to a number of lines."""
+    for message in messages[:most]:
+        warn(f"skipped: {message}")
+    if len(messages) > most:
+        warn(f"… and {len(messages) - most:,} more")
 
 
 def warn(message: str) -> None:
@@ -47,12 +55,12 @@ def print_json(value: Any, indent: int | None = None) -> None:
 
 
 def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> str:
-    """Return a table with aligned columns; numbers and percentages are aligned to the right."""
+    """A table with aligned columns. Numbers and percentages are aligned to the right."""
     return to_text(Document("", [grid(rows, header)]), width=sys.maxsize).rstrip("\n")
 
 
 def grid(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> Table:
-    """Return the table as a block of a document."""
+    """The table as a block of a document."""
     columns = zip(*rows, strict=True)
     sides = ["r" if all(map(_is_number, column)) else "l" for column in columns]
     cells = [[literal(_cell(cell)) for cell in row] for row in rows]
@@ -72,13 +80,21 @@ def _cell(value: object) -> str:
     return MISSING if value is None else one_line(str(value))
 
 
-def terminal_width() -> int:
-    """Return the width of the terminal, at most MAX_WIDTH."""
-    return max(40, min(shutil.get_terminal_size((100, 24)).columns, MAX_WIDTH))
+def terminal_width(most: int = 120) -> int:
+    """The width of the terminal, within limits."""
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, most))
 
 
-def status_line(hint: str = "") -> Callable[[str], None] | None:
-    """Return a function that displays a status on one line; None if stderr is not a terminal."""
+def status_line(
+    hint: str = "", after: float = 1.0, every: float = 0.3
+) -> Callable[[str], None] | None:
+    """A function that displays a status on one line, or None if stderr is not a terminal.
+
+    Args:
+        hint: A text in parentheses after the status.
+        after: The seconds before the first display.
+        every: The seconds between two displays.
+    """
     if not sys.stderr.isatty():
         return None
     start = time.monotonic()
@@ -88,7 +104,7 @@ def status_line(hint: str = "") -> Callable[[str], None] | None:
     def show(status: str) -> None:
         nonlocal last
         now = time.monotonic()
-        if now > start + STATUS_AFTER and now > last + STATUS_EVERY:
+        if now > start + after and now > last + every:
             last = now
             text = f"\r{now - start:.0f} s: {status}{suffix}\x1b[K"
             print(text, end="", file=sys.stderr, flush=True)
@@ -97,7 +113,7 @@ def status_line(hint: str = "") -> Callable[[str], None] | None:
 
 
 def counter(unit: str, total: int) -> Callable[[int], None] | None:
-    """Return a function that displays a count as the status; None if stderr is not a terminal."""
+    """A function that displays a count as the status, or None if stderr is not a terminal."""
     show = status_line()
     return show and (lambda count: show(f"{count:,} of at most {total:,} {unit}"))
 

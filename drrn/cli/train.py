@@ -23,7 +23,6 @@ from drrn.runs.scores import ReferenceScores, Round, Row
 from drrn.runs.storage import CONFIG, CURVE, check_files, read_json
 from drrn.runs.trainer import Trainer
 from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name
-from drrn.stories.authored import Explorable
 from drrn.suites.protocols import PREFIX, read_protocol
 from drrn.writing import counted
 
@@ -88,7 +87,7 @@ def _given(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
-    """Return the settings of a new run, and whether they are based on the paper's."""
+    """The settings of a new run, and whether they are based on the paper's."""
     config, paper = _read_config(options.config, paper=options.paper)
     if not paper:  # the recipe sets its own values again, to suit the settings given here
         own = STRONG_CHANGES.items()
@@ -99,7 +98,7 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
 
 
 def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], bool]:
-    """Return the settings in a config.json, and whether they are based on the paper's."""
+    """The settings in a config.json, and whether they are based on the paper's."""
     if path is None:
         return {}, paper
     if path.is_dir():
@@ -117,11 +116,11 @@ def _read_config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], boo
 
 
 def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
-    """Train to the last round; save and display each."""
+    """Train to the last round. Save and display each."""
     settings = trainer.settings.run
     try:
         scores = run.ensure_reference(trainer)
-        _warn_if_all_pay_the_same(trainer.game, scores)
+        _warn_if_all_pay_the_same(scores)
         log = _tensorboard(trainer, run) if options.tensorboard else None
         rounds = run.train(trainer)
         if not options.json:
@@ -141,11 +140,9 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
         raise
 
 
-def _warn_if_all_pay_the_same(game: Game, scores: ReferenceScores) -> None:
+def _warn_if_all_pay_the_same(scores: ReferenceScores) -> None:
     if scores.best == scores.random:
-        remedy = "the endings of the game should differ in their rewards"
-        if isinstance(game, Explorable):
-            remedy = "fill in the rewards of the endings in a TOML (drrn annotate writes one)"
+        remedy = "give its endings different rewards (of a story: drrn annotate)"
         terminal.warn(f"random play already gets the best possible final reward; {remedy}")
 
 
@@ -168,7 +165,7 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
 
 
 def _tensorboard(trainer: Trainer, run: Run) -> Callable[[list[Row]], None]:
-    """Return a function that logs the rows of a round; log the rounds before."""
+    """A function that logs the rows of a round. Log the rounds before."""
     require("tensorboard", "tensorboard")
     from torch.utils.tensorboard import SummaryWriter
 

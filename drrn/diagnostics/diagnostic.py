@@ -45,23 +45,23 @@ class Diagnostic(SeededGame):
 
     @classmethod
     def key(cls) -> str:
-        """Return the name between the colon and the level: the class name with hyphens."""
+        """The name between the colon and the level: the class name with hyphens."""
         return re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
 
     def starts(self) -> Iterable[Result]:
-        """Return the states in which an episode may start; their rewards are 0."""
+        """The states in which an episode may start. Their rewards are 0."""
         return [(1.0, 0, 0.0)]
 
     @abstractmethod
     def results(self, state: Any, index: int) -> Iterable[Result]:
-        """Return the results of the action at `index` of the state's page."""
+        """The results of the action at `index` of the state's page."""
 
     @abstractmethod
     def page(self, state: Any) -> Page:
-        """Return the text and the actions of a state."""
+        """The text and the actions of a state."""
 
     def look(self, state: tuple[Any, float]) -> Observation:
-        """Return the page of a state, which is paired with the reward for reaching it."""
+        """The page of a state, which is paired with the reward for reaching it."""
         position, reward = state
         if position == END:
             return Observation(self.last_page, (), reward)
@@ -109,7 +109,7 @@ class FiniteDiagnostic(Diagnostic):
 
 
 class Questions(Diagnostic):
-    """Some pages with one question each; the first action is right, unless `pays` differs.
+    """Some pages with one question each. The first action is right, unless `pays` differs.
 
     The next question is drawn, not listed, since there may be thousands. Actions are always
     shuffled: their order would be the answer.
@@ -125,18 +125,18 @@ class Questions(Diagnostic):
 
     @abstractmethod
     def questions(self) -> Iterable[Any]:
-        """Return the questions, which are equally likely."""
+        """The questions, which are equally likely."""
 
     @abstractmethod
     def ask(self, question: Any) -> Page:
-        """Return the text and the actions of a question."""
+        """The text and the actions of a question."""
 
     def pays(self, question: Any) -> Sequence[float]:
-        """Return the expected reward of each action; by default 1 for the first."""
+        """The expected reward of each action. By default 1 for the first."""
         return self._pays
 
     def is_held_out(self, question: Any) -> bool:
-        """Whether the question is of the held-out variant; by default all are of both."""
+        """Whether the question is of the held-out variant. By default all are of both."""
         return self.held_out
 
     def page(self, state: tuple[int, Any]) -> Page:
@@ -151,7 +151,7 @@ class Questions(Diagnostic):
         yield 1.0, END if number == self.pages else successor, float(self.pays(question)[index])
 
     def q_star(self) -> Sequence[float]:
-        """Return Q* of each action of the current page."""
+        """Q* of each action of the current page."""
         number, question = self._state[0]
         later = self.optimum * (self.pages - number) / self.pages
         pays = self.pays(question)
@@ -166,7 +166,7 @@ class Questions(Diagnostic):
 
 
 def solve(game: Diagnostic) -> tuple[float, float]:
-    """Return the expected returns of the best and of random play, within the step limit."""
+    """The expected returns of the best and of random play, within the step limit."""
     game = game.another()  # random texts leave the player's generator as it is
     starts = [(p, state) for p, state, _ in game.starts()]
     number: dict[Hashable, int] = {state: i for i, (_, state) in enumerate(starts)}

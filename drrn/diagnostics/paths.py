@@ -17,7 +17,7 @@ MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
 
 def landmark(number: int) -> str:
-    """Return the description of one of 40 places."""
+    """The description of one of 40 places."""
     return f"You stand at the {PLACES[number]}."
 
 
@@ -48,7 +48,7 @@ class Memory(FiniteDiagnostic):
 
 
 class Grid(FiniteDiagnostic):
-    """Position: only two words together identify the cell; moves cost 1 and may slip."""
+    """Position: only two words together identify the cell. Moves cost 1 and may slip."""
 
     capability = "position"
     levels = (3, 5, 7)  # width
@@ -98,7 +98,7 @@ class Path(FiniteDiagnostic):
 
     @abstractmethod
     def after_mistake(self, state: int) -> int:
-        """Return the page that follows a wrong action."""
+        """The page that follows a wrong action."""
 
     def results(self, state: int, index: int) -> Iterable[Result]:
         if index != (state * state + state // 3) % len(self.actions):
@@ -126,7 +126,7 @@ class Costs(Path):
 
 
 class Sparse(Path):
-    """Sparse reward: only the end of a long path pays; a mistake leads back one page."""
+    """Sparse reward: only the end of a long path pays. A mistake leads back one page."""
 
     capability = "sparse reward"
     levels = (10, 20, 30)  # steps

@@ -46,7 +46,7 @@ class Counting(Questions):
     numbers = ("one", "two", "three", "four", "five", "six")
 
     def questions(self) -> Iterable[tuple[int, int]]:
-        """Return the numbers of coins and of leaves."""
+        """The numbers of coins and of leaves."""
         return product(range(1, self.size + 1), range(6))
 
     def is_held_out(self, question: tuple[int, int]) -> bool:
@@ -112,7 +112,7 @@ class Noise(Questions):
 
 
 class Paraphrase(Questions):
-    """Paraphrase: many sentences mean the same; the meaning decides."""
+    """Paraphrase: many sentences mean the same. The meaning decides."""
 
     capability = "paraphrase"
     levels = ((2, 4), (4, 8), (6, 10))  # ways to say it, things

@@ -60,7 +60,7 @@ class Delayed(Diagnostic):
         return Recurring.texts[state[0] % 5], Recurring.tasks
 
     def q_star(self) -> Sequence[float]:
-        """Return Q* of each action of the current page."""
+        """Q* of each action of the current page."""
         step, right = self._state[0]
         later = self.size - step - 1
         total = (right + (option == step % 5) + later for option in self._options)
@@ -152,7 +152,7 @@ class Temptation(FiniteDiagnostic):
 
 
 class Credit(FiniteDiagnostic):
-    """Long credit: the first choice decides the last reward; small random ones distract."""
+    """Long credit: the first choice decides the last reward. Small random ones distract."""
 
     capability = "long credit"
     levels = (10, 20, 30)  # steps in between

@@ -10,7 +10,7 @@ from drrn.worlds.parser_world import ParserWorld
 
 
 def open_world_of(spec: GameSpec) -> ParserWorld:
-    """Open the built-in world that a spec names; called by `make`."""
+    """Open the built-in world that a spec names. Called by `make`."""
     name = spec.source
     table = read_toml(Path(__file__).with_name(f"{name}.toml"))
     world = ErrandWorld if "errand" in table else HomeWorld

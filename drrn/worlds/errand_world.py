@@ -141,7 +141,7 @@ class ErrandWorld(ParserWorld):
     def _descriptions(
         self, probability: float, room: str, errand: str, lit: bool, reward: float
     ) -> Outcomes:
-        """Yield the room with each of its descriptions; outdoors, a flame may go out."""
+        """Yield the room with each of its descriptions. Outdoors, a flame may go out."""
         flames = [(1.0, lit)]
         if lit and self.rooms[room].get("outdoor"):
             flames = [(WIND, False), (1 - WIND, True)]
@@ -156,7 +156,7 @@ class ErrandWorld(ParserWorld):
         return texts
 
     def _is_barred(self, room: Table, errand: str) -> bool:
-        """Return whether an exit is still closed; the errands are listed in order."""
+        """Whether an exit is still closed. The errands are listed in order."""
         if "barred" not in room:
             return False
         order = list(self.errands)

@@ -51,7 +51,7 @@ Effect = tuple[int | None, float]
 
 
 class HomeState(NamedTuple):
-    """A state of an episode; a need is the number of the room that satisfies it."""
+    """A state of an episode. A need is the number of the room that satisfies it."""
 
     room: int
     description: int
@@ -89,7 +89,7 @@ class HomeWorld(ParserWorld):
         self.fingerprint = hashlib.sha256(repr(rules).encode()).hexdigest()
 
     def opening(self) -> Outcomes:
-        """Return every room with every quest."""
+        """Every room with every quest."""
         count = len(self.home.rooms)
         quests = list(permutations(range(count), 2))
         for room in range(count):
@@ -122,7 +122,7 @@ class HomeWorld(ParserWorld):
         return OUT_OF_TIME if state.need is None else DONE
 
     def quest(self, need: int, other: int) -> str:
-        """Return the sentence of a quest; swapped needs give the same words in another order."""
+        """The sentence of a quest. Swapped needs give the same words in another order."""
         rooms = self.home.rooms
         return self.home.quest.format(need=rooms[need].need, other=rooms[other].need)
 

@@ -32,14 +32,14 @@ class ParserWorld(SeededGame):
 
     @abstractmethod
     def effects(self, state: Any) -> Sequence[Hashable]:
-        """Return the effect of each command in a state."""
+        """The effect of each command in a state."""
 
     @abstractmethod
     def led_to(self, state: Any, effect: Any) -> Outcomes:
         """Yield the states that an effect can lead to."""
 
     def outcomes(self, state: Any, index: int) -> Outcomes:
-        """Return the states that a command can lead to."""
+        """The states that a command can lead to."""
         return self.led_to(state, self.effects(state)[index])
 
     def _open(self) -> Observation:
@@ -54,5 +54,5 @@ class ParserWorld(SeededGame):
 
 
 def all_commands(verbs: Iterable[str], objects: Sequence[str]) -> tuple[str, ...]:
-    """Return every verb with every object."""
+    """Every verb with every object."""
     return tuple(f"{verb} {thing}" for verb in verbs for thing in objects)

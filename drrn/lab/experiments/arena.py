@@ -23,13 +23,12 @@ from drrn.lab.experiments.plan import PAPER, PLAN, QUICK, Scale, Variant
 from drrn.lab.experiments.results import ARENA, commit, mark
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
-from drrn.runs.scores import Round
+from drrn.runs.scores import RoundScores
 from drrn.runs.storage import CONFIG
 from drrn.runs.trainer import Trainer
 
 PLANNED: dict[str, Any] = PLAN["arena"]
 RECIPES = ("paper", "strong")
-QUICK_EPISODES = 2
 Skip = Callable[[str], None]  # is called with what is left out, and why
 
 
@@ -41,27 +40,19 @@ class TrainingJob(Job):
     column: ClassVar[str] = ""  # rounds are not displayed
 
     def is_done(self) -> bool:
-        """Return whether the run is finished; refuse a run with other settings."""
         run = Run(self.folder)
-        if not run.has(CONFIG):
-            return False
-        recorded = {**run.config["settings"], **run.config["game"]}
-        expected = {**self.settings.flat(), **self.hashes}
-        for name in ("sha256", *sorted(self.settings.given)):
-            if recorded[name] != expected[name]:
-                cure = "choose another --out, or add --again to train it again"
-                raise InputError(f"{self.folder}: trained with another {name}; {cure}")
-        return bool(run.summary()["state"] == "finished")
+        self.check_unfinished()
+        return run.has(CONFIG) and bool(run.summary()["state"] == "finished")
 
-    def run(self) -> Iterator[Round]:
+    def run(self) -> Iterator[RoundScores]:
         spec = GameSpec(self.source)
         options: dict[str, Any] = {"spec": spec, "recipe": self.recipe}
         trainer = Trainer(spec.open(), self.settings, self.device, **options)
-        yield from self.open_run(trainer).train(trainer)
+        yield from self.train(trainer)
 
 
 def game_specs(games: Sequence[str], skip: Skip) -> list[GameSpec]:
-    """Return the named games, or else those of the plan; `skip` is called with a missing one."""
+    """The named games, or else those of the plan. `skip` is called with a missing one."""
     result = []
     for name in games or PLANNED["games"]:
         try:
@@ -76,7 +67,7 @@ def game_specs(games: Sequence[str], skip: Skip) -> list[GameSpec]:
 def training_jobs(
     specs: Sequence[GameSpec], root: Path, scale: Scale, device: str
 ) -> list[TrainingJob]:
-    """Return the training of each recipe on each game."""
+    """The training of each recipe on each game."""
     changes = {"seed": scale.first_seed, "replicas": scale.seeds or PLANNED["replicas"]}
     changes |= {**(QUICK if scale.quick else {}), **scale.overrides}
     games = {spec: spec.open() for spec in specs}
@@ -106,7 +97,7 @@ def play_all(
     how = {name: PLANNED[name] for name in ("history", "max_tokens", "sha256")}
     options = Options(root / "work" / ARENA, **how)
     model = _model(options, skip)
-    episodes = range(QUICK_EPISODES if scale.quick else PLANNED["episodes"])
+    episodes = range(2 if scale.quick else PLANNED["episodes"])
     for spec in specs:
         agents = [job for job in jobs if job.source == spec.source]
         names = ["random", "best", *(f"{job.recipe}=agent:{job.folder}" for job in agents)]
@@ -119,7 +110,7 @@ def play_all(
 
 
 def _model(options: Options, skip: Skip) -> list[Player]:
-    """Return the language model, if its file and the packages that run it are installed."""
+    """The language model, if its file and the packages that run it are installed."""
     packages = {name: importlib.util.find_spec(name) for name in PLANNED["packages"]}
     missing = [name for name, package in packages.items() if package is None]
     if missing:

@@ -1,9 +1,8 @@
-"""A job: train one variant on one game, measure it, and store the rows; resumes if interrupted."""
+"""A job of the plan: train one variant on one game, measure it, and store the rows."""
 
 import contextlib
 import hashlib
 import json
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,16 +10,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from drrn.errors import InputError
+from drrn.experiments import job
+from drrn.experiments.job import final_scores
 from drrn.game.contract import Game, close, fingerprint_of, sources_of
 from drrn.game.make import GameSpec
 from drrn.lab.experiments import measure
-from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant
-from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, difference, to_csv, write_json
-from drrn.runs import tensors
+from drrn.lab.experiments.plan import BAGS, BEST, PAIRED, RECALLED, REWORDED, Variant, cost
+from drrn.lab.experiments.results import FACTS, GAME, KINDS, Results, to_csv, write_json
 from drrn.runs.config import versions
 from drrn.runs.run import Run
-from drrn.runs.scores import Round
-from drrn.runs.storage import CHECKPOINT, CONFIG
+from drrn.runs.scores import Round, RoundScores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
@@ -31,8 +30,8 @@ WITH_QUESTS = ("parser", "suites")  # groups of variants whose good endings are 
 
 
 @dataclass(frozen=True)
-class Job:
-    """A variant and a game, or (without a variant) the facts of a game, with all that they need."""
+class Job(job.Job):
+    """A variant and a game, or (without a variant) the facts of a game."""
 
     root: Path  # of the results
     source: str  # what `make` opens
@@ -60,8 +59,17 @@ class Job:
         return self.results.work(self.game, self.name)
 
     @property
+    def rounds(self) -> int:
+        return self.settings.run.rounds if self.variant else 0
+
+    @property
+    def cost(self) -> float:
+        if self.variant is None:
+            return super().cost
+        return cost(self.game, self.variant, self.settings)
+
+    @property
     def plan(self) -> dict[str, Any]:
-        """The settings and hashes that its rows must have been computed with."""
         if self.variant is None:
             alpha = self.settings.exploration.alpha
             discount = self.settings.learner.discount
@@ -71,35 +79,15 @@ class Job:
         return {**self.hashes, **self.settings.flat(), **final, **vectors}
 
     def is_done(self) -> bool:
-        """Return whether the job has rows; refuse those with other settings, and damaged ones."""
         stored = self.results.load(self.game, self.name)
+        if stored is None:
+            self.check_unfinished()
+            return False
         path = self.results.path(self.game, f"{self.name}.csv")
-        record: dict[str, Any] | None = stored.record["wanted"] if stored else None
-        if record is None and (self.folder / CONFIG).exists():
-            path = self.folder
-            record = self._unfinished()
-        if record is not None and (apart := difference(record, self.plan)):
-            remedy = "choose another --out, or add --again to compute it again"
-            raise InputError(f"{path}: computed with other settings ({apart}); {remedy}")
-        return stored is not None
+        self.refuse_other_settings(stored.record["wanted"], path)
+        return True
 
-    def _unfinished(self) -> dict[str, Any]:
-        """Return the settings and hashes of the unfinished run, whose files must be readable."""
-        run = Run(self.folder)
-        try:
-            config = run.config
-        except InputError as error:
-            raise InputError(f"{error}; --again starts over") from error
-        if run.has(CHECKPOINT):
-            tensors.load_tensors(self.folder / CHECKPOINT)
-            run.rows()
-        record = {**self.plan, **config["settings"], "sha256": config["game"]["sha256"]}
-        if config.get("vectors"):
-            record["vectors"] = config["vectors"].get("sha256")
-        return record
-
-    def run(self) -> Iterator[Round]:
-        """Do the job and yield each round; at the end its rows are stored."""
+    def run(self) -> Iterator[RoundScores]:
         start = time.perf_counter()
         game = GameSpec(self.source).open()  # trusts nothing that another machine sent
         if hashes_of(game, self.variant) != self.hashes:
@@ -114,18 +102,9 @@ class Job:
         finally:
             close(game)
 
-    def open_run(self, trainer: Trainer) -> Run:
-        """Start the training run, or continue one that was interrupted after its last round."""
-        run = Run(self.folder)
-        if run.has(CHECKPOINT):
-            run.restore(trainer)
-            return run
-        shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
-        return Run.create(self.folder, trainer)
-
-    def _train(self, variant: Variant, game: Game, start: float) -> Iterator[Round]:
+    def _train(self, variant: Variant, game: Game, start: float) -> Iterator[RoundScores]:
         trainer = Trainer(game, self.settings, self.device, spec=GameSpec(self.source))
-        run = self.open_run(trainer)
+        run = Run(self.folder)
         trace = None
         if variant == BEST:
             trace = measure.Trace.of(run.folder, self.game, trainer.compiled)
@@ -140,7 +119,8 @@ class Job:
                 measure.save_step_counts(run, trainer)
 
         clock = _Clock(self, start)
-        for finished in run.train(trainer, before_save):
+        for finished in self.train(trainer, before_save):
+            assert isinstance(finished, Round)
             clock.tick(finished.learning_seconds)
             yield finished
         rows = self._measure(variant, game, trainer, run)
@@ -148,10 +128,10 @@ class Job:
             rows[".embeddings"] = trace.rows(self.settings.run.seeds, last * per_round)
         files = {ending: to_csv(each, KINDS[ending]) for ending, each in rows.items()}
         self._store(game, files, clock)
-        (run.folder / CHECKPOINT).unlink(missing_ok=True)  # nothing to resume
+        self.remove_checkpoint()
 
     def _measure(self, variant: Variant, game: Game, trainer: Trainer, run: Run) -> measure.Files:
-        """Return the rows by the end of the file's name."""
+        """The rows by the end of the file's name."""
         settings = self.settings
         common = {"game": self.game, **variant.columns(settings)}
         rows = measure.round_rows(run.rows(), common, variant.policies)
@@ -159,13 +139,13 @@ class Job:
             played = trainer.played
             if name := measure.test_game_of(variant.job, self.source):
                 played = stack.enter_context(measure.opened(name, settings.run.history))
-            scores = measure.final_scores(trainer, played, self.final)
+            scores = final_scores(trainer, played, self.final)
         rows += measure.final_rows(scores, settings, common, paraphrased=False)
         files = {"": rows}
         for name in variant.paraphrase_sets:
             if paraphrases_of(game, name) is not None:
                 other = GameSpec(self.source, paraphrased=name).open()
-                others = measure.final_scores(trainer, other, self.final, paraphrased=True)
+                others = final_scores(trainer, other, self.final, paraphrased=True)
                 more = measure.final_rows(others, settings, common, paraphrased=True)
                 files.setdefault(f".{REWORDED}" if name == REWORDED else "", []).extend(more)
         compiled = trainer.compiled
@@ -222,7 +202,7 @@ class _Clock:
 
 
 def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:
-    """Return the hashes of what results depend on: the game with its rewards, its paraphrases."""
+    """The hashes of what results depend on: the game with its rewards, its paraphrases."""
     hashes = {"sha256": fingerprint_of(game), "paraphrases": _hash_of(paraphrases_of(game))}
     if variant is not None and REWORDED in variant.paraphrase_sets:
         hashes[REWORDED] = _hash_of(paraphrases_of(game, REWORDED))

@@ -18,6 +18,7 @@ from drrn.compiled.history import with_history
 from drrn.compiled.memoryless import fixed_point
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
+from drrn.experiments.job import Scores
 from drrn.files import json_or_none, write
 from drrn.game.contract import Game, another, close, evaluation_game_of, step_limit_of, title_of
 from drrn.game.episodes import play_episodes, random_policy, summarise
@@ -34,15 +35,11 @@ from drrn.lab.experiments.plan import (
 from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import compiled_rollouts
-from drrn.playing.evaluation import Evaluation, evaluate
-from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.recall import Recall, pages_of_game, remember
-from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import tensors
 from drrn.runs.embeddings import embed, plane
 from drrn.runs.run import Run
-from drrn.runs.scores import MEASURES, compiled_or_none, reference_scores
+from drrn.runs.scores import MEASURES, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.sentences import open_sentences
 from drrn.settings import Settings
@@ -53,14 +50,13 @@ from drrn.stories.playtest.survey import explore
 from drrn.stories.twine.rules import DEFAULT_SET
 from drrn.suites.catalogue import suite_of
 
-Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 Files = dict[str, list[Row]]  # by the end of the file's name
 
 # --- Scores
 
 
 def round_rows(rows: list[Row], common: Row, policies: Sequence[str]) -> list[Row]:
-    """Return a row for each seed, round and policy, from the rows of a training run."""
+    """A row for each seed, round and policy, from the rows of a training run."""
     result = []
     for row in rows:
         numbers = {name: row[name] for name in ("seed", "round", "episodes")}
@@ -71,36 +67,8 @@ def round_rows(rows: list[Row], common: Row, policies: Sequence[str]) -> list[Ro
     return result
 
 
-def final_scores(
-    trainer: Trainer, game: Game, episodes: dict[str, int], *, paraphrased: bool = False
-) -> Scores:
-    """Return the scores of each policy and seed after the last round; `episodes` by policy."""
-    settings = trainer.settings
-    model = trainer.model
-    compiled = compiled_or_none(game, settings) if paraphrased else trainer.compiled
-    fast = None
-    if compiled is not None and not trainer.grows:
-        fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
-    stepped = SteppedRollouts(game, model)
-    stepped.in_order = game is not trainer.played
-    rollouts: Rollouts = fast or stepped
-    alpha = settings.exploration.alpha * trainer.learner.alpha_factor
-    seeds = settings.run.seeds
-    number = settings.run.rounds + 1  # a round of its own, for the random draws
-    scores: Scores = []
-    for policy, count in episodes.items():
-        # None if a choice depends on the order of the actions, or on earlier pages.
-        exact: list[Score | None] = [None] * len(seeds)
-        if fast is not None and not model.sees_menu and policy != "best":
-            probabilities = fast.probabilities(policy_of(policy, alpha))
-            exact = [policy_score(fast.game, each, step_limit_of(game)) for each in probabilities]
-        sampled = evaluate(rollouts, [policy], alpha, count, seeds, number)
-        scores += [(each, exact[each.replica]) for each in sampled]
-    return scores
-
-
 def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: bool) -> list[Row]:
-    """Return a row for each score after the last round."""
+    """A row for each score after the last round."""
     return [
         {
             **common,
@@ -118,7 +86,7 @@ def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: boo
 
 
 def test_game_of(job: str, source: str) -> str | None:
-    """Return the name of the game that a published job is scored on, if it is a separate one."""
+    """The name of the game that a published job is scored on, if it is a separate one."""
     protocol = PROTOCOLS.get(job)
     return protocol.test_game(source) if protocol else None
 
@@ -167,7 +135,7 @@ def save_step_counts(run: Run, trainer: Trainer) -> None:
 
 
 def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
-    """Return a row for each seed and round by softmax, then for each seed and policy at the end."""
+    """A row for each seed and round by softmax, then for each seed and policy at the end."""
     seeds = trainer.settings.run.seeds
     counts: dict[str, list[int]] = json_or_none(run.folder / PLAYED) or {}
 
@@ -193,12 +161,12 @@ def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
 
 
 def good_share(endings: Mapping[str, float]) -> float:
-    """Return the share, or the number, of episodes with a good ending."""
+    """The share, or the number, of episodes with a good ending."""
     return sum(share for name, share in endings.items() if name in GOOD_ENDINGS)
 
 
 def exact_good_share(compiled: Compiled, score: Score) -> float:
-    """Return the probability of a good ending."""
+    """The probability of a good ending."""
     pairs = zip(compiled.endings, score.endings, strict=True)
     return float(sum(share for ending, share in pairs if ending.passage in GOOD_ENDINGS))
 
@@ -207,7 +175,7 @@ def exact_good_share(compiled: Compiled, score: Score) -> float:
 
 
 def paraphrased_pairs(game: Game, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:
-    """Return each distinct pair of a text and an action that has a paraphrase.
+    """Each distinct pair of a text and an action that has a paraphrase.
 
     Keys are the indices of the text and the action; values are the page and the slot where the pair
     first occurs.
@@ -222,7 +190,7 @@ def paraphrased_pairs(game: Game, compiled: Compiled) -> dict[tuple[int, int], t
 
 
 def pair_rows(model: Model, game: Game, compiled: Compiled) -> list[Row]:
-    """Return Q of each action that has a paraphrase, in the original and paraphrased.
+    """Q of each action that has a paraphrase, in the original and paraphrased.
 
     A model that sees the whole menu sees all actions paraphrased, or none.
     """
@@ -243,7 +211,7 @@ def pair_rows(model: Model, game: Game, compiled: Compiled) -> list[Row]:
 
 
 def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDArray[Any]:
-    """Return Q [R, P, A] of all pages, with these texts of the actions."""
+    """Q [R, P, A] of all pages, with these texts of the actions."""
     store = model.store.scratch()
     replicas = len(model.seeds)
     texts = np.array([store.states.id(text) for text in compiled.texts], np.int64)
@@ -255,7 +223,7 @@ def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDA
 
 
 def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str] | None:
-    """Return the state, the good and the poor action; None in another version of the story."""
+    """The state, the good and the poor action. None in another version of the story."""
     states = {mark(text): text for text in compiled.texts}
     actions = {mark(text): text for text in compiled.actions}
     try:
@@ -266,7 +234,7 @@ def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str]
 
 
 def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) -> list[Row]:
-    """Return Q of each example's good and poor action, of both paraphrased, and of made-up ones."""
+    """Q of each example's good and poor action, of both paraphrased, and of made-up ones."""
     paraphrases = paraphrases_of(game) or {}
     rows = []
     for example in examples_of(name):
@@ -303,7 +271,7 @@ class Trace:
 
     @staticmethod
     def of(folder: Path, game: str, compiled: Compiled | None) -> "Trace | None":
-        """Return the trace of the game's example; None if it has none."""
+        """The trace of the game's example, or None if it has none."""
         example = next((each for each in examples_of(game) if each.embedding), None)
         texts = _example_texts(example, compiled) if example and compiled else None
         return Trace(folder, example, texts) if example and texts else None
@@ -315,7 +283,7 @@ class Trace:
         write(self._path(episodes), tensors.tensor_bytes({"vectors": vectors, "q": q}))
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
-        """Return where the three embeddings were, for each seed and each time they were saved."""
+        """Where the three embeddings were, for each seed and each time they were saved."""
         times = [each for each in sorted({*TRACED_EPISODES, last}) if self._path(each).exists()]
         saved = [tensors.load_tensors(self._path(each))[0] for each in times]
         rows = []
@@ -336,15 +304,13 @@ class Trace:
 
 # --- Facts of a game
 
-RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
-SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
-SLOW_EPISODES = 10  # in other suites, whose steps are slow
+SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play: 10 in slower suites
 STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most_actions".split()
 STATISTICS += "transitions pages actions".split()
 
 
 def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, Any]:
-    """Return the facts of a game, by their names; None: unknown.
+    """The facts of a game, by their names. None: unknown.
 
     The settings give α and γ of softmax play; `name` is that of the game in the results.
     """
@@ -359,7 +325,7 @@ def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, A
         findings = gather(game, evidence, statistics=explore(game, evidence))
     statistics = findings.statistics
     assert statistics is not None
-    scores = reference_scores(game, compiled, RANDOM_EPISODES)
+    scores = reference_scores(game, compiled, 2_000)
     limit = step_limit_of(game)
     values: dict[str, Any] = {
         "title": title_of(game),
@@ -389,13 +355,13 @@ def facts(game: Game, settings: Settings, source: str, name: str) -> dict[str, A
 
 
 def _suite_facts(game: Game, source: str, job: str) -> dict[str, Any]:
-    """Return the facts of a suite's game: its name without folders, and scores of random play.
+    """The facts of a suite's game: its name without folders, and scores of random play.
 
     The games of a published job are those that it is scored on.
     """
     suite, _, rest = source.partition(":")
     path, question, options = rest.partition("?")
-    episodes = SUITE_EPISODES.get(suite, SLOW_EPISODES)
+    episodes = SUITE_EPISODES.get(suite, 10)
     with ExitStack() as stack:
         scored = another(game) or game
         if name := test_game_of(job, source):
@@ -415,7 +381,7 @@ def _suite_facts(game: Game, source: str, job: str) -> dict[str, Any]:
 
 
 def softmax_scores(compiled: Compiled, settings: Settings, limit: int) -> dict[str, float | None]:
-    """Return the scores of softmax with the true Q-values, and at Q-learning's fixed points."""
+    """The scores of softmax with the true Q-values, and at Q-learning's fixed points."""
     alpha = settings.exploration.alpha
     gamma = settings.learner.discount
     policy = softmax_of_slots(compiled, best(compiled, gamma).q, alpha)

@@ -14,6 +14,7 @@ from typing import Any
 
 from drrn.declaration import without_none
 from drrn.errors import InputError, did_you_mean
+from drrn.experiments import agents
 from drrn.files import read_toml
 from drrn.game.contract import Game, step_limit_of
 from drrn.runs.config import recommended_settings
@@ -89,18 +90,18 @@ class Variant:
         return sets.get(self.group, (DEFAULT_SET,))
 
     def columns(self, settings: Settings) -> dict[str, Any]:
-        """Return the cells that describe the model in each row of its results."""
+        """The cells that describe the model in each row of its results."""
         values = settings.flat() if self.job else vars(self)
         return {name: values[name] for name in SHAPE}
 
     def suits(self, game: str, *, vectors: bool) -> bool:
-        """Return whether it is trained on a game, with or without word vectors."""
+        """Whether it is trained on a game, with or without word vectors."""
         matches = not self.games or any(fnmatchcase(game, pattern) for pattern in self.games)
         return matches and (vectors or not self.vectors)
 
 
 def _planned(group: str) -> tuple[Variant, ...]:
-    """Return the variants of a group in plan.toml."""
+    """The variants of a group in plan.toml."""
     return tuple(Variant(**entry) for entry in PLAN["job"] if entry["group"] == group)
 
 
@@ -142,7 +143,7 @@ SUITE_BAG, SUITE_GRU = SUITE_JOBS
 
 
 def published_job(game: str) -> str:
-    """Return the name of the job of a protocol's game."""
+    """The name of the job of a protocol's game."""
     return f"published-{game}"
 
 
@@ -162,8 +163,8 @@ READERS = {n: Variant(group="reading", job=f"reading-{n}", **v) for n, v in PLAN
 BAGS = (READERS["bag"], READERS["bag-12000"])  # these recall other words
 READ = ("long-watch", "night-market", "home-world")  # their games
 RECALLED: list[str] = PLAN["recall"]  # sentence models
-Agents = dict[str, dict[str, Any]]  # settings by name; `paper`: on top of the paper's
-AGENTS: Agents = PLAN["agents"]  # of the diagnostics
+AGENTS = agents.AGENTS  # of the diagnostics
+seeds_text = agents.seeds_text
 LEVEL = 2  # of their published results; settings are chosen on levels 1 and 3
 
 # --- Experiments
@@ -193,7 +194,7 @@ VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for varia
 def variants_of(
     only: Collection[str], *, paraphrases: bool, game: str | None = None, vectors: bool = True
 ) -> list[Variant]:
-    """Return the variants that experiments need, each once.
+    """The variants that experiments need, each once.
 
     Args:
         only: Names of experiments or of variants; empty: all experiments but those on request.
@@ -228,10 +229,7 @@ def game_order(games: Iterable[str]) -> list[str]:
 # --- Settings
 
 SEEDS = {"beyond": 10, "suites": 3}  # if not the paper's 5; settings were tuned on seeds from 1,000
-OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the commands
 FINAL = {"softmax": 1000, "greedy": 200, "best": 1000}  # episodes of a seed after the last round
-QUICK_PUBLISHED = 2
-SUITE_FINAL = 4  # the same, relative to the episodes after each round
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
 QUICK_SUITE = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
 QUICK_FINAL = {"softmax": 100, "greedy": 50, "best": 50}
@@ -246,15 +244,14 @@ class Scale:
     vectors: str | None = None  # path of the word vectors
     quick: bool = False
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
-    side_by_side: bool = False  # one trial of a diagnostic trains all seeds
 
     def final(self, variant: Variant, settings: Settings) -> dict[str, int]:
-        """Return the number of episodes after the last round, by policy."""
+        """The number of episodes after the last round, by policy."""
         if variant.group == "published":
-            episodes = QUICK_PUBLISHED if self.quick else PROTOCOLS[variant.job].episodes
+            episodes = 2 if self.quick else PROTOCOLS[variant.job].episodes
             return dict.fromkeys(FINAL, episodes)
         if variant.group == "suites":
-            return dict.fromkeys(FINAL, SUITE_FINAL * settings.run.evaluation_episodes)
+            return dict.fromkeys(FINAL, 4 * settings.run.evaluation_episodes)
         final = dict(QUICK_FINAL if self.quick else FINAL)
         if variant.group != "beyond":
             del final["best"]
@@ -262,7 +259,7 @@ class Scale:
 
 
 def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settings:
-    """Return a job's settings.
+    """A job's settings.
 
     By precedence: the variant's settings, settings of all jobs (`--set`), tuned ones, those of the
     recipe and of the game. A setting of all jobs may have no effect on some of them.
@@ -290,13 +287,8 @@ def settings_of(name: str, variant: Variant, game: Game, scale: Scale) -> Settin
     return settings_for(settings, unusual)
 
 
-def seeds_text(seeds: range) -> str:
-    """Return consecutive seeds as a person writes them."""
-    return f"seeds {seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"seed {seeds[0]}"
-
-
 def cost(game: str, variant: Variant, settings: Settings) -> float:
-    """Return the approximate duration of a job, in arbitrary units."""
+    """The approximate duration of a job, in arbitrary units."""
     costs = PLAN["cost"]
     matches = (n for pattern, n in costs["jobs"].items() if fnmatchcase(variant.name, pattern))
     factor: float = costs["games"].get(game, 3.0) * next(matches, 1.0)
