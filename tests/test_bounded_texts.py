@@ -88,7 +88,7 @@ def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
 def test_forgetting_texts_during_an_evaluation_does_not_change_it(monkeypatch):
     settings = {**SMALL, "rounds": 1}
     usual = list(drrn.trainer(Stepped(Dice()), paper=True, **settings).train())
-    monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
+    monkeypatch.setattr(stepped_rollouts.SteppedRollouts, "most_scratch", 3)
     often = list(drrn.trainer(Stepped(Dice()), paper=True, **settings).train())
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 

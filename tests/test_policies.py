@@ -148,7 +148,7 @@ def test_an_equal_table_for_circles_changes_no_draw(fork):
 def test_circles_are_recognised_after_the_scratch_store_is_renewed(fork, monkeypatch):
     rollouts = rollouts_of(fork, "stepped")
     usual = evaluate(rollouts, ["best"], 1.0, 40, [1, 2])
-    monkeypatch.setattr("drrn.playing.stepped_rollouts.MOST_SCRATCH", 1)
+    monkeypatch.setattr("drrn.playing.stepped_rollouts.SteppedRollouts.most_scratch", 1)
     assert evaluate(rollouts, ["best"], 1.0, 40, [1, 2]) == usual
 
 

@@ -8,7 +8,7 @@ import pytest
 import drrn
 from drrn.learning.equations import softmax
 from drrn.learning.fast.return_learning import FastReturnLearning
-from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
+from drrn.learning.return_learning import ReturnLearning
 from drrn.models import Pages
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import TextVectors
@@ -113,12 +113,12 @@ def test_with_equal_masks_of_word_dropout_both_learners_have_equal_weights():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_playing_model_is_the_moving_average_of_the_learning_one(kind):
-    learning = return_learner(kind, model(), average=0.9, updates=AVERAGE_EVERY)
+    learning = return_learner(kind, model(), average=0.9, updates=4)
     average = learning.model.state()["weight state b1"].copy()
     for number in range(6):
         state_after_rounds(learning, rounds=1)
         student = learning.student.state()["weight state b1"]
-        decay = min(0.9**AVERAGE_EVERY, (2 + number) / (5 + number))
+        decay = min(0.9**4, (2 + number) / (5 + number))
         average = decay * average + (1 - decay) * student
         assert np.allclose(learning.model.state()["weight state b1"], average, atol=1e-6)
     assert not np.allclose(average, student, atol=1e-4)

@@ -13,7 +13,7 @@ import drrn
 from drrn.compiled.history import with_history
 from drrn.game.contract import Observation
 from drrn.playing import survey as survey_module
-from drrn.playing.survey import EPISODES, PARSER_GAME, choose, play, suggestions, survey
+from drrn.playing.survey import PARSER_GAME, RULES, choose, play, suggestions, survey
 from drrn.progress import tracked
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -154,7 +154,7 @@ def test_a_run_is_surveyed_once_and_remembers_its_words(tmp_path, monkeypatch):
     small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 800, "hidden": 5, "updates": 1}
     trainer = drrn.trainer(Noisy(1.0), **small, replicas=1, evaluation_episodes=1)
     Run.create(tmp_path / "run", trainer)
-    assert surveys == [f"survey {EPISODES}"]
+    assert surveys == [f"survey {RULES.episodes}"]
     assert trainer.words == ("blue", "green") and trainer.settings.model.select_words
     resumed = drrn.resume(tmp_path / "run", Noisy(1.0))
     assert resumed.store.states.vocabulary.spelled == ["blue", "green"]
@@ -168,7 +168,7 @@ def test_training_displays_the_progress_of_the_survey():
 
 def test_the_sample_has_every_step_of_the_random_episodes():
     sample = play(Chance(1.0))
-    assert len(sample.page) == 6 * EPISODES == 6 * sample.last.sum()
+    assert len(sample.page) == 6 * RULES.episodes == 6 * sample.last.sum()
     assert set(np.bincount(sample.number)) == {6}
     assert sorted(sample.texts)[0] == "blue green red" and len(sample.texts) == 6
 

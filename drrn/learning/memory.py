@@ -123,7 +123,7 @@ class Memory:
         self.set_pages(self.states[used], starts_of(self.widths[used]), self.links[links], links)
 
     def set_pages(self, states: Ids, first: Ids, links: Ids, before: Ids) -> None:
-        """Replace the pages; `before` has the previous numbers of the first links."""
+        """Replace the pages. `before` has the previous numbers of the first links."""
         self.states = states
         self.first = first
         self.links = links.astype(np.int32)
@@ -174,7 +174,7 @@ class Memory:
         return np.unique(self.states), np.unique(self.links).astype(np.int64)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
+        """Texts have new ids: state i is now `states[i]`, likewise for actions. -1 stays -1."""
         links = actions[self.links]
         before = np.arange(len(links))
         if not self.ordered:
@@ -220,7 +220,7 @@ def drop_unused_texts(store: Store, memories: Sequence[Memory]) -> None:
 
 
 def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:
-    """Sort the actions of each menu; return them, and the new index of each."""
+    """The actions of each menu, sorted, and the new index of each."""
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     order = np.lexsort((actions, owner))
     rank = np.empty_like(order)

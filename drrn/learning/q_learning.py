@@ -1,4 +1,4 @@
-"""Q-learning with experience replay; `fast` makes the same updates faster."""
+"""Q-learning with experience replay. `fast` makes the same updates faster."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -145,8 +145,8 @@ class QLearning(Learner):
     """
 
     memories: Sequence[ReplayBuffer]
-    prepared = 256  # batches that are taken from the memories at once; fewer if menus are wide
-    gathered = 16  # batches whose texts are gathered at once, which is faster but takes memory
+    prepared = 256  # number of batches that are taken from the memories at once
+    gathered = 16  # number of batches whose texts are gathered at once
 
     def __init__(self, model: Model, settings: Settings) -> None:
         learner = settings.learner

@@ -19,8 +19,6 @@ from drrn.game.contract import (
 from drrn.game.make import GameSpec, failure_of_user
 from drrn.processes import Service, ServiceError
 
-COPIES = 16  # of a game that is opened by name and cannot copy itself
-
 
 @dataclass(frozen=True, slots=True)
 class LanePage:
@@ -34,16 +32,22 @@ class LanePage:
 class LocalLanes:
     """Lanes in this process: the game's own copies, or more openings of it, or the game alone.
 
-    Games start and step together; answers are in the order of the given lanes.
+    Games start and step together. Answers are in the order of the given lanes.
     """
 
-    def __init__(self, game: Game, spec: GameSpec | None = None) -> None:
-        """Prepare lanes; `spec` is how the game was opened, None if it was given as an object."""
+    def __init__(self, game: Game, spec: GameSpec | None = None, openings: int = 16) -> None:
+        """Prepare lanes.
+
+        Args:
+            game: The game to play.
+            spec: How the game was opened, None if it was given as an object.
+            openings: How often a game that cannot copy itself is opened.
+        """
         self.game = game
         self.spec = spec
         copy = another(game)
         self.copies_itself = copy is not None
-        self.most = COPIES if spec else 1  # number of lanes
+        self.most = openings if spec else 1  # number of lanes
         if self.copies_itself:
             self.most = most_copies_of(game)
         self._opened: list[Game] = []
@@ -51,17 +55,17 @@ class LocalLanes:
         self._games = {0: game if copy is None else self._own(copy)}
 
     def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
-        """Start a new episode in each lane; return the first pages."""
+        """The first pages of a new episode in each lane."""
         games = [self._game(lane) for lane in lanes]
         return [_page(game, game.reset(seed)) for game, seed in zip(games, seeds, strict=True)]
 
     def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
-        """Take the action with that index in each lane; return the next pages."""
+        """The next pages, after the action with that index in each lane."""
         games = [self._games[lane] for lane in lanes]
         return [_page(game, game.step(index)) for game, index in zip(games, actions, strict=True)]
 
     def close(self) -> None:
-        """Close the copies; also done when the lanes are garbage-collected."""
+        """Close the copies. Garbage collection of the lanes does the same."""
         self._finalizer()
 
     def _game(self, lane: int) -> Game:
@@ -108,7 +112,7 @@ class SpecLanes(LocalLanes):
         return self.most
 
     def call(self, method: str, *arguments: Any) -> list[LanePage]:
-        """Call a method; an exception of the game's code becomes an `InputError`."""
+        """Call a method. An exception of the game's code becomes an `InputError`."""
         try:
             pages: list[LanePage] = getattr(self, method)(*arguments)
         except Exception as error:
@@ -119,7 +123,7 @@ class SpecLanes(LocalLanes):
 
 
 class PooledLanes:
-    """Lanes in worker processes, for slow games; results do not depend on their number."""
+    """Lanes in worker processes, for slow games. Results do not depend on their number."""
 
     def __init__(self, spec: GameSpec, workers: int) -> None:
         self.services = [Service(SpecLanes, spec) for _ in range(workers)]
@@ -134,7 +138,7 @@ class PooledLanes:
         return self._ask("step", lanes, actions)
 
     def _ask(self, method: str, lanes: Sequence[int], numbers: Sequence[int]) -> list[LanePage]:
-        """Ask all processes at once; process i plays the lanes with remainder i."""
+        """Ask all processes at once. Process i plays the lanes with remainder i."""
         count = len(self.services)
         questions = []
         for number, service in enumerate(self.services):

@@ -1,4 +1,4 @@
-"""The training loop: `Trainer.train` yields each finished round; the caller decides what to do."""
+"""The training loop: `Trainer.train` yields each finished round."""
 
 import logging
 import sys
@@ -41,10 +41,6 @@ from drrn.writing import counted
 
 log = logging.getLogger("drrn")
 
-# Purposes of random generators: each purpose, round and replica has a separate one.
-PLAY = 1
-LEARN = 2
-MAX_THREADS = 1024  # OpenMP crashes with very many
 INTERRUPTED = (
     "the last round was interrupted while it learned, so part of it is learned twice; for the "
     "numbers of an uninterrupted run, use drrn.resume"
@@ -66,7 +62,7 @@ class Trainer:
         game: The game to learn.
         settings: All settings of the run.
         device: The PyTorch device.
-        spec: Opens the game again, in other processes and in resumed runs; None for a game that
+        spec: Opens the game again, in other processes and in resumed runs. None for a game that
             was given as an object.
         recipe: Where the default settings come from ("strong" or "paper"), for config.json.
         threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
@@ -192,7 +188,7 @@ class Trainer:
     # --- rounds
 
     def train(self) -> Iterator[Round]:
-        """Play, learn and evaluate; yield each finished round."""
+        """Play, learn and evaluate. Yields each finished round."""
         if self.phase == "learn":
             log.warning(INTERRUPTED)
         while self.round < self.settings.run.rounds:
@@ -229,8 +225,9 @@ class Trainer:
 
     def _train_round(self, number: int) -> Round:
         start = time.perf_counter()
-        play = [np.random.default_rng([seed, PLAY, number]) for seed in self.model.seeds]
-        learn = [np.random.default_rng([seed, LEARN, number]) for seed in self.model.seeds]
+        # Each purpose, round and replica has a separate random generator.
+        play = [np.random.default_rng([seed, 1, number]) for seed in self.model.seeds]
+        learn = [np.random.default_rng([seed, 2, number]) for seed in self.model.seeds]
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
@@ -248,7 +245,7 @@ class Trainer:
             raise InputError(f"{cause}; it must return the number of transitions learned from")
 
     def _play(self, number: int, generators: Generators) -> None:
-        """Play the episodes of a round; an explorer plans again every `replan` episodes."""
+        """Play the episodes of a round. An explorer plans again every `replan` episodes."""
         explorer = self.explorer if self.explorer and self.explorer.start(number) else None
         at_once = self.settings.exploration.replan if explorer else sys.maxsize
         alpha = self.settings.alpha_at(number) * self.learner.alpha_factor
@@ -280,7 +277,7 @@ class Trainer:
             yield part
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
-        """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
+        """The factor on a replica's rewards. If it changes, stored rewards are rescaled."""
         change = scale.update(replica, returns)
         if change != 1:
             self.learner.rescale(replica, change)
@@ -289,7 +286,7 @@ class Trainer:
         return scale.factor(replica)
 
     def _evaluate(self, number: int) -> list[Evaluation]:
-        """Evaluate the replicas by each policy; after the last round, choose the one to deploy."""
+        """Evaluate the replicas by each policy. After the last round, choose the one to deploy."""
         settings = self.settings
         self.divergence.check(self.model.state(), number)
         if number == 1:
@@ -340,7 +337,7 @@ class Trainer:
         changes: dict[str, Any] | None = None,
         **options: Any,
     ) -> "Trainer":
-        """Return a trainer that continues the run in a folder after its last finished round.
+        """A trainer that continues the run in a folder after its last finished round.
 
         Args:
             folder: The folder of the run.
@@ -393,7 +390,7 @@ class Trainer:
             run.write_card()
 
     def config(self) -> dict[str, Any]:
-        """Return the contents of config.json."""
+        """The contents of config.json."""
         shape = self.model.shape
         digest = shape.sentences.function.digest if shape.sentences else None
         return {
@@ -410,7 +407,7 @@ class Trainer:
         }
 
     def agent_files(self) -> dict[str, bytes]:
-        """Return the files that the agent is loaded from."""
+        """The files that the agent is loaded from."""
         return self.agent.files()
 
     def state(self) -> State:
@@ -449,14 +446,14 @@ class Trainer:
         self.round = state["round"]
 
 
-def _check_threads(threads: int) -> int:
-    if not 1 <= threads <= MAX_THREADS:
-        raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
+def _check_threads(threads: int, most: int = 1024) -> int:
+    if not 1 <= threads <= most:  # OpenMP crashes with very many
+        raise InputError(f"threads is {threads}; it must be from 1 to {most}")
     return threads
 
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
-    """Refuse fewer rounds than are done; warn if the new number changes past schedules."""
+    """Refuse fewer rounds than are done, and warn if the new number changes past schedules."""
     done = trainer.round
     rounds = trainer.settings.run.rounds
     if rounds < done:
@@ -466,7 +463,7 @@ def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
 
 
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
-    """Return the settings whose schedule differs in a finished round."""
+    """The settings whose schedule differs in a finished round."""
 
     def differs(at: Callable[[Settings, int], float]) -> bool:
         return any(at(before, number) != at(after, number) for number in range(1, done + 1))

@@ -22,7 +22,7 @@ from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.plan import AGENTS, LEVEL, PLAN, READERS, Agents, Scale, Variant
 from drrn.lab.experiments.results import TRIALS, TRIALS_FILE, Row, commit, read_trials, to_csv
 from drrn.playing.evaluation import choose_policy
-from drrn.playing.survey import EPISODES, SHORTEST_RUN
+from drrn.playing.survey import RULES
 from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import Round
@@ -48,8 +48,8 @@ def sizes(episodes: int, *, surveys: bool) -> dict[str, int]:
 
     The survey's episodes are among them, unless too few would be left for training.
     """
-    rest = episodes - EPISODES
-    is_short = rest < SHORTEST_RUN
+    rest = episodes - RULES.episodes
+    is_short = rest < RULES.shortest_run
     count = rest if surveys and not is_short else episodes
     rounds = math.ceil(count / ROUND)
     training = {"rounds": rounds, "episodes_per_round": math.ceil(count / rounds)}
