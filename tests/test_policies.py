@@ -175,7 +175,7 @@ def test_best_is_greedy_where_pages_recur_and_pay(kind):
     assert summary.mean_return == 20  # of 100 steps: sweeping pays at dawn
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_policy_of_an_agent_forgets_the_pages_of_earlier_episodes(fork):
     agent = Trainer(fork, Settings.from_flat(**SMALL), CPU).agent
     fix_q(agent.model)
@@ -203,7 +203,7 @@ def test_play_episodes_calls_begin_of_the_policy_for_each_episode(fork):
     assert steps == [1, 1, 1, 1] and policy.episodes == 4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_all_rollouts_agree_on_best_play_of_a_random_game_with_cycles(story):
     twee = FORK.replace(
         "You are out on the water.",

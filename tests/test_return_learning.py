@@ -135,15 +135,18 @@ def test_a_replica_among_three_learns_the_same_as_alone(kind, settings):
     assert all(np.allclose(together[name][1], alone[name][0], atol=1e-6) for name in alone)
 
 
-MODELS = [
-    {},
+FULL = (
     {"interaction": "bilinear", "action_hidden": 5},
     {"interaction": "network"},
     {"shared": True},
     {"model": "linear"},
-    {"model": "max-action"},
     {"model": "per-action"},
+)
+MODELS = [
+    {},
+    {"model": "max-action"},
     {"model": "table", "learning_rate": 0.3},
+    *(pytest.param(settings, marks=pytest.mark.full) for settings in FULL),
 ]
 TRAINING: dict[str, Any] = {
     **RETURNS,
@@ -183,7 +186,7 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("settings", BOUNDS, ids=str)
 def test_a_small_story_is_learned_with_settings_at_their_bounds(small_fork, settings):
     assert min(greedy_returns(small_fork, **settings)) > 0.9
@@ -205,12 +208,16 @@ def test_a_story_whose_actions_have_no_words_is_trained():
     assert len(run_training(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
 
 
-VARIANTS: list[dict[str, Any]] = [{}, {"capacity": 30}, {"model": "max-action"}, {"model": "table"}]
+VARIANTS: list[Any] = [
+    (lambda game: game, {}),
+    (Stepped, {"capacity": 30}),
+    pytest.param(Stepped, {}, marks=pytest.mark.full),
+    pytest.param(Stepped, {"model": "max-action"}, marks=pytest.mark.full),
+    pytest.param(Stepped, {"model": "table"}, marks=pytest.mark.full),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
-@pytest.mark.parametrize("wrap", [lambda game: game, Stepped], ids=["compiled", "stepped"])
+@pytest.mark.parametrize(("wrap", "variant"), VARIANTS)
 def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(
     fork, wrap, variant, tmp_path, monkeypatch
 ):

@@ -38,18 +38,22 @@ def test_a_diagnostic_gets_the_settings_that_its_capability_needs(name):
     assert suggestions(survey(drrn.make(f"diagnostic:{name}"))) == {**UNUSUAL, **EXPECTED[name]}
 
 
-@pytest.mark.parametrize("name", ["home-world", "comet-house", "diagnostic:parser/1"])
+LARGE = [pytest.param(name, marks=pytest.mark.full) for name in ("home-world", "comet-house")]
+
+
+@pytest.mark.parametrize("name", ["diagnostic:parser/1", *LARGE])
 def test_a_game_of_commands_that_mostly_do_nothing_is_a_parser_game(name):
     assert suggestions(survey(drrn.make(name))) == PARSER_GAME
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_among_many_random_words_the_survey_selects_those_that_matter():
     assert survey(drrn.make("diagnostic:noise/3")).words == ("feather", "lantern")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["long-watch", "night-market"])
+@pytest.mark.parametrize(
+    "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
+)
 def test_a_story_keeps_the_usual_settings(name):
     assert suggestions(survey(drrn.make(name))) == {}
 
@@ -181,7 +185,7 @@ def test_a_sample_with_history_is_that_of_the_game_with_history():
     np.testing.assert_array_equal(sample.page, expected.page)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_default_agent_remembers_what_an_earlier_page_said():
     trainer = drrn.trainer("diagnostic:memory/1", rounds=8, replicas=1, evaluation_episodes=50)
     assert trainer.settings.run.history == 1

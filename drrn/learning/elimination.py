@@ -40,7 +40,7 @@ class Elimination:
         self.memory = memory
         self.store = store
         self.discount = discount
-        self.links = np.zeros(0, np.int64)  # of the memory at the last update
+        self.links = memory.links  # at the last update
         self.rewards = np.zeros(0, np.float32)
         self.generations = (0, 0)  # of the texts that the keys are made of
         self.keys = np.zeros(0, np.int64)  # of the pairs whose classes are known, ascending

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,16 +47,6 @@ class Steps:
     def actions(self) -> Menus:
         """The menu of each step's page, [N]."""
         return self.page_actions[self.page]
-
-    @staticmethod
-    def join(parts: Sequence[Steps]) -> Steps:
-        """The episodes of one or more parts, one part after the other."""
-        columns = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("page_states", "taken", "probabilities", "rewards", "last")
-        }
-        menus = reduce(Menus.joined, [part.page_actions for part in parts])
-        return Steps(page_actions=menus, **columns)
 
     @cached_property
     def best_return(self) -> float:

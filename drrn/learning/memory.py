@@ -49,7 +49,7 @@ class Memory:
     def clear(self) -> None:
         self.states = np.zeros(0, np.int64)  # [P]
         self.first = np.zeros(1, np.int64)  # [P + 1] the first link of each page
-        self.links = np.zeros(0, np.int32)  # [L] actions
+        self.links: NDArray[Any] = np.zeros(0, np.int32)  # [L] actions
         self.steps: dict[str, NDArray[Any]]
         self.steps = {name: np.zeros(0, kind) for name, kind in self.columns.items()}
         self.drop_caches()

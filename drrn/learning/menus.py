@@ -63,16 +63,6 @@ class Menus:
         table[np.arange(table.shape[1]) < self.counts[:, None]] = self.flat()
         return table
 
-    def joined(self, below: Menus) -> Menus:
-        """The menus of these pages, then of those."""
-        if below.actions is self.actions:
-            return Menus(np.concatenate([self.which, below.which]), self.first, self.actions)
-        return Menus(
-            np.concatenate([self.which, below.which + len(self.first) - 1]),
-            np.concatenate([self.first, below.first[1:] + self.first[-1]]),
-            np.concatenate([self.actions, below.actions]),
-        )
-
     def used(self) -> Menus:
         """The same pages without menus that none of them shows."""
         numbers, which = np.unique(self.which, return_inverse=True)

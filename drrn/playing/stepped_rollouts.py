@@ -59,19 +59,19 @@ class Trajectory:
         self.visits.add(page.observation)
 
 
-def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
-    """The steps of episodes that were played to learn, from the one with that number on."""
+def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
+    """The steps of training episodes."""
     some = [trajectory for trajectory in trajectories if trajectory.taken]
-    lengths = np.array([len(each.taken) - start for each in some], np.int64)
+    lengths = np.array([len(each.taken) for each in some], np.int64)
     last = np.zeros(lengths.sum(), np.bool_)
     last[np.cumsum(lengths) - 1] = True
-    states = [state for each in some for state in each.states[start:]]
-    taken = [index for each in some for index in each.taken[start:]]
-    probabilities = [probability for each in some for probability in each.probabilities[start:]]
-    rewards = [reward for each in some for reward in each.rewards[start:]]
+    states = [state for each in some for state in each.states]
+    taken = [index for each in some for index in each.taken]
+    probabilities = [probability for each in some for probability in each.probabilities]
+    rewards = [reward for each in some for reward in each.rewards]
     return Steps(
         page_states=np.array(states, np.int64),
-        page_actions=Menus.of([menu for each in some for menu in each.menus[start:]]),
+        page_actions=Menus.of([menu for each in some for menu in each.menus]),
         taken=np.array(taken, np.int64),
         probabilities=np.array(probabilities, np.float64),
         rewards=np.array(rewards, np.float64),
