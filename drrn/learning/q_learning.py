@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from drrn.errors import InputError
-from drrn.learning.equations import Floats, n_step_rewards, q_targets
+from drrn.learning.equations import n_step_rewards, q_targets
 from drrn.learning.experience import Steps
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.memory import Memory
@@ -46,10 +46,12 @@ class ReplayBuffer(Memory):
             self.forget_before(int(ends[-1]) + 1)
 
     @cached_property
-    def targets(self) -> tuple[Floats, Ids, Ids]:
-        """See `n_step_rewards`."""
+    def targets(self) -> tuple[NDArray[np.float32], NDArray[np.float32], Ids]:
+        """The sum of rewards of each step [N], the factor on the next value, the next page."""
         rewards = self.steps["reward"]
-        return n_step_rewards(self.steps["last"], rewards, self.discount, self.n_steps)
+        sums, end, sizes = n_step_rewards(self.steps["last"], rewards, self.discount, self.n_steps)
+        factors = (self.discount**sizes).astype(np.float32)
+        return sums.astype(np.float32), factors, self.steps["after"][end]
 
     def at(self, index: Ids, width: int, *, menus: bool) -> dict[str, NDArray[Any]]:
         """Transitions with actions that are padded to a width.
@@ -59,10 +61,9 @@ class ReplayBuffer(Memory):
         """
         if not len(self):
             return _padding(len(index), width, menus=menus)
-        rewards, end, sizes = self.targets
+        rewards, discounts, after = self.targets
         step = len(rewards) - len(self) + (index - self.added) % len(self)
         page = self.steps["page"][step]
-        after = self.steps["after"][end[step]]
         taken = self.steps["taken"][step].astype(np.int64)
         if menus:
             actions = self.menus(page).padded(width)
@@ -72,10 +73,10 @@ class ReplayBuffer(Memory):
             "states": self.states[page],
             "actions": actions,
             "taken": taken,
-            "rewards": rewards[step].astype(np.float32),
-            "discounts": (self.discount ** sizes[step]).astype(np.float32),
-            "next_states": self.states[after],
-            "next_actions": self.menus(after).padded(width),
+            "rewards": rewards[step],
+            "discounts": discounts[step],
+            "next_states": self.states[after[step]],
+            "next_actions": self.menus(after[step]).padded(width),
         }
 
     def state(self) -> State:
