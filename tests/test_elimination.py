@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 import drrn
-from drrn.learning.elimination import CLASSES, Elimination, idle_steps, words_on_page
+from drrn.learning.elimination import Elimination, idle_steps, words_on_page
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.exploration import Optimism
 from drrn.models import Pages
@@ -63,7 +63,7 @@ def test_the_words_of_known_pairs_are_not_counted_again_until_texts_get_new_ids(
         elimination.skip(np.zeros(len(memory.pair_keys)), 1.0)
         keys = memory.pair_keys
         words = words_on_page(store, keys >> 32, keys & 0xFFFFFFFF)
-        assert elimination.classes.tolist() == np.minimum(words, CLASSES - 1).tolist()
+        assert elimination.classes.tolist() == np.minimum(words, 2).tolist()
 
     monkeypatch.setattr("drrn.learning.elimination.words_on_page", count)
     for page in (1, 2):

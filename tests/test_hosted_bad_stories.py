@@ -274,7 +274,7 @@ def test_a_page_without_passages_is_rejected(open_page, page):
     [
         (["inspect"], "for (;;);", "it loops"),
         (["play", "--policy", "random"], "location.reload()", "reloads itself at once"),
-        (["train", "--no-compile"], "for (;;);", "it loops"),
+        (["train", "--matches"], "for (;;);", "it loops"),
     ],
 )
 @pytest.mark.usefixtures("half_a_second", "working_folder")

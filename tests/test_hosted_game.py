@@ -113,7 +113,7 @@ def test_a_search_that_ran_out_of_time_is_not_repeated(tmp_path, monkeypatch):
 @pytest.mark.full
 def test_a_resumed_run_on_a_hosted_story_has_the_same_weights(fork, tmp_path):
     settings: dict[str, Any] = {"rounds": 2, "episodes_per_round": 10, "replicas": 2}
-    settings |= {"hidden": 8, "no_compile": True}
+    settings |= {"hidden": 8, "matches": True}
     whole = drrn.trainer(str(fork), **settings)
     list(whole.train())
     interrupted = drrn.trainer(str(fork), **settings)

@@ -314,11 +314,11 @@ def weights_after_update(case, size, monkeypatch, *, by_texts, by_hand):
     from drrn.learning.fast import q_learning as fast
 
     with monkeypatch.context() as patch:
-        patch.setattr(fast, "MOST_TEXTS", 100 if by_texts else 0)
         if not by_hand:
             patch.setattr(fast, "DRRN", None)
         built = model(**{"seeds": (3, 4), **CASES[case]})
         learn = learner(built, 0.05)
+        learn.most_texts = 100 if by_texts else 0
         errors = learn.update(random_batches(built, size))
         tables = {name: table.weight for name, table in built.tables.items()}
         return {"errors": torch.from_numpy(errors), **built.weights, **tables}

@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from drrn.cli import main
+import drrn
 from drrn.learning.optimisers import Adam
-from drrn.runs.run import Run
 from tests.models import encoder_model, model
-from tests.runs import results_of, same_results, small_options
+from tests.trainings import SMALL, Stepped, same_weights
 
 TWEE = "".join(
     f":: {here}\nA room of {here} and of {words}.\n\n[[Go {words}.|{there}]]\n[[Leave {here}.|Out]]\n\n"
@@ -20,29 +19,23 @@ TWEE = "".join(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
+@pytest.mark.parametrize("model_name", ["drrn", "table"])
 def test_an_interrupted_run_with_growing_tables_resumes_to_the_same_numbers(
-    name, tmp_path, monkeypatch
+    model_name, story, tmp_path
 ):
-    (tmp_path / "tale.twee").write_text(f"{TWEE}:: Out\nOut.\n")
-    more = ["--model", name, "--optimiser", "adam", "--grow"]
-    more += ["--rounds", "4", "--episodes-per-round", "2"]
-    arguments = ["train", str(tmp_path / "tale.twee"), *small_options(name), *more]
-    assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
-    save = Run.save
-
-    def save_and_stop(self, trainer):
-        save(self, trainer)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Run, "save", save_and_stop)
-    main([*arguments, "--out", str(tmp_path / "cut")])
-    for _ in range(2):
-        main(["train", "--resume", str(tmp_path / "cut")])
-    monkeypatch.setattr(Run, "save", save)
-    assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
-    assert same_results(results_of(tmp_path / "cut"), results_of(tmp_path / "whole"))
+    game = Stepped(story(f"{TWEE}:: Out\nOut.\n"))
+    settings = {**SMALL, "rounds": 4, "episodes_per_round": 2, "evaluation_episodes": 2}
+    if model_name == "table":
+        del settings["hidden"]
+    settings |= {"model": model_name, "optimiser": "adam", "paper": True}
+    whole, cut = (drrn.trainer(game.another(), **settings) for _ in range(2))
+    words = [len(whole.store.states.vocabulary) for _ in whole.train()]
+    assert words[0] < words[-1]
+    for _ in range(4):
+        next(iter(cut.train()))
+        cut.save(tmp_path / "run")
+        cut = drrn.resume(tmp_path / "run", game.another())
+    assert cut.rows == whole.rows and same_weights(cut, whole)
 
 
 def test_a_slot_is_resized_to_the_shape_of_its_weight():

@@ -86,10 +86,10 @@ def test_a_restored_explorer_has_the_same_probabilities_and_the_last_round_clear
         each.observe(0, one_step_episodes(1, 2.0))
     expected = optimism.probabilities(0, NO_Q, PAGE).tolist()
     assert other.probabilities(0, NO_Q, PAGE).tolist() == expected
-    assert [ids.tolist() for ids in optimism.texts_in_use()] == [[0, 9], [5, 6, 7]]
+    assert [ids.tolist() for ids in optimism.memories[0].texts_in_use()] == [[0, 9], [5, 6, 7]]
     optimism.start(20)  # the last of twenty rounds, without exploration
     assert optimism.probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
-    assert [len(ids) for ids in optimism.texts_in_use()] == [0, 0]
+    assert [len(ids) for ids in optimism.memories[0].texts_in_use()] == [0, 0]
 
 
 def test_starting_a_round_again_drops_its_episodes():
@@ -121,7 +121,7 @@ def train(game, exploration, **settings):
     return trainer, list(trainer.train())[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     "learner", [{"updates": 20, "batch_size": 64}, {"learner": "q-learning"}], ids=str
 )
@@ -153,12 +153,33 @@ def planner(**settings):
     return optimism
 
 
-def test_a_plan_takes_the_best_action_that_was_tried_whatever_q_says():
+EVEN = [1 / 3] * 3
+PLANS = {
+    "the best tried action, whatever Q says": (
+        [one_step_episodes(0, 1.0, times=2), one_step_episodes(2, 3.0)],
+        [50.0, 90.0, -50.0],
+        [0.0, 0.0, 1.0],
+    ),
+    "a bad action, if no other was tried": (
+        [one_step_episodes(1, -1.0)],
+        [0.0, 0.0, 0.0],
+        [0.0, 1.0, 0.0],
+    ),
+    "none on a page that only ended a truncated episode": (
+        [steps_of(([(3, [5, 6], 0, 1.0)], (0, [5, 6, 7])))],
+        [0.0, 0.0, 0.0],
+        EVEN,
+    ),
+    "none without episodes": ([], [0.0, 0.0, 0.0], EVEN),
+}
+
+
+@pytest.mark.parametrize(("episodes", "q", "expected"), PLANS.values(), ids=PLANS)
+def test_a_plan_takes(episodes, q, expected):
     optimism = planner()
-    optimism.observe(0, one_step_episodes(0, 1.0, times=2))
-    optimism.observe(0, one_step_episodes(2, 3.0))
-    q = np.array([[50.0, 90.0, -50.0]])  # action 1 was never tried
-    assert optimism.probabilities(0, q, PAGE).tolist() == [[0.0, 0.0, 1.0]]
+    for steps in episodes:
+        optimism.observe(0, steps)
+    assert optimism.probabilities(0, np.array([q]), PAGE).tolist() == [expected]
 
 
 def test_on_a_page_without_a_tried_action_a_plan_is_the_softmax_over_q():
@@ -168,7 +189,6 @@ def test_on_a_page_without_a_tried_action_a_plan_is_the_softmax_over_q():
     new = Pages(np.array([3]), PAGE.actions)
     q = np.array([[1.0, 2.0, 3.0]])
     assert optimism.probabilities(0, q, new)[0] == pytest.approx(np.exp(q[0]) / np.exp(q).sum())
-    assert planner().probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]  # without episodes
 
 
 def test_a_plan_weighs_a_later_reward_of_another_episode_by_the_discount():
@@ -182,18 +202,6 @@ def test_a_plan_weighs_a_later_reward_of_another_episode_by_the_discount():
         optimism = planner(discount=discount, trace=0.0, sweeps=9)
         optimism.observe(0, steps_of(first, second, third))
         assert optimism.probabilities(0, NO_Q[:, :2], page).tolist() == probabilities
-
-
-def test_a_plan_takes_a_bad_action_if_no_other_was_tried():
-    optimism = planner()
-    optimism.observe(0, one_step_episodes(1, -1.0))
-    assert optimism.probabilities(0, NO_Q, PAGE).tolist() == [[0.0, 1.0, 0.0]]
-
-
-def test_a_page_that_only_ended_a_truncated_episode_has_no_plan():
-    optimism = planner()
-    optimism.observe(0, steps_of(([(3, [5, 6], 0, 1.0)], (0, [5, 6, 7]))))
-    assert optimism.probabilities(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
 
 
 def test_replicas_plan_by_their_own_episodes():
@@ -238,7 +246,7 @@ def test_a_planned_round_keeps_what_exploration_found_and_softmax_does_not():
         assert len(optimism.memories[0]) == size
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_it():
     settings: dict[str, Any] = {**SMALL, "interactions": 3000, "updates": 1, "batch_size": 4}
     settings |= {"optimism_share": 0.6, "replan": 5, "survey": False}
@@ -251,7 +259,7 @@ def test_planned_episodes_repeat_a_distant_prize_before_the_network_has_learned_
 
 
 def test_where_pages_never_repeat_texts_are_dropped_and_exploration_continues(monkeypatch):
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 50)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 50)
     settings = {
         **SMALL,
         "rounds": 4,
@@ -371,7 +379,7 @@ def test_counts_of_similar_pages_survive_the_renumbering_of_texts():
     assert memory.of_pages(page, memory.counts, 0.0).tolist() == [[1.0, 0.0]]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_optimism_finds_a_distant_prize_where_pages_never_repeat_and_softmax_does_not():
     prizes = {}
     for exploration in ("softmax", "optimism"):

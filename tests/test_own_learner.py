@@ -10,8 +10,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.learning.experience import Steps
 from drrn.learning.learner import Learner, StepBatch
+from drrn.learning.memory import Memory
 from tests.episodes import steps_of
 
 TOY = '''
@@ -94,11 +94,6 @@ def test_a_users_learner_is_saved_and_resumed(folder):
         assert np.array_equal(array, resumed.model.state()[name])
 
 
-def test_a_users_learner_needs_whole_episodes_unless_it_learns_online(folder):
-    with pytest.raises(InputError, match="needs whole episodes"):
-        drrn.trainer(folder / "doors.twee", paper=True, learner="toy:RewardLearner", form="online")
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -133,7 +128,10 @@ def test_the_learner_of_the_docs_trains_several_replicas_by_the_default_recipe(f
 def test_steps_of_replicas_are_padded_with_weights_of_0():
     first = steps_of(([(0, [4, 5], 1, 1.0), (1, [6], 0, 2.0)], (2, [])))
     second = steps_of(([(3, [7, 8, 9], 2, 3.0)], (2, [])))
-    joined = Steps.join([first, second])
+    memory = Memory()
+    memory.add(first)
+    memory.add(second)
+    joined = memory.joined()
     assert joined.last.tolist() == [False, True, True] and joined.returns == [3.0, 3.0]
     batch = StepBatch.of([joined, second], [np.array([2, 0]), np.array([0])])
     assert batch.pages.states.tolist() == [[[3, 0], [3, -1]]]

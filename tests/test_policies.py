@@ -148,7 +148,7 @@ def test_an_equal_table_for_circles_changes_no_draw(fork):
 def test_circles_are_recognised_after_the_scratch_store_is_renewed(fork, monkeypatch):
     rollouts = rollouts_of(fork, "stepped")
     usual = evaluate(rollouts, ["best"], 1.0, 40, [1, 2])
-    monkeypatch.setattr("drrn.playing.stepped_rollouts.MOST_SCRATCH", 1)
+    monkeypatch.setattr("drrn.playing.stepped_rollouts.SteppedRollouts.most_scratch", 1)
     assert evaluate(rollouts, ["best"], 1.0, 40, [1, 2]) == usual
 
 
@@ -175,7 +175,7 @@ def test_best_is_greedy_where_pages_recur_and_pay(kind):
     assert summary.mean_return == 20  # of 100 steps: sweeping pays at dawn
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_policy_of_an_agent_forgets_the_pages_of_earlier_episodes(fork):
     agent = Trainer(fork, Settings.from_flat(**SMALL), CPU).agent
     fix_q(agent.model)
@@ -203,7 +203,7 @@ def test_play_episodes_calls_begin_of_the_policy_for_each_episode(fork):
     assert steps == [1, 1, 1, 1] and policy.episodes == 4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_all_rollouts_agree_on_best_play_of_a_random_game_with_cycles(story):
     twee = FORK.replace(
         "You are out on the water.",

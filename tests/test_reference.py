@@ -119,7 +119,7 @@ def test_our_learner_makes_the_updates_of_the_reference(monkeypatch):
     assert min(changes) > 0.02  # far above the tolerance
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_reference_learns(tale):
     random.seed(0)
     torch.manual_seed(0)

@@ -8,7 +8,7 @@ import pytest
 import drrn
 from drrn.learning.equations import softmax
 from drrn.learning.fast.return_learning import FastReturnLearning
-from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
+from drrn.learning.return_learning import ReturnLearning
 from drrn.models import Pages
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import TextVectors
@@ -18,7 +18,7 @@ from tests.episodes import RETURNS, return_learner, state_after_rounds, steps_of
 from tests.models import model
 from tests.sample_games import Doors
 from tests.stories import FORK, SMALL_REWARDS
-from tests.trainings import run_training, same_weights
+from tests.trainings import Stepped, run_training, same_weights
 from tests.vector_files import vector_file
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -113,12 +113,12 @@ def test_with_equal_masks_of_word_dropout_both_learners_have_equal_weights():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_playing_model_is_the_moving_average_of_the_learning_one(kind):
-    learning = return_learner(kind, model(), average=0.9, updates=AVERAGE_EVERY)
+    learning = return_learner(kind, model(), average=0.9, updates=4)
     average = learning.model.state()["weight state b1"].copy()
     for number in range(6):
         state_after_rounds(learning, rounds=1)
         student = learning.student.state()["weight state b1"]
-        decay = min(0.9**AVERAGE_EVERY, (2 + number) / (5 + number))
+        decay = min(0.9**4, (2 + number) / (5 + number))
         average = decay * average + (1 - decay) * student
         assert np.allclose(learning.model.state()["weight state b1"], average, atol=1e-6)
     assert not np.allclose(average, student, atol=1e-4)
@@ -135,15 +135,18 @@ def test_a_replica_among_three_learns_the_same_as_alone(kind, settings):
     assert all(np.allclose(together[name][1], alone[name][0], atol=1e-6) for name in alone)
 
 
-MODELS = [
-    {},
+FULL = (
     {"interaction": "bilinear", "action_hidden": 5},
     {"interaction": "network"},
     {"shared": True},
     {"model": "linear"},
-    {"model": "max-action"},
     {"model": "per-action"},
+)
+MODELS = [
+    {},
+    {"model": "max-action"},
     {"model": "table", "learning_rate": 0.3},
+    *(pytest.param(settings, marks=pytest.mark.full) for settings in FULL),
 ]
 TRAINING: dict[str, Any] = {
     **RETURNS,
@@ -183,16 +186,17 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("settings", BOUNDS, ids=str)
 def test_a_small_story_is_learned_with_settings_at_their_bounds(small_fork, settings):
     assert min(greedy_returns(small_fork, **settings)) > 0.9
 
 
 def test_a_story_that_ends_on_its_first_page_is_refused(story):
-    for more in ({}, {"no_compile": True}, {"exploration": "optimism"}, {"model": "table"}):
+    over = story(":: Start\nThe end.\n")
+    for game, more in ((over, {}), (Stepped(over), {}), (over, {"exploration": "optimism"})):
         with pytest.raises(drrn.InputError, match="first page has no actions"):
-            run_training(story(":: Start\nThe end.\n"), **{**RETURNS, **NOISE, **more})
+            run_training(game, **{**RETURNS, **NOISE, **more})
 
 
 def test_a_story_whose_actions_have_no_words_is_trained():
@@ -204,23 +208,22 @@ def test_a_story_whose_actions_have_no_words_is_trained():
     assert len(run_training(Arrows(), **{**RETURNS, **NOISE})[1]) == 2
 
 
-VARIANTS: list[dict[str, Any]] = [
-    {},
-    {"no_compile": True},
-    {"grow": True},
-    {"grow": True, "capacity": 30},
-    {"model": "max-action", "no_compile": True},
-    {"model": "table", "grow": True},
+VARIANTS: list[Any] = [
+    (lambda game: game, {}),
+    (Stepped, {"capacity": 30}),
+    pytest.param(Stepped, {}, marks=pytest.mark.full),
+    pytest.param(Stepped, {"model": "max-action"}, marks=pytest.mark.full),
+    pytest.param(Stepped, {"model": "table"}, marks=pytest.mark.full),
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+@pytest.mark.parametrize(("wrap", "variant"), VARIANTS)
 def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(
-    fork, variant, tmp_path, monkeypatch
+    fork, wrap, variant, tmp_path, monkeypatch
 ):
     # texts are dropped and renumbered after every round
-    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
+    monkeypatch.setattr("drrn.runs.trainer.Trainer.few_texts", 0)
+    game = wrap(fork)
     settings: dict[str, Any] = {
         **RETURNS,
         **NOISE,
@@ -232,13 +235,13 @@ def test_a_resumed_run_has_the_numbers_of_an_uninterrupted_one(
     }
     settings |= {"episodes_per_round": 10, "evaluation_episodes": 3, "replicas": 2}
     settings |= {} if variant.get("model") == "table" else {"hidden": 6}
-    whole, again, interrupted = (drrn.trainer(fork.another(), **settings) for _ in range(3))
+    whole, again, interrupted = (drrn.trainer(game.another(), **settings) for _ in range(3))
     assert [list(each.train())[-1].number for each in (whole, again)] == [4, 4]
     for result in interrupted.train():
         interrupted.save(tmp_path / "run")
         if result.number == 2:
             break
-    resumed = drrn.resume(tmp_path / "run", fork.another())
+    resumed = drrn.resume(tmp_path / "run", game.another())
     list(resumed.train())
     assert same_weights(whole, again)
     assert same_weights(whole, resumed)

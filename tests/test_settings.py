@@ -62,37 +62,37 @@ def test_the_papers_games_recommend_the_papers_settings():
 
 def test_options_override_the_settings_of_a_game(tale, tmp_path):
     tale.write_text(
-        tale.read_text().replace("[[ending]]", "[training]\nbag_norm = 2.0\n[[ending]]", 1)
+        tale.read_text().replace("[[ending]]", "[training]\nalpha_start = 0.25\n[[ending]]", 1)
     )
-    for number, (words, norm) in enumerate(
-        [([], 2.0), (["--bag-norm", "3"], 3.0), (["--bag-norm", "none"], None)]
+    for number, (words, start) in enumerate(
+        [([], 0.25), (["--alpha-start", "0.5"], 0.5), (["--alpha-start", "none"], None)]
     ):
         assert train(tale, tmp_path / str(number), "--rounds", "1", *words) == 0
         config = json.loads((tmp_path / str(number) / "config.json").read_text())
-        assert config["settings"]["bag_norm"] == norm
+        assert config["settings"]["alpha_start"] == start
 
 
 def test_every_setting_is_an_option_of_its_type():
-    words = ["--hidden", "7", "--alpha", "2", "--bag-norm", "none", "--model", "table", "--shared"]
+    words = ["--hidden", "7", "--alpha", "2", "--average", "none", "--model", "table", "--shared"]
     options = vars(parser().parse_args(["train", "long-watch", *words]))
     settings = {name: value for name, value in options.items() if name in all_settings()}
     assert settings == {
         "hidden": 7,
         "alpha": 2.0,
-        "bag_norm": None,
+        "average": None,
         "model": "table",
         "shared": True,
     }
     assert list(all_settings()) == list(PAPER.flat())
-    with pytest.raises(InputError, match='--bag-norm is "much"; it must be a number or none'):
-        parser().parse_args(["train", "fork", "--bag-norm", "much"])
+    with pytest.raises(InputError, match='--average is "much"; it must be a number or none'):
+        parser().parse_args(["train", "fork", "--average", "much"])
 
 
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
-        ("bag_norm", "none", None),
-        ("bag_norm", "2", 2.0),
+        ("average", "none", None),
+        ("average", "0.5", 0.5),
         ("keep", "yes", True),
         ("keep", "no", False),
         ("epochs", "3", 3),
@@ -170,12 +170,10 @@ UNUSED = [
     ({"model": "linear", "layers": 3}, "layers", "model drrn, max-action, per-action"),
     ({"model": "linear", "hidden": 3}, "hidden", "model drrn, max-action, per-action"),
     ({"model": "table", "hidden": 5}, "hidden", "encoder lstm, gru, attention"),
-    ({"model": "table", "bag_norm": 2.0}, "bag_norm", "encoder bag"),
+    ({"model": "table", "phrases": True}, "phrases", "encoder bag"),
     ({"model": "per-action", "interaction": "bilinear"}, "interaction", "model drrn"),
     ({"model": "max-action", "shared": True}, "shared", "model drrn"),
-    ({"capacity": 100}, "capacity", "keep or form online or exploration optimism"),
-    ({"form": "online", "epochs": 3}, "epochs", "form rounds"),
-    ({"form": "online", "keep": True}, "keep", "form rounds"),
+    ({"capacity": 100}, "capacity", "keep or exploration optimism"),
     ({"learner": "returns", "epochs": 3}, "epochs", "--paper, in Python paper=True"),
     ({"learner": "returns", "n_steps": 4}, "n_steps", "--paper, in Python paper=True"),
     ({"learner": "returns", "returns": "monte-carlo", "trace": 0.5}, "trace", "returns retrace"),
@@ -194,11 +192,10 @@ def test_a_setting_without_effect_is_rejected(settings, name, needs):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"model": "linear", "bag_norm": 2.0},
+        {"model": "linear", "phrases": True},
         {"model": "max-action", "layers": 1, "shared": False},
-        {"model": "table", "bag_norm": None},
+        {"model": "table", "action_encoder": None},
         {"keep": True, "capacity": 100},
-        {"form": "online", "capacity": 100, "keep": False},
         {"model": "mine:Own", "interaction": "network", "hidden": 3, "shared": True},
     ],
     ids=str,
@@ -239,7 +236,7 @@ def test_a_model_uses_the_settings_that_change_its_weights(model):
         assert (weights(**base) != weights(**{**base, name: value})) == settings.uses(name), name
     reads_text = any(name.startswith("table ") for name in weights(**base))
     assert settings.uses("encoder") == reads_text
-    assert Settings.from_flat(model=model).uses("bag_norm") == reads_text
+    assert Settings.from_flat(model=model).uses("phrases") == reads_text
 
 
 # --- experiments
@@ -268,9 +265,9 @@ def test_published_rows_have_the_settings_of_the_plan(game, name):
 
 def test_a_setting_of_all_jobs_is_accepted_for_models_that_do_not_use_it():
     game = drrn.make("long-watch")
-    scale = Scale(overrides={"bag_norm": 2.0})
+    scale = Scale(overrides={"average": 0.5})
     for variant in (each for each in VARIANTS.values() if not getattr(each, "vectors", False)):
-        assert settings_of("long-watch", variant, game, scale).model.bag_norm == 2.0
+        assert settings_of("long-watch", variant, game, scale).learner.average in (0.5, None)
     with pytest.raises(InputError, match="embedding has an effect only with"):
         settings_of("long-watch", VARIANTS["table"], game, Scale(overrides={"embedding": 8}))
 
@@ -339,12 +336,6 @@ CHOICES: list[tuple[bool, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
     (True, {"alpha_relative": True}, {"alpha": 0.2}, {"alpha": 0.2}),
     (False, {"alpha": 0.7, "updates": 9}, {}, {**RETURNS_AND_ADAM, **BASE, **ALPHA}),
     (False, {}, {"learner": "q-learning"}, {**BASE, **ALPHA, "vectors_scale": 1.0}),
-    (
-        False,
-        {"epochs": 3},
-        {"learner": "q-learning", "form": "online"},
-        {**ALPHA, "discount": 0.98, "epochs": 3, "form": "online"},
-    ),
     (
         False,
         {},
@@ -539,20 +530,6 @@ def test_alpha_starts_at_the_same_share_of_any_alpha():
     assert strong(alpha=0).exploration.alpha_start is None
 
 
-def test_the_online_form_needs_the_papers_recipe_or_q_learning(tale, tmp_path, capsys):
-    small = "--form online --hidden 4 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1".split()
-    assert main(["train", str(tale), "--out", str(tmp_path / "a"), *small]) == 2
-    error = capsys.readouterr().err
-    assert "--paper (in Python: paper=True)" in error and "q-learning" in error
-    assert error.count("\n") == 1
-    assert main(["train", str(tale), "--out", str(tmp_path / "b"), *small, "--paper"]) == 0
-    small += ["--learner", "q-learning"]
-    assert main(["train", str(tale), "--out", str(tmp_path / "c"), *small]) == 0
-    assert config_of(tmp_path / "c")["settings"]["exploration"] == "softmax"
-    with pytest.raises(InputError, match="exploration optimism needs whole episodes"):
-        strong(form="online", learner="q-learning", exploration="optimism")
-
-
 def test_the_error_for_a_setting_of_the_papers_learner_names_the_paper_option():
     for options in ({"epochs": 3}, {"n_steps": 4}):
         with pytest.raises(InputError, match="--paper, in Python paper=True"):
@@ -715,7 +692,6 @@ DEPENDENT: list[tuple[str, Any, dict[str, Any]]] = [
     ("vectors_noise", 1.0, {"vectors": "glove.txt", "learner": "returns"}),
     ("lstm_gain", 2.0, {"encoder": "lstm"}),
     ("embedding", 8, {"encoder": "gru"}),
-    ("most_actions", 8, {"model": "max-action"}),
     ("recall", True, {"sentences": "module:function"}),
     ("pairs_only", True, {"phrases": True}),
 ]

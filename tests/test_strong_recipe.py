@@ -143,7 +143,7 @@ BROKEN_PARTS: tuple[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], boo
 )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("break_part", "check"), BROKEN_PARTS, ids=lambda function: function.__name__
 )

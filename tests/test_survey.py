@@ -13,7 +13,7 @@ import drrn
 from drrn.compiled.history import with_history
 from drrn.game.contract import Observation
 from drrn.playing import survey as survey_module
-from drrn.playing.survey import EPISODES, PARSER_GAME, choose, play, suggestions, survey
+from drrn.playing.survey import PARSER_GAME, RULES, choose, play, suggestions, survey
 from drrn.progress import tracked
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
@@ -38,18 +38,22 @@ def test_a_diagnostic_gets_the_settings_that_its_capability_needs(name):
     assert suggestions(survey(drrn.make(f"diagnostic:{name}"))) == {**UNUSUAL, **EXPECTED[name]}
 
 
-@pytest.mark.parametrize("name", ["home-world", "comet-house", "diagnostic:parser/1"])
+LARGE = [pytest.param(name, marks=pytest.mark.full) for name in ("home-world", "comet-house")]
+
+
+@pytest.mark.parametrize("name", ["diagnostic:parser/1", *LARGE])
 def test_a_game_of_commands_that_mostly_do_nothing_is_a_parser_game(name):
     assert suggestions(survey(drrn.make(name))) == PARSER_GAME
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_among_many_random_words_the_survey_selects_those_that_matter():
     assert survey(drrn.make("diagnostic:noise/3")).words == ("feather", "lantern")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["long-watch", "night-market"])
+@pytest.mark.parametrize(
+    "name", ["long-watch", pytest.param("night-market", marks=pytest.mark.full)]
+)
 def test_a_story_keeps_the_usual_settings(name):
     assert suggestions(survey(drrn.make(name))) == {}
 
@@ -154,7 +158,7 @@ def test_a_run_is_surveyed_once_and_remembers_its_words(tmp_path, monkeypatch):
     small: dict[str, Any] = {"rounds": 1, "episodes_per_round": 800, "hidden": 5, "updates": 1}
     trainer = drrn.trainer(Noisy(1.0), **small, replicas=1, evaluation_episodes=1)
     Run.create(tmp_path / "run", trainer)
-    assert surveys == [f"survey {EPISODES}"]
+    assert surveys == [f"survey {RULES.episodes}"]
     assert trainer.words == ("blue", "green") and trainer.settings.model.select_words
     resumed = drrn.resume(tmp_path / "run", Noisy(1.0))
     assert resumed.store.states.vocabulary.spelled == ["blue", "green"]
@@ -168,7 +172,7 @@ def test_training_displays_the_progress_of_the_survey():
 
 def test_the_sample_has_every_step_of_the_random_episodes():
     sample = play(Chance(1.0))
-    assert len(sample.page) == 6 * EPISODES == 6 * sample.last.sum()
+    assert len(sample.page) == 6 * RULES.episodes == 6 * sample.last.sum()
     assert set(np.bincount(sample.number)) == {6}
     assert sorted(sample.texts)[0] == "blue green red" and len(sample.texts) == 6
 
@@ -181,7 +185,7 @@ def test_a_sample_with_history_is_that_of_the_game_with_history():
     np.testing.assert_array_equal(sample.page, expected.page)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_default_agent_remembers_what_an_earlier_page_said():
     trainer = drrn.trainer("diagnostic:memory/1", rounds=8, replicas=1, evaluation_episodes=50)
     assert trainer.settings.run.history == 1

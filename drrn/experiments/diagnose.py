@@ -22,7 +22,7 @@ from drrn.files import read_text, write
 from drrn.game.contract import fingerprint_of
 from drrn.game.make import GameSpec
 from drrn.playing.evaluation import choose_policy
-from drrn.playing.survey import EPISODES, SHORTEST_RUN
+from drrn.playing.survey import RULES
 from drrn.runs.agent import Agent
 from drrn.runs.config import settings_for_game
 from drrn.runs.scores import RoundScores
@@ -42,8 +42,8 @@ def sizes(episodes: int, *, surveys: bool, per_round: int = 200) -> dict[str, in
 
     The survey's episodes are among them, unless too few would be left for training.
     """
-    rest = episodes - EPISODES
-    is_short = rest < SHORTEST_RUN
+    rest = episodes - RULES.episodes
+    is_short = rest < RULES.shortest_run
     count = rest if surveys and not is_short else episodes
     rounds = math.ceil(count / per_round)
     training = {"rounds": rounds, "episodes_per_round": math.ceil(count / rounds)}
@@ -194,8 +194,8 @@ def trial_settings(game: Diagnostic, changes: Flat, budget: Budget, seeds: range
     paper = "paper" in changes
     surveys = {"survey": not paper, **budget.overrides, **changes}["survey"]
     base: dict[str, Any] = dict(sizes(budget.episodes or game.episodes, surveys=surveys))
-    base |= {"evaluation_episodes": 1, "most_actions": max(20, len(game.reset(0).actions))}
-    base |= {**budget.overrides, "seed": seeds[0], "replicas": len(seeds)}
+    base |= {"evaluation_episodes": 1, **budget.overrides}
+    base |= {"seed": seeds[0], "replicas": len(seeds)}
     given = {name: value for name, value in changes.items() if name != "paper"}
     return settings_for_game(game, given, paper=paper, base=base)
 
@@ -208,6 +208,8 @@ def digest_of(game: Diagnostic, agent: str, settings: Settings) -> str:
         for name, value in settings.flat().items()
         if value != every[name].default and not every[name].same_results
     }
+    # A setting that published trials were hashed with, and that no longer exists.
+    values["most_actions"] = max(20, len(game.reset(0).actions))
     text = json.dumps([game.name, fingerprint_of(game), agent, values], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 

@@ -1,1 +1,1 @@
-"""Learning: equations, the replay buffer, optimisers, learners; `reference` is a short version."""
+"""Learning: equations, memories, optimisers, learners. `reference` is the short version."""

@@ -12,20 +12,35 @@ from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import Floats, Mask
 from drrn.text import Ids, Store
 
-SEVERAL = 3  # distinct actions of a page that have the same outcome
-CLASSES = 3  # of pairs: no word of the action is on the page, one is, more are
-TRY_SHARE = 0.01  # of the untried pairs: the most promising ones are never skipped
-SKIP = -1e100  # value of a pair that is skipped; its probability is exactly 0
-
 
 class Elimination:
-    """Skips the pairs of a memory that seem to do nothing; all is derived from the memory."""
+    """Skips the pairs of a memory that seem to do nothing."""
 
-    def __init__(self, memory: EpisodeMemory, store: Store, discount: float) -> None:
+    def __init__(
+        self,
+        memory: EpisodeMemory,
+        store: Store,
+        discount: float,
+        *,
+        most_words: int = 2,
+        try_share: float = 0.01,
+    ) -> None:
+        """Prepare to skip.
+
+        Args:
+            memory: The episodes of a replica.
+            store: The texts of the memory.
+            discount: γ.
+            most_words: Pairs with this many words of the action on the page, or more, are one
+                class.
+            try_share: The share of the untried pairs, the most promising, that is never skipped.
+        """
+        self.most_words = most_words
+        self.try_share = try_share
         self.memory = memory
         self.store = store
         self.discount = discount
-        self.links = np.zeros(0, np.int64)  # of the memory at the last update
+        self.links = memory.links  # at the last update
         self.rewards = np.zeros(0, np.float32)
         self.generations = (0, 0)  # of the texts that the keys are made of
         self.keys = np.zeros(0, np.int64)  # of the pairs whose classes are known, ascending
@@ -33,7 +48,7 @@ class Elimination:
         self.cost: float | None = None  # mean reward of idle steps, None if there are none
 
     def skip(self, values: Floats, prior: float) -> Floats:
-        """Return the values of pairs, less if they seem to do nothing; `prior` is the highest."""
+        """The values of pairs, lower if they seem to do nothing. The highest value is `prior`."""
         memory = self.memory
         if memory.links is not self.links or memory.steps["reward"] is not self.rewards:
             self._update()
@@ -48,9 +63,10 @@ class Elimination:
         untried = memory.counts == 0
         tries = self.changed | is_new | (expected > best)
         if untried.any():
-            tries |= untried & (self.chance >= np.quantile(self.chance[untried], 1 - TRY_SHARE))
+            least = np.quantile(self.chance[untried], 1 - self.try_share)
+            tries |= untried & (self.chance >= least)
         values = np.where(self.changed | untried | is_new, values, expected)
-        return np.where(tries, values, SKIP)
+        return np.where(tries, values, -1e100)  # a probability of exactly 0
 
     def _update(self) -> None:
         """Derive again which pairs changed anything, and the chance of each to do so."""
@@ -66,16 +82,16 @@ class Elimination:
         self.changed = np.bincount(memory.pair_of_step[~idle], minlength=len(keys)) > 0
         tried = np.bincount(memory.pair_of_step[is_usual], minlength=len(keys)) > 0
         chance = np.full(len(keys), 0.5)
-        of_action = (keys & 0xFFFFFFFF) * CLASSES + self.classes
+        of_action = (keys & 0xFFFFFFFF) * (self.most_words + 1) + self.classes
         for group in (np.zeros_like(keys), self.classes, of_action):
             changes = np.bincount(group[self.changed & tried], minlength=group.max() + 1)
             chance = (changes[group] + chance) / (np.bincount(group, tried)[group] + 1)
         self.chance = chance / (memory.counts + 1)
 
     def _classify(self, keys: Ids) -> None:
-        """Find the class of each pair; those of the previous call are reused.
+        """Find the class of each pair.
 
-        They stay valid, since the words of a text never change.
+        Known classes are reused, since the words of a text never change.
         """
         generations = (self.store.states.generation, self.store.actions.generation)
         known = np.zeros(len(keys), bool)
@@ -87,14 +103,14 @@ class Elimination:
         if not known.all():
             new = keys[~known]
             words = words_on_page(self.store, new >> 32, new & 0xFFFFFFFF)
-            classes[~known] = np.minimum(words, CLASSES - 1)
+            classes[~known] = np.minimum(words, self.most_words)
         self.generations = generations
         self.keys = keys
         self.classes = classes
 
 
-def idle_steps(memory: EpisodeMemory) -> tuple[Mask, Mask]:
-    """Return which steps were idle, and which were on a page where several actions lead back."""
+def idle_steps(memory: EpisodeMemory, several: int = 3) -> tuple[Mask, Mask]:
+    """Which steps were idle, and which were on a page where several actions lead back."""
     page = memory.steps["page"].astype(np.int64)
     after = memory.steps["after"].astype(np.int64)
     if not (page == after).any():
@@ -104,7 +120,7 @@ def idle_steps(memory: EpisodeMemory) -> tuple[Mask, Mask]:
     _, outcome = np.unique(move * len(rewards) + reward, return_inverse=True)
     size = len(memory.links) + 1
     with_action = np.unique(outcome * size + memory.link_of_step)
-    shared = np.bincount(with_action // size, minlength=1)[outcome] >= SEVERAL
+    shared = np.bincount(with_action // size, minlength=1)[outcome] >= several
     back = shared & (after == page)
     is_usual = np.isin(page, page[back])
     is_idle = np.isin(move, move[shared & is_usual]) & np.isin(reward, reward[back])
@@ -112,7 +128,7 @@ def idle_steps(memory: EpisodeMemory) -> tuple[Mask, Mask]:
 
 
 def words_on_page(store: Store, states: Ids, actions: Ids) -> Ids:
-    """Return how many distinct words of each action are on its page [N]."""
+    """How many distinct words of each action are on its page [N]."""
     numbers = store.states.vocabulary.numbers
     of_word = np.array([numbers.get(word, -1) for word in store.actions.vocabulary.spelled])
     distinct = np.unique(states)

@@ -36,7 +36,7 @@ def greedy(q: Q, mask: Mask) -> Probabilities:
 
 
 def draw_actions(probabilities: Probabilities, uniform: Floats) -> Ids:
-    """Return the index of an action for each row [N, A], by a number in [0, 1) for each [N]."""
+    """The index of an action for each row [N, A], by a number in [0, 1) for each [N]."""
     ends = np.cumsum(probabilities, axis=-1)
     index = (ends <= (uniform * ends[:, -1])[:, None]).sum(axis=-1)
     return np.asarray(np.minimum(index, probabilities.shape[-1] - 1))
@@ -48,7 +48,7 @@ def draw_actions(probabilities: Probabilities, uniform: Floats) -> Ids:
 def q_targets(
     reward: Tensor, next_q: Tensor, next_mask: Tensor, discount: Tensor | float
 ) -> Tensor:
-    """r + γ max Q(s', a') over the available actions; r alone at a terminal state."""
+    """r + γ max Q(s', a') over the available actions, or r alone at a terminal state."""
     best = next_q.masked_fill(~next_mask, -torch.inf).amax(dim=-1)
     return reward + discount * torch.where(next_mask.any(dim=-1), best, 0.0)
 
@@ -76,7 +76,7 @@ def n_step_rewards(
 
 
 def last_steps(episode: Ids) -> Mask:
-    """Return which steps are the last of their episode, for steps in the order of episodes."""
+    """Which steps are the last of their episode, for steps in the order of episodes."""
     return np.append(episode[1:] != episode[:-1], True)[: len(episode)]
 
 
@@ -96,7 +96,7 @@ class BackwardOrder:
 
     @staticmethod
     def of(last: Mask) -> BackwardOrder:
-        """Return the order of steps, of which some are the last of their episode."""
+        """The order of steps, of which some are the last of their episode."""
         ends = np.flatnonzero(last)
         lengths = np.diff(ends, prepend=-1)
         rank = np.empty(len(ends), np.int64)
@@ -130,7 +130,7 @@ class BackwardOrder:
 
 
 def monte_carlo(steps: BackwardOrder, rewards: Floats, final: Floats, discount: float) -> Floats:
-    """G_t = Σ γᵏ r_{t+k}; `final` is the value of the page after a last step, 0 at an ending."""
+    """G_t = Σ γᵏ r_{t+k}, where `final` is the value after a last step, 0 at an ending."""
     value = rewards.copy()
     value[steps.ends] += discount * final[steps.ends]
     return steps.accumulate(value, np.full(len(rewards), discount))
@@ -167,5 +167,5 @@ def trace_coefficients(policy: Floats, behaviour: Floats, trace: float) -> Float
 
 
 def group_means(group: Ids, values: Floats) -> Floats:
-    """Return the mean of each value's group."""
+    """The mean of each value's group."""
     return np.asarray((np.bincount(group, values) / np.maximum(1, np.bincount(group)))[group])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,9 @@ from drrn.text import Ids, State
 
 @dataclass(frozen=True)
 class Steps:
-    """Whole episodes of one replica, step after step; an episode without a step is left out.
+    """Whole episodes of one replica, step after step, without those that have no step.
 
-    An episode of n steps has n + 1 pages. The last one has no actions if it is an ending; a
+    An episode of n steps has n + 1 pages. The last one has no actions if it is an ending. A
     truncated episode has actions there and bootstraps.
     """
 
@@ -35,7 +35,7 @@ class Steps:
 
     @cached_property
     def page(self) -> Ids:
-        """The page of each step [N]; the page after it is the next one."""
+        """The page of each step [N]. The page after it is the next one."""
         return np.arange(len(self.last)) + np.cumsum(self.last) - self.last
 
     @property
@@ -47,16 +47,6 @@ class Steps:
     def actions(self) -> Menus:
         """The menu of each step's page, [N]."""
         return self.page_actions[self.page]
-
-    @staticmethod
-    def join(parts: Sequence[Steps]) -> Steps:
-        """Return the episodes of one or more parts, one part after the other."""
-        columns = {
-            name: np.concatenate([getattr(part, name) for part in parts])
-            for name in ("page_states", "taken", "probabilities", "rewards", "last")
-        }
-        menus = reduce(Menus.joined, [part.page_actions for part in parts])
-        return Steps(page_actions=menus, **columns)
 
     @cached_property
     def best_return(self) -> float:
@@ -71,27 +61,24 @@ class Steps:
         return [float(total) for total in np.bincount(episode, self.rewards)]
 
     def scaled(self, factor: float) -> Steps:
-        """Return the episodes with their rewards multiplied."""
+        """The episodes with their rewards multiplied."""
         return replace(self, rewards=self.rewards * factor)
 
     def renumbered(self, states: Callable[[Ids], Ids], actions: Callable[[Ids], Ids]) -> Steps:
-        """Return the episodes with other ids of texts, which two functions return."""
+        """The episodes with other ids of texts, which two functions return."""
         menus = replace(self.page_actions, actions=actions(self.page_actions.actions))
         return replace(self, page_states=states(self.page_states), page_actions=menus)
 
 
-SPREAD = 40.0  # of returns in the paper's games: their endings pay from -20 to 20, or 30
-
-
-def reward_factor(spread: float) -> float:
-    """Return the power of two that brings a spread of returns close to `SPREAD`."""
-    return float(2.0 ** round(math.log2(SPREAD / spread))) if spread > 0 else 1.0
+def reward_factor(spread: float, usual: float = 40.0) -> float:
+    """The power of two that brings a spread of returns close to the usual one."""
+    return float(2.0 ** round(math.log2(usual / spread))) if spread > 0 else 1.0
 
 
 class RewardScale:
-    """Scales rewards so that returns spread over about forty, for which α and η were chosen.
+    """Scales rewards so that returns span about 40, the range in the paper's games.
 
-    The factor is a power of two, which changes no digit: π ∝ exp(40 α Q / spread), about.
+    α and η were chosen for this range. The factor is a power of two, which changes no digit.
     """
 
     def __init__(self, replicas: int) -> None:
@@ -104,11 +91,11 @@ class RewardScale:
         return [self.factor(replica) for replica in range(len(self.low))]
 
     def factor(self, replica: int) -> float:
-        """Return the factor on the replica's rewards; 1 until a return differs from 0."""
+        """The factor on the replica's rewards, 1 until a return differs from 0."""
         return reward_factor(self.high[replica] - self.low[replica])
 
     def update(self, replica: int, returns: Sequence[float]) -> float:
-        """Take in the returns of episodes; return how much the factor grew, usually 1."""
+        """Take in the returns of episodes, and return how much the factor grew, usually 1."""
         before = self.factor(replica)
         self.low[replica] = min([self.low[replica], *returns])
         self.high[replica] = max([self.high[replica], *returns])
@@ -118,9 +105,5 @@ class RewardScale:
         return {"low": self.low, "high": self.high}
 
     def restore(self, state: State) -> None:
-        for low, high in zip(state["low"], state["high"], strict=True):
-            reward_factor(high - low)  # raises an error for a text, or a number that is too large
-        if len(state["low"]) != len(self.low):
-            raise ValueError("there is not one range of returns for each replica")
         self.low = list(state["low"])
         self.high = list(state["high"])

@@ -17,29 +17,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.learning.elimination import Elimination
-from drrn.learning.episode_memory import EpisodeMemory, Snapshot
+from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats, Probabilities, Q, greedy, softmax
 from drrn.learning.experience import Steps
-from drrn.learning.learner import MOST_ACTIONS, check_memories
 from drrn.models.base import Pages
 from drrn.models.word_table import small_random
 from drrn.settings import Settings
-from drrn.text import Ids, Lexicon, State, Store, ranges, texts_of_all
-
-RECUR = 0.5  # share of steps on pages seen before, from which on pages count as recurring
-# Bits of the SimHash of a state and of an action. Measured on texts of 30 words drawn as often as
-# in speech, with one word exchanged: 8 bits are the same for 61 % (16 bits: 37 %), and 5 % of
-# unrelated texts share them. Actions are short and mostly recur: one other word makes another
-# action, which 16 bits distinguish.
-STATE_BITS = 8
-ACTION_BITS = 16
+from drrn.text import Ids, Lexicon, State, Store, ranges
 
 
 class Optimism:
-    """The optimistic policy of all replicas; it works with any learner."""
+    """The optimistic policy of all replicas, for any learner."""
 
-    def __init__(self, settings: Settings, store: Store, alpha_factor: NDArray[np.float64]) -> None:
-        """Prepare to explore; `alpha_factor` is the learner's, which changes during training."""
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        alpha_factor: NDArray[np.float64],
+        *,
+        state_bits: int = 8,
+        action_bits: int = 16,
+    ) -> None:
+        """Prepare to explore.
+
+        Measured on texts of 30 words drawn as often as in speech, with one word exchanged: 8 bits
+        are the same for 61 % (16 bits: 37 %), and 5 % of unrelated texts share them. Actions are
+        short and mostly recur. One other word makes another action, which 16 bits distinguish.
+
+        Args:
+            settings: All settings of the run.
+            store: The texts of the model.
+            alpha_factor: The learner's factor on α, which changes during training.
+            state_bits: Bits of the SimHash of a state.
+            action_bits: Bits of the SimHash of an action.
+        """
         capacity = settings.learner.capacity
         seeds = settings.run.seeds
         self.settings = settings
@@ -53,26 +64,25 @@ class Optimism:
         self.eliminations = [Elimination(memory, store, discount) for memory in self.memories]
         self.values = [np.zeros(0) for _ in seeds]  # [pairs] of each replica's memory in use
         self.valued = [np.zeros(0) for _ in seeds]  # the means that the values rest on
-        self.snapshot = Snapshot(self.all_memories)
-        self.state_hash = SimHash(store.states, STATE_BITS)
-        self.action_hash = SimHash(store.actions, ACTION_BITS)
+        self.state_hash = SimHash(store.states, state_bits)
+        self.action_hash = SimHash(store.actions, action_bits)
 
     def start(self, number: int) -> bool:
-        """Start a round; drop the episodes of an interrupted attempt.
+        """Start a round, without the episodes of an interrupted attempt.
 
         Returns:
-            Whether the round is optimistic or planned; in other rounds, the memories are empty.
+            Whether the round is optimistic or planned. In other rounds, the memories are empty.
         """
         self.alpha = self.settings.alpha_at(number)
         self.plans = self.settings.plans_at(number)
         if self.plans or self.settings.explores_at(number):
-            self.snapshot.start(number)
+            for memory in self.all_memories:
+                memory.begin(number)
             if self.plans:
                 self._start_plan(number)
             return True
         for memory in self.all_memories:
             memory.clear()
-        self.snapshot.take()
         return False
 
     def observe(self, replica: int, steps: Steps) -> None:
@@ -94,7 +104,7 @@ class Optimism:
             memory.rescale(factor)
 
     def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        """Return the policy of the round: planned, or the softmax over optimistic values.
+        """The policy of the round: planned, or the softmax over optimistic values.
 
         If pages with their menus hardly recur, most actions are untried, and the network's Q
         distinguishes them.
@@ -117,7 +127,7 @@ class Optimism:
         return softmax(optimistic, pages.mask, self._alpha_of(replica))
 
     def _start_plan(self, number: int) -> None:
-        """Plan for a round; the first plan drops the optimistic estimates."""
+        """Plan for a round. The first plan drops the optimistic estimates."""
         for memory in self.memories:
             if number == 1 or self.settings.explores_at(number - 1):
                 memory.means = np.zeros_like(memory.means)
@@ -130,7 +140,7 @@ class Optimism:
         memory.estimate(memory.pessimistic, self.settings.learner, GREEDY)
 
     def _planned(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        """Return 1 for the best tried action of a page; if none was tried, the softmax over Q."""
+        """1 for the best tried action of a page, or the softmax over Q if none was tried."""
         memory = self.memories[replica]
         tried = np.where(memory.counts > 0, memory.means, -np.inf)
         returns = memory.of_pages(pages, tried, -np.inf)
@@ -140,7 +150,7 @@ class Optimism:
         return probabilities
 
     def _values(self, replica: int, memory: EpisodeMemory) -> Floats:
-        """Return the optimistic value of each pair of one of the replica's memories."""
+        """The optimistic value of each pair of one of the replica's memories."""
         weight = self.settings.exploration.optimism_count
         prior = self.optimistic_value(self.memories[replica])
         values = (memory.counts * memory.means + weight * prior) / (memory.counts + weight)
@@ -154,27 +164,17 @@ class Optimism:
         """Return V, which exceeds the best return so far."""
         return self.settings.exploration.optimism * max(1.0, memory.best_return)
 
-    def texts_in_use(self) -> tuple[Ids, Ids]:
-        return texts_of_all(self.memories)
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        for memory in self.memories:
-            memory.renumber(states, actions)
-        self.snapshot.take()
-
     def state(self) -> State:
         return {"memories": [memory.state() for memory in self.all_memories]}
 
     def restore(self, state: State) -> None:
         for memory, values in zip(self.all_memories, state["memories"], strict=True):
             memory.restore(values)
-        check_memories(self.similar, (1 << STATE_BITS, 1 << ACTION_BITS), MOST_ACTIONS)
-        self.snapshot.take()
 
 
-def recurs(memory: EpisodeMemory, distinct: int) -> bool:
-    """Return whether most steps saw one of the distinct texts or pages again, or none saw any."""
-    return distinct <= max(1, (1 - RECUR) * len(memory))
+def recurs(memory: EpisodeMemory, distinct: int, share: float = 0.5) -> bool:
+    """Whether most steps saw one of the distinct texts or pages again, or none saw any."""
+    return distinct <= max(1, (1 - share) * len(memory))
 
 
 class SimHash:
@@ -189,7 +189,7 @@ class SimHash:
         self.words = np.zeros((0, count), np.float32)  # [V, count]
 
     def of(self, ids: Ids) -> Ids:
-        """Return the bits of some texts; -1 stays -1."""
+        """The bits of some texts. -1 stays -1."""
         self._update()
         return np.asarray(self.bits[ids])
 

@@ -1,4 +1,4 @@
-"""Learners by name; a new one also needs its name in settings.toml."""
+"""Learners by name. A new learner also needs its name in settings.toml."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ LEARNERS = {"q-learning": FastQLearning, "returns": FastReturnLearning}
 
 
 def build_learner(model: Model, settings: Settings) -> Learner:
-    """Return the learner of the settings: built in, module:name, or a package's entry point."""
+    """The learner of the settings: built in, module:name, or a package's entry point."""
     name = settings.learner.name
     build: Callable[[Model, Settings], Learner] = registry.resolve("learner", name, LEARNERS)
     if not callable(build):

@@ -24,7 +24,7 @@ class Menus:
 
     @staticmethod
     def of(menus: Sequence[Sequence[int]]) -> Menus:
-        """Return the menus of lists; a list object that several pages share is stored once."""
+        """The menus of lists. A list object that several pages share is stored once."""
         numbers: dict[int, int] = {}
         which = np.array([numbers.setdefault(id(menu), len(numbers)) for menu in menus], np.int64)
         distinct = list({id(menu): menu for menu in menus}.values())
@@ -33,7 +33,7 @@ class Menus:
 
     @staticmethod
     def of_padded(menus: Ids) -> Menus:
-        """Return the menus of rows [N, A] that are padded with -1."""
+        """The menus of rows [N, A] that are padded with -1."""
         mask = menus >= 0
         return Menus(np.arange(len(menus)), starts_of(mask.sum(axis=1)), menus[mask])
 
@@ -50,11 +50,11 @@ class Menus:
 
     @property
     def widest(self) -> int:
-        """The size of the largest menu, also of those that no page shows; at least 1."""
+        """The size of the largest menu, displayed or not, and at least 1."""
         return max(1, int(np.diff(self.first).max(initial=0)))
 
     def flat(self) -> Ids:
-        """Return the actions of all pages, end to end."""
+        """The actions of all pages, end to end."""
         return np.asarray(self.actions[ranges(self.first[self.which], self.counts)])
 
     def padded(self, width: int | None = None) -> Ids:
@@ -63,18 +63,8 @@ class Menus:
         table[np.arange(table.shape[1]) < self.counts[:, None]] = self.flat()
         return table
 
-    def joined(self, below: Menus) -> Menus:
-        """Return the menus of these pages, then of those."""
-        if below.actions is self.actions:
-            return Menus(np.concatenate([self.which, below.which]), self.first, self.actions)
-        return Menus(
-            np.concatenate([self.which, below.which + len(self.first) - 1]),
-            np.concatenate([self.first, below.first[1:] + self.first[-1]]),
-            np.concatenate([self.actions, below.actions]),
-        )
-
     def used(self) -> Menus:
-        """Return the same pages without menus that none of them shows."""
+        """The same pages without menus that none of them shows."""
         numbers, which = np.unique(self.which, return_inverse=True)
         counts = np.diff(self.first)[numbers]
         actions = self.actions[ranges(self.first[numbers], counts)]
@@ -82,7 +72,7 @@ class Menus:
 
 
 def groups_by_width(counts: Ids, widest: int) -> Iterator[tuple[Ids, int]]:
-    """Yield groups of pages of similar width, and the width; one group, if no menu is wide."""
+    """Groups of pages of similar width, and the width. One group, if no menu is wide."""
     if widest <= NARROW:
         yield np.arange(len(counts)), widest
         return

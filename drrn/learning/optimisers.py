@@ -51,7 +51,7 @@ class Optimiser:
 
 
 class SGD(Optimiser):
-    """w ← w - η g; touches only words that occur. A replica without data has no gradient."""
+    """w ← w - η g, for the words that occur. A replica without data has no gradient."""
 
     def move(self, dense: Sequence[Tensor], sparse: Sequence[Gradient], active: Tensor) -> None:
         if dense:
@@ -119,7 +119,7 @@ class Adam(Optimiser):
         return m, v, t
 
     def slot(self, name: str, like: Tensor) -> Tensor:
-        """Return a tensor that persists for a weight, zero at first, in the weight's present shape.
+        """A tensor that persists for a weight, zero at first, in the weight's present shape.
 
         A table grows, and that of a resumed run may be smaller: both are zero beyond the words.
         """

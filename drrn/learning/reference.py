@@ -1,9 +1,9 @@
-"""The paper's algorithm in a few lines; run it by `python -m drrn.learning.reference`.
+"""The paper's algorithm in a few lines: `python -m drrn.learning.reference`.
 
 The DRRN of He et al. (2016), trained by their Algorithm 1, with PyTorch's own modules and SGD: one
 game, one replica, one transition at a time. The letters are the paper's, the numbers in brackets
 are those of its equations. The rest of `drrn/` makes the same updates for many replicas at once,
-and faster; a test compares them.
+and faster. A test compares them.
 """
 
 import random
@@ -35,7 +35,7 @@ Transition = tuple[str, str, float, Observation]
 
 
 class DRRN(nn.Module):
-    """Two networks encode the state and an action; Q is the inner product of the two vectors."""
+    """Two networks encode the state and an action. Q is the inner product of the two vectors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ def learn(model: DRRN, optimiser: torch.optim.Optimizer, transition: Transition)
 
 
 def train(game: Game, episodes: int) -> Iterator[float]:
-    """Algorithm 1; yields the score of each episode, which is the sum of its rewards."""
+    """Algorithm 1. Yields the score of each episode, which is the sum of its rewards."""
     memory: deque[Transition] = deque(maxlen=CAPACITY)  # D
     model = DRRN()
     optimiser = torch.optim.SGD(model.parameters(), lr=ETA)

@@ -13,29 +13,29 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.learning.episode_memory import EpisodeMemory, Snapshot
+from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import GREEDY, Floats
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State, check_range, ranges, saved_array, saved_count
-
-PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
-STORY_SPREAD = 22.0  # of Q on a page: 17 in Machine of Death, 28 in the built-in stories
-MOST_POWER = 6  # the factor on α is between 4^-6 and 4^6
-SHARP = 10.0  # α times the gap: e^10 outweighs thousands of actions
-MENU_PAIRS = 8  # a menu takes the place of this number of pairs in a batch
-AVERAGE_EVERY = 4  # updates between two steps of the average; its half-life is far longer
+from drrn.text import Ids, State, ranges
 
 
 class Average:
     """A student whose weights learn, and their moving average, which the model holds and plays."""
 
-    def __init__(self, model: Model, decay: float) -> None:
-        """`decay` is the share of the average that remains after an update."""
+    def __init__(self, model: Model, decay: float, every: int = 4) -> None:
+        """Prepare to average.
+
+        Args:
+            model: The model that plays.
+            decay: The share of the average that remains after an update.
+            every: Updates between two steps of the average, whose half-life is far longer.
+        """
         self.model = model
         self.decay = decay
+        self.every = every
         self.student = model.frozen()
         self.updates = 0
 
@@ -55,11 +55,11 @@ class Average:
     def follow(self) -> None:
         """Move the average, after an update of the student."""
         self.updates += 1
-        if self.updates % AVERAGE_EVERY:
+        if self.updates % self.every:
             return
-        steps = self.updates // AVERAGE_EVERY
+        steps = self.updates // self.every
         # At first, the average is that of all updates so far.
-        decay = min(self.decay**AVERAGE_EVERY, (1 + steps) / (4 + steps))
+        decay = min(self.decay**self.every, (1 + steps) / (4 + steps))
         student = self.student
         pairs = [(self.model.weights[name], weight) for name, weight in student.weights.items()]
         for name, table in student.tables.items():
@@ -73,7 +73,7 @@ class Average:
         return {"updates": self.updates, "student": self.student.state()}
 
     def restore(self, state: State) -> None:
-        self.updates = saved_count(state, "updates")
+        self.updates = state["updates"]
         self.student.restore(state["student"], "its learning weights")
 
 
@@ -88,7 +88,7 @@ class Fits:
 
 
 class ReturnLearning(Learner):
-    """Fits Q of each pair to its mean return; pairs are drawn by a power of their count.
+    """Fits Q of each pair to its mean return. Pairs are drawn by a power of their count.
 
     If the settings ask for an average, the model that plays holds a moving average of the weights.
     """
@@ -102,7 +102,6 @@ class ReturnLearning(Learner):
         capacity = settings.learner.capacity
         build = partial(EpisodeMemory, capacity, ordered=model.sees_menu)
         super().__init__(model, settings, build, self.student)
-        self.snapshot = Snapshot(self.memories)
         self.rounds = 0  # learned from
         if settings.exploration.alpha_spread:
             self.alpha_factor = np.ones(len(model.seeds))
@@ -125,14 +124,14 @@ class ReturnLearning(Learner):
         return fitted
 
     def _estimate(self, number: int, *, adapts: bool) -> None:
-        """Estimate the returns under the softmax policy; adapt α to the spread of Q."""
+        """Estimate the returns under the softmax policy, and adapt α to the spread of Q."""
         for r, (memory, q) in enumerate(zip(self.memories, self._q_of_pages(), strict=True)):
             if adapts:
                 self.alpha_factor[r] = alpha_factor(memory, q)
             memory.estimate(q, self.settings.learner, self._alpha_of(r, number))
 
     def _plan(self, *, adapts: bool) -> None:
-        """Estimate the returns of the best known policy; adapt α to what is lost by idle steps."""
+        """Estimate the returns of the best known policy, and adapt α to the cost of idle steps."""
         for r, memory in enumerate(self.memories):
             memory.estimate(memory.pessimistic, self.settings.learner, GREEDY)
             if adapts:
@@ -144,15 +143,12 @@ class ReturnLearning(Learner):
         return self.settings.alpha_at(number) * factor
 
     def forget(self) -> None:
-        """Drop the episodes of an interrupted round, which is played again; or all of them."""
+        """Drop the episodes of an interrupted round, which is played again, or all of them."""
         if self.settings.learner.keep:
-            self.snapshot.start(self.rounds)
+            for memory in self.memories:
+                memory.begin(self.rounds)
         else:
             super().forget()
-
-    def renumber(self, states: Ids, actions: Ids) -> None:
-        super().renumber(states, actions)
-        self.snapshot.take()
 
     def state(self) -> State:
         average = self.average.state() if self.average else None
@@ -163,15 +159,13 @@ class ReturnLearning(Learner):
 
     def restore(self, state: State) -> None:
         super().restore(state)
-        self.rounds = saved_count(state, "rounds")
+        self.rounds = state["rounds"]
         if self.settings.exploration.alpha_spread:
-            size = len(self.alpha_factor)
-            self.alpha_factor[:] = saved_array(state, "alpha_factor", np.float64, size)
-            check_range("alpha_factor", self.alpha_factor, 0, GREEDY)
+            self.alpha_factor[:] = state["alpha_factor"]
         if self.average:
             self.average.restore(state["average"])
-        self.snapshot.round = self.rounds
-        self.snapshot.take()
+        for memory in self.memories:
+            memory.begin(self.rounds)
 
     # --- Updates
 
@@ -207,11 +201,11 @@ class ReturnLearning(Learner):
         return count
 
     def _draw_menus(
-        self, alphas: Sequence[float], generators: Generators
+        self, alphas: Sequence[float], generators: Generators, pairs_of_menu: int = 8
     ) -> Iterator[tuple[Pages, NDArray[np.float32]]]:
         """Yield pages [1, R, B] for each update, and the softmax over their mean returns."""
         settings = self.settings.learner
-        shape = (settings.updates, max(1, settings.batch_size // MENU_PAIRS))
+        shape = (settings.updates, max(1, settings.batch_size // pairs_of_menu))
         if not all(len(memory) for memory in self.memories):
             return
         most = max(2, *(memory.widest for memory in self.memories))
@@ -277,14 +271,14 @@ class ReturnLearning(Learner):
                 own += memory.baseline(memory.means)[memory.page_of_link]
             yield own
 
-    def _q_padded(self, most: int) -> list[NDArray[np.float32]]:
+    def _q_padded(self, most: int, at_once: int = 4096) -> list[NDArray[np.float32]]:
         """Compute Q of padded pages: if they are narrow, or Q depends on the whole menu."""
         longest = max(len(memory.states) for memory in self.memories)
         parts: list[list[NDArray[np.float32]]] = [[np.zeros(0, np.float32)] for _ in self.memories]
-        for start in range(0, longest, PAGES_AT_ONCE):
+        for start in range(0, longest, at_once):
             rows = []
             for memory in self.memories:
-                some = np.arange(len(memory.states))[start : start + PAGES_AT_ONCE]
+                some = np.arange(len(memory.states))[start : start + at_once]
                 rows.append((memory.states[some], memory.menus(some).padded(most)))
             pages = Pages.of_replicas(rows)
             q = self.model.q(pages).cpu().numpy()
@@ -299,11 +293,19 @@ class ReturnLearning(Learner):
         return q
 
 
-def alpha_factor(memory: EpisodeMemory, q: Floats) -> float:
-    """Return the factor on α that suits the spread of Q [L] on the pages of a memory.
+def alpha_factor(
+    memory: EpisodeMemory, q: Floats, usual: float = 22.0, most_power: int = 6
+) -> float:
+    """The factor on α that suits the spread of Q [L] on the pages of a memory.
 
     The spread is the 90 % quantile of max Q - min Q of a page. The factor is a power of four, so
-    that it is 1 for stories, whose endings pay from -20 to 20 or 30; it is 1 before any reward.
+    that it is 1 for stories, whose endings pay from -20 to 20 or 30. It is 1 before any reward.
+
+    Args:
+        memory: The pages.
+        q: Q of each link.
+        usual: The spread with the factor 1. It is 17 in Machine of Death, 28 in our stories.
+        most_power: The factor is between 4^-n and 4^n for this n.
     """
     widths = memory.widths
     starts = memory.first[:-1][widths > 0]
@@ -311,15 +313,16 @@ def alpha_factor(memory: EpisodeMemory, q: Floats) -> float:
         return 1.0
     ranges = np.maximum.reduceat(q, starts) - np.minimum.reduceat(q, starts)
     choices = ranges[widths[widths > 0] > 1]
-    spread = float(np.quantile(choices, 0.9)) if choices.size else STORY_SPREAD
-    power = round(math.log(STORY_SPREAD / max(spread, 1e-9), 4))
-    return 4.0 ** min(max(power, -MOST_POWER), MOST_POWER)
+    spread = float(np.quantile(choices, 0.9)) if choices.size else usual
+    power = round(math.log(usual / max(spread, 1e-9), 4))
+    return 4.0 ** min(max(power, -most_power), most_power)
 
 
-def sharp_alpha(memory: EpisodeMemory, q: Floats) -> float:
-    """Return an α by which the best of many actions is likely, in a game where most do nothing.
+def sharp_alpha(memory: EpisodeMemory, q: Floats, sharpness: float = 10.0) -> float:
+    """An α by which the best of many actions is likely, in a game where most do nothing.
 
-    The gap is that between the best and the median of Q [L], on the median of all pages.
+    The gap is between the best and the median of Q [L], on the median of all pages. α times the
+    gap is the sharpness: e^10 outweighs thousands of actions.
     """
     gaps = []
     for _, mask, links in memory.layout:
@@ -329,11 +332,11 @@ def sharp_alpha(memory: EpisodeMemory, q: Floats) -> float:
         gaps.append(np.nanmax(some, axis=1) - np.nanmedian(some, axis=1))
     gap = np.concatenate(gaps)
     gap = gap[gap > 0]
-    return SHARP / float(np.median(gap)) if gap.size else 1.0
+    return sharpness / float(np.median(gap)) if gap.size else 1.0
 
 
 def draw(counts: Ids, power: float, shape: tuple[int, int], generator: np.random.Generator) -> Ids:
-    """Draw indices in proportion to a power of their count; one without a count is never drawn."""
+    """Draw indices in proportion to a power of their count. Count 0 is never drawn."""
     weights = np.where(counts > 0, counts.astype(np.float64) ** power, 0.0)
     ends = np.cumsum(weights)
     indices = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")

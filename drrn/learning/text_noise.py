@@ -17,7 +17,7 @@ from drrn.text import Ids, Lexicon, Store
 
 @dataclass(frozen=True)
 class Noise:
-    """Shares of a text's words that are dropped and added; noise on vectors of norm 1."""
+    """Shares of a text's words that are dropped and added, and noise on vectors of norm 1."""
 
     drop: float = 0.0
     add: float = 0.0
@@ -25,7 +25,7 @@ class Noise:
 
 
 def noise_of(settings: Settings) -> tuple[Noise, Noise]:
-    """Return the noise of states and of actions."""
+    """The noise of states and of actions."""
     learner = settings.learner
     blur = learner.vectors_noise if settings.uses("vectors_noise") else 0.0
     actions = Noise(learner.action_dropout, learner.action_noise, blur)
@@ -35,7 +35,7 @@ def noise_of(settings: Settings) -> tuple[Noise, Noise]:
 def noisy(
     model: Model, pages: Pages, states: Noise, actions: Noise, generators: Generators
 ) -> Pages:
-    """Return the pages [1, R, B] of a batch with noise in their texts.
+    """The pages [1, R, B] of a batch with noise in their texts.
 
     Each replica has its own noise, and a text that occurs twice in its batch is changed once.
     Without noise, the pages are returned as they are. If states and actions share an embedding, a
@@ -60,7 +60,7 @@ def noisy(
 def _noisy(
     texts: Lexicon, ids: Ids, noise: Noise, generators: Generators, width: int
 ) -> tuple[Lexicon, Ids]:
-    """Return a lexicon of the noisy distinct texts of each replica, and ids [1, R, B, N] in it."""
+    """A lexicon of the noisy distinct texts of each replica, and ids [1, R, B, N] in it."""
     count = len(texts) + 1  # -1, no text, becomes the last id
     owner = np.arange(ids.shape[1]).reshape(1, -1, 1, 1)
     keys, index = np.unique(owner * count + ids % count, return_inverse=True)

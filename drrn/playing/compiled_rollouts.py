@@ -26,7 +26,7 @@ class CompiledRollouts(Rollouts):
     """Plays a compiled game with a model, replica by replica."""
 
     def __init__(self, game: Compiled, model: Model, store: Store | None = None) -> None:
-        """Read the game's texts; `store` is a scratch store for texts that are new to the model."""
+        """Read the game's texts. `store` is a scratch store for texts that are new to the model."""
         self.game = game
         self.model = model
         self.store = store or model.store
@@ -71,7 +71,7 @@ class CompiledRollouts(Rollouts):
         return results
 
     def probabilities(self, policy: Policy) -> list[Floats]:
-        """Return the probability of each slot for each replica; refuse a policy with a memory."""
+        """The probability of each slot for each replica, by a policy without a memory."""
         if policy[1] is not None:
             cause = "this policy depends on the earlier pages of an episode"
             raise InputError(f"{cause}, so its score can only be estimated by playing")
@@ -97,7 +97,7 @@ class CompiledRollouts(Rollouts):
         return [(by_state(own[0]), by_state(own[1]) if policy[1] else None) for own in tables]
 
     def outcomes(self, played: Played) -> list[Episode]:
-        """Return the outcome of each episode."""
+        """The outcome of each episode."""
         names = [ending.passage for ending in self.game.endings]
         columns = (played.final_reward, played.total, played.steps, played.ending)
         rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -131,7 +131,7 @@ class MenuRollouts(CompiledRollouts):
 
 
 class MenuEpisodes:
-    """The running episodes of one replica; every page shows its actions in a new order."""
+    """The running episodes of one replica. Every page shows its actions in a new order."""
 
     def __init__(
         self, rollouts: MenuRollouts, replica: int, generator: np.random.Generator, count: int
@@ -148,7 +148,7 @@ class MenuEpisodes:
         self.steps = [(none, none, menu, none, np.zeros(0), none, menu)]
 
     def pages(self) -> tuple[Ids, Ids]:
-        """Return the texts and the menus of the present pages."""
+        """The texts and the menus of the present pages."""
         return self._pages(self.lanes.state, self.order[self.lanes.number])
 
     def step(self, q: NDArray[np.floating], policy: Policy) -> None:
@@ -173,7 +173,7 @@ class MenuEpisodes:
         lanes.move(after)
 
     def all_steps(self) -> Steps:
-        """Return every step in the order of the episodes."""
+        """Every step in the order of the episodes."""
         columns = map(np.concatenate, zip(*self.steps, strict=True))
         episode, state, order, taken, probability, after, next_order = columns
         by_episode = np.argsort(episode, kind="stable")
@@ -199,13 +199,13 @@ class MenuEpisodes:
         return self.rollouts.states[page], menus
 
     def _shuffled(self, state: Ids) -> Ids:
-        """Return a new order of the actions of each state, [N, A]."""
+        """A new order of the actions of each state, [N, A]."""
         actions = self.rollouts.actions[self.rollouts.game.page[state]]
         keys = np.where(actions >= 0, self.generator.random(actions.shape), 2.0)
         return np.argsort(keys, axis=1)
 
 
 def compiled_rollouts(game: Compiled, model: Model, store: Store | None = None) -> CompiledRollouts:
-    """Return the rollouts of a compiled game that suit the model."""
+    """The rollouts of a compiled game that suit the model."""
     kind = MenuRollouts if model.sees_menu else CompiledRollouts
     return kind(game, model, store)

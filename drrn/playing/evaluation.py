@@ -14,11 +14,6 @@ from drrn.learning.learner import Alpha
 from drrn.playing.policies import Rollouts, policy_of
 from drrn.settings import CANDIDATES, POLICIES
 
-# Purposes of random generators; 1 and 2 are those of training. Policies have EVALUATE and more.
-EVALUATE = 3
-CHOOSE = 20
-FEW_EPISODES = 10  # too few to compare policies
-
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -31,7 +26,7 @@ class Evaluation:
 
     @property
     def measures(self) -> dict[str, float]:
-        """The means by name; `stopped` is the share of episodes that the step limit truncated."""
+        """The means by name. `stopped` is the share of episodes that the step limit truncated."""
         summary = self.summary
         return {
             "final_reward": summary.mean_final_reward,
@@ -49,14 +44,14 @@ def evaluate(
     seeds: Sequence[int],
     number: int = 0,
 ) -> list[Evaluation]:
-    """Play episodes with each replica by each policy; unknown words count for nothing.
+    """Play episodes with each replica by each policy, without unknown words.
 
-    `alpha` is one number, or one for each replica; the round's `number` is part of the seeds.
+    `alpha` is one number, or one for each replica. The round's `number` is part of the seeds.
     """
     evaluations = []
     for name in policies:
         policy = policy_of(name, alpha)
-        purpose = EVALUATE + (*POLICIES, *CANDIDATES).index(name)
+        purpose = 3 + (*POLICIES, *CANDIDATES).index(name)  # 1 and 2 are those of training
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
         for replica, played in enumerate(rollouts.play(episodes, policy, generators)):
             evaluations.append(Evaluation(replica, number, name, summarise(played)))
@@ -64,24 +59,30 @@ def evaluate(
 
 
 def choose_policy(
-    rollouts: Rollouts, alpha: Alpha, episodes: int, seeds: Sequence[int], number: int
+    rollouts: Rollouts,
+    alpha: Alpha,
+    episodes: int,
+    seeds: Sequence[int],
+    number: int,
+    least_episodes: int = 10,
 ) -> dict[str, Any] | None:
     """Choose the policy of all replicas by its mean return, on episodes that are not reported.
 
     All candidates play with the same random generators. Among those within one standard error of
-    the highest mean, the simplest one is chosen: greedy draws and remembers nothing, `best` rarely
-    draws, and the sharper a softmax, the fewer of its draws matter.
+    the highest mean, the least random one is chosen: greedy, then best,
+    then softmax by falling α.
 
     Returns:
         The entry "deployment" of config.json: the policy, the number of episodes that each
-        candidate played, their mean returns and standard errors; None after too few episodes.
+        candidate played, their mean returns and standard errors. None after fewer than
+        `least_episodes`.
     """
-    if episodes * len(seeds) < FEW_EPISODES:
+    if episodes * len(seeds) < least_episodes:
         return None
     means = {}
     errors = {}
     for name in CANDIDATES:
-        generators = [np.random.default_rng([seed, CHOOSE, number]) for seed in seeds]
+        generators = [np.random.default_rng([seed, 20, number]) for seed in seeds]
         played = rollouts.play(episodes, policy_of(name, alpha), generators)
         returns = np.array([[episode.total for episode in own] for own in played])  # [R, E]
         means[name] = float(returns.mean())

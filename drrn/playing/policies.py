@@ -20,7 +20,7 @@ Policy = tuple[Choose, Choose | None]
 
 
 def softmax_policy(alpha: Alpha) -> Policy:
-    """Return the softmax policy on all pages."""
+    """The softmax policy on all pages."""
 
     def choose(replica: int, q: Q, pages: Pages) -> Probabilities:
         return softmax(q, pages.mask, np.ravel(alpha)[replica % np.size(alpha)])
@@ -29,7 +29,7 @@ def softmax_policy(alpha: Alpha) -> Policy:
 
 
 def policy_of(name: str, alpha: Alpha) -> Policy:
-    """Return a policy by its name, one of `settings.CANDIDATES`.
+    """A policy by its name, one of `settings.CANDIDATES`.
 
     The policy `best` is greedy, but softmax in a circle: if a page does not show what was done
     before, greedy play may take the same actions on the same pages for ever.
@@ -55,7 +55,7 @@ def policy_of(name: str, alpha: Alpha) -> Policy:
 def probabilities_of(
     policy: Policy, replica: int, q: Q, pages: Pages, circle: NDArray[np.bool_]
 ) -> Probabilities:
-    """Return probabilities [N, A]; `circle` [N] is whether each page's episode is in a circle."""
+    """Probabilities [N, A]. `circle` [N] is whether each page's episode is in a circle."""
     first, again = policy
     probabilities: Probabilities = first(replica, q, pages)
     if again is None or not circle.any():
@@ -75,9 +75,9 @@ class Rollouts:
     progress: Callable[[int, int], None] | None = None  # called with ended and all episodes
 
     def play(self, count: int, policy: Policy, generators: Generators) -> list[list[Episode]]:
-        """Play episodes with each replica to evaluate it; unknown words count for nothing."""
+        """Play episodes with each replica to evaluate it. Unknown words are ignored."""
         raise NotImplementedError
 
     def record(self, count: int, policy: Policy, generators: Generators) -> list[Steps]:
-        """Play episodes with each replica to learn; it learns the words that it reads."""
+        """Play training episodes. New words are added to the vocabulary."""
         raise NotImplementedError

@@ -1,10 +1,10 @@
 """Recall by meaning: pages and actions in other words are read as known ones that mean the same.
 
 The memory has the pages of training, each a text and its menus. If a page shows an action that the
-agent does not know, the page is looked up by its text; a page whose text is new, by the similarity
-of its sentences and of its menu. Its actions are then matched one to one with those known there,
-and the network reads the known texts in place of the new ones. Texts are compared by the cosine of
-their sentence vectors, which are centred on the mean of the known ones.
+agent does not know, the page is looked up by its text. A page whose text is new is looked up by
+the similarity of its sentences and of its menu. Its actions are then matched one to one with those
+known there, and the network reads the known texts in place of the new ones. Texts are compared by
+the cosine of their sentence vectors, which are centred on the mean of the known ones.
 """
 
 import re
@@ -22,10 +22,6 @@ from drrn.sentences import Floats, SentenceVectors, unit
 from drrn.text import Ids, starts_of
 from drrn.writing import check_texts
 
-PAGE_WEIGHT = 4.0  # of the similarity of texts, compared with that of menus
-LEAST = 0.25  # similarity of texts; pages of another game reach about 0.2
-CANDIDATES = 8  # pages whose menus are compared
-MAX_PAGES = 20_000  # in a memory
 ENDS = re.compile(r"(?<=[.!?…])[\"”’)]*\s+|\s*\n\s*")  # of sentences
 
 Memory = dict[str, list[list[str]]]  # the menus of each text
@@ -34,7 +30,27 @@ Memory = dict[str, list[list[str]]]  # the menus of each text
 class Recall:
     """Reads pages in other words as pages of a memory."""
 
-    def __init__(self, pages: Memory, sentences: SentenceVectors) -> None:
+    def __init__(
+        self,
+        pages: Memory,
+        sentences: SentenceVectors,
+        *,
+        page_weight: float = 4.0,
+        least: float = 0.25,
+        candidates: int = 8,
+    ) -> None:
+        """Prepare to recall.
+
+        Args:
+            pages: The menus of each known text.
+            sentences: The vectors of sentences.
+            page_weight: The weight of the similarity of texts, compared with that of menus.
+            least: The least similarity of texts. Pages of another game reach about 0.2.
+            candidates: The number of pages whose menus are compared.
+        """
+        self.page_weight = page_weight
+        self.least = least
+        self.candidates = candidates
         self.pages = pages
         self.sentences = sentences
         self.texts = list(pages)
@@ -45,7 +61,7 @@ class Recall:
         self._cache: dict[tuple[str, tuple[str, ...]], tuple[str, dict[str, str]]] = {}
 
     def page(self, page: Observation) -> Observation:
-        """Return the page in words that the agent knows; the page itself, if none is similar."""
+        """The page in words that the agent knows, or the page itself if none is similar."""
         if self._known.issuperset(page.actions) or not self.texts:
             return page
         key = (page.text, tuple(sorted(set(page.actions))))
@@ -55,7 +71,7 @@ class Recall:
         return replace(page, text=text, actions=tuple(names.get(a, a) for a in page.actions))
 
     def game(self, game: Compiled) -> Compiled:
-        """Return the game in words that the agent knows."""
+        """The game in words that the agent knows."""
         texts = list(game.texts)
         actions = {action: number for number, action in enumerate(game.actions)}
         page_text = game.page_text.copy()
@@ -71,7 +87,7 @@ class Recall:
         return replace(game, **words, page_text=page_text, page_action=page_action)
 
     def _recall(self, text: str, menu: Sequence[str]) -> tuple[str, dict[str, str]]:
-        """Return the known text, and the known action of each action of the menu."""
+        """The known text, and the known action of each action of the menu."""
         texts = {text: 1.0} if text in self.pages else self._similar(text)
         vectors = self._action_vectors(menu)
         best = (-np.inf, text, dict[str, str]())
@@ -81,23 +97,23 @@ class Recall:
                 cosines[np.equal.outer(np.array(menu), np.array(known))] = len(menu) + 1.0
                 rows, columns = one_to_one(cosines)
                 menu_score = float(np.minimum(cosines[rows, columns], 1).sum()) / max(cosines.shape)
-                score = PAGE_WEIGHT * similarity + menu_score
+                score = self.page_weight * similarity + menu_score
                 if score > best[0]:
                     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
                     best = (score, known_text, {menu[row]: known[column] for row, column in pairs})
         return best[1:]
 
     def _similar(self, text: str) -> dict[str, float]:
-        """Return the most similar known texts: each sentence is compared with its nearest one."""
+        """The most similar known texts: each sentence is compared with its nearest one."""
         mean, vectors, index, starts = self._sentences
         own = unit(self.sentences(sentences_of(text)) - mean)
         cosines = (own @ vectors.T)[:, index]  # [own, sentences of all texts]
         forward = np.maximum.reduceat(cosines, starts[:-1], axis=1).mean(axis=0)
         backward = np.add.reduceat(cosines.max(axis=0), starts[:-1]) / np.diff(starts)
         similarity = (forward + backward) / 2
-        nearest = np.argsort(-similarity)[:CANDIDATES]
+        nearest = np.argsort(-similarity)[: self.candidates]
         pairs = {self.texts[at]: float(similarity[at]) for at in nearest.tolist()}
-        return {known: value for known, value in pairs.items() if value >= LEAST}
+        return {known: value for known, value in pairs.items() if value >= self.least}
 
     @cached_property
     def _sentences(self) -> tuple[Floats, Floats, Ids, Ids]:
@@ -124,7 +140,7 @@ def sentences_of(text: str) -> list[str]:
 def one_to_one(similarity: NDArray[Any]) -> tuple[Ids, Ids]:
     """Return rows and columns, matched one to one, with the largest sum of similarities.
 
-    The Hungarian algorithm: rows are added one by one along a shortest augmenting path; u and v
+    The Hungarian algorithm: rows are added one by one along a shortest augmenting path. u and v
     are the prices of rows and columns, and index 0 means none.
     """
     if similarity.shape[0] > similarity.shape[1]:
@@ -164,10 +180,10 @@ def pages_of_game(game: Compiled) -> Iterator[Observation]:
         yield Observation(game.texts[text], tuple(game.actions[action] for action in menu))
 
 
-def remember(memory: Memory, pages: Iterable[Observation]) -> Memory:
-    """Add pages to a memory, up to its limit; endings have no menu."""
+def remember(memory: Memory, pages: Iterable[Observation], most: int = 20_000) -> Memory:
+    """Add pages that have a menu to a memory, up to its limit."""
     for page in pages:
         menu = sorted(page.actions)
-        if menu and len(memory) < MAX_PAGES and menu not in memory.setdefault(page.text, []):
+        if menu and len(memory) < most and menu not in memory.setdefault(page.text, []):
             memory[page.text].append(menu)
     return memory

@@ -21,7 +21,6 @@ from drrn.playing.recall import Memory, Recall, remember
 from drrn.text import Store
 
 Choice = tuple[int, float]  # the index of an action, and its probability
-MOST_SCRATCH = 50_000  # texts in an evaluation's scratch store; beyond, it starts a new one
 
 
 @dataclass
@@ -60,19 +59,19 @@ class Trajectory:
         self.visits.add(page.observation)
 
 
-def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
-    """Return the steps of episodes that were played to learn, from the one with that number on."""
+def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
+    """The steps of training episodes."""
     some = [trajectory for trajectory in trajectories if trajectory.taken]
-    lengths = np.array([len(each.taken) - start for each in some], np.int64)
+    lengths = np.array([len(each.taken) for each in some], np.int64)
     last = np.zeros(lengths.sum(), np.bool_)
     last[np.cumsum(lengths) - 1] = True
-    states = [state for each in some for state in each.states[start:]]
-    taken = [index for each in some for index in each.taken[start:]]
-    probabilities = [probability for each in some for probability in each.probabilities[start:]]
-    rewards = [reward for each in some for reward in each.rewards[start:]]
+    states = [state for each in some for state in each.states]
+    taken = [index for each in some for index in each.taken]
+    probabilities = [probability for each in some for probability in each.probabilities]
+    rewards = [reward for each in some for reward in each.rewards]
     return Steps(
         page_states=np.array(states, np.int64),
-        page_actions=Menus.of([menu for each in some for menu in each.menus[start:]]),
+        page_actions=Menus.of([menu for each in some for menu in each.menus]),
         taken=np.array(taken, np.int64),
         probabilities=np.array(probabilities, np.float64),
         rewards=np.array(rewards, np.float64),
@@ -81,7 +80,7 @@ def steps_of(trajectories: Sequence[Trajectory], start: int = 0) -> Steps:
 
 
 def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]], store: Store) -> Pages:
-    """Return the pages of each replica, padded to one number of pages and of actions."""
+    """The pages of each replica, padded to one number of pages and of actions."""
     most = max((len(menu) for row in rows for _, menu in row), default=1) or 1
     replicas = []
     for row in rows:
@@ -92,10 +91,11 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]], store: Store) 
 
 
 class SteppedRollouts(Rollouts):
-    """Plays a game with a model; while it plays to learn, replicas learn the words they read."""
+    """Plays a game with a model. In training episodes, replicas learn the words that they read."""
 
     recall: Recall | None = None  # reads the pages that are played to evaluate
     pages: Memory | None = None  # if set, remembers the pages that are played to learn
+    most_scratch = 50_000  # texts of an evaluation's scratch store, before it starts a new one
     in_order = False  # episodes have the seeds 0, 1, 2 …: each variation of a fold is played once
 
     def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
@@ -118,7 +118,7 @@ class SteppedRollouts(Rollouts):
         generators: Generators,
         budgets: Sequence[int] | None = None,
     ) -> list[Steps]:
-        """Play episodes to learn; `budgets` limits the steps of each replica.
+        """Play training episodes. `budgets` limits the steps of each replica.
 
         An episode starts only if its replica's budget allows it to reach the step limit.
         """
@@ -159,7 +159,7 @@ class SteppedRollouts(Rollouts):
                 total = count * len(generators)
                 self.progress(total - len(waiting) - len(running), total)
             texts = max(len(store.states), len(store.actions))
-            if store is not self.model.store and texts > MOST_SCRATCH:
+            if store is not self.model.store and texts > self.most_scratch:
                 store = self.model.store.scratch()  # with the present pages only
                 for trajectory in running:
                     self._read(trajectory, store)
@@ -169,7 +169,7 @@ class SteppedRollouts(Rollouts):
     def _episodes(
         self, count: int, generators: Generators, interleaved: bool
     ) -> list[tuple[int, int]]:
-        """Return the replica and the seed of each episode, the first one last."""
+        """The replica and the seed of each episode, the first one last."""
         replicas = []
         for replica, generator in enumerate(generators):
             seeds = range(count) if self.in_order else generator.integers(2**62, size=count)
@@ -180,7 +180,7 @@ class SteppedRollouts(Rollouts):
     def _next(
         self, waiting: list[tuple[int, int]], left: list[int] | None
     ) -> tuple[int, int] | None:
-        """Remove and return the next episode that its replica's budget allows; None: none is."""
+        """Remove the next episode that its replica's budget allows. None if there is none."""
         if left is None:
             return waiting.pop()
         if max(left) < self.limit:
@@ -196,7 +196,7 @@ class SteppedRollouts(Rollouts):
     def _still_running(
         self, trajectories: Sequence[Trajectory], free: list[int], left: list[int] | None
     ) -> list[Trajectory]:
-        """Return the episodes that are not over; lanes and unused steps of the others are free."""
+        """The episodes that are not over. Lanes and unused steps of the others are free."""
         over = [trajectory for trajectory in trajectories if trajectory.over]
         free += [trajectory.lane for trajectory in over]
         if left is not None:
@@ -226,7 +226,7 @@ class SteppedRollouts(Rollouts):
         store: Store,
         caches: Readers | None = None,
     ) -> list[Choice]:
-        """Choose an action in each episode; episodes are sorted by replica.
+        """Choose an action in each episode. Episodes are sorted by replica.
 
         `caches` have encodings of texts, for as long as the weights stay fixed.
         """
@@ -260,7 +260,7 @@ class SteppedRollouts(Rollouts):
             self._read(trajectory, store)
 
     def _read(self, trajectory: Trajectory, store: Store) -> None:
-        """Add the present page as ids; while learning, the replica learns new words."""
+        """Add the present page as ids. In a training episode, the replica learns new words."""
         page = trajectory.page
         shown = self.recall.page(page.observation) if self.recall else page.observation
         state, menu = store.page(shown.text, shown.actions)

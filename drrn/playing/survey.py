@@ -30,20 +30,6 @@ from drrn.writing import words
 
 log = logging.getLogger("drrn")
 
-EPISODES = 400
-MOST_STEPS = 10_000  # a longer survey ends early
-SHORTEST_RUN = 800  # episodes; the settings of a shorter run are not surveyed
-MOST_LAG = 8  # earlier pages that are compared
-CLEAR = 4.0  # standard errors from which a difference is believed
-LONG_EPISODE = 50  # steps from which the discount is closer to 1
-LONG = 25  # words of a page from which most of them may be irrelevant
-CLEAR_WORD = 5.0  # higher than CLEAR, since thousands of words are tested
-FEW_VISITS = 6  # of a pair, below which similar pairs predict its return better
-PAGES = 6  # on which a mark must occur to be tested
-MANY = 32  # actions that a parser game offers on every page, at least
-IDLE = 0.1  # share of steps in a parser game that lead back to the page, at least
-COVERED = 0.9  # share of pages with a word that matters, without which all words are read
-
 Floats = NDArray[np.float64]
 
 # For parser games. Most commands do nothing: the memory plans after every few episodes, and the
@@ -65,8 +51,30 @@ PARSER_GAME: dict[str, Any] = {
 
 
 def track(items: Iterable[int], total: int, label: str) -> Iterable[int]:
-    """Return the items; `drrn train` puts a progress bar in place of this function."""
+    """The items. `drrn train` replaces this function by a progress bar."""
     return items
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How much a survey plays, and from when on a result changes a setting."""
+
+    episodes: int = 400  # episodes of random play
+    steps: int = 10_000  # steps after which a survey ends early
+    shortest_run: int = 800  # least number of episodes of a run that is surveyed
+    lag: int = 8  # number of earlier pages that are compared
+    clear: float = 4.0  # standard errors from which a difference is believed
+    clear_word: float = 5.0  # the same for a word; thousands of words are tested
+    long_episode: float = 50  # steps of an episode from which the discount is closer to 1
+    long_page: int = 25  # words of a page from which most of them may be irrelevant
+    visits: float = 6  # visits of a pair before its own mean is trusted
+    pages: int = 6  # least number of pages with a mark that is tested
+    commands: int = 32  # least number of actions on every page of a parser game
+    idle: float = 0.1  # least share of steps in a parser game that lead back to the page
+    covered: float = 0.9  # least share of pages with a word that matters
+
+
+RULES = Rules()
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,7 @@ class Sample:
         return np.asarray(np.append(0, np.flatnonzero(self.last)[:-1] + 1)[self.number])
 
     def with_history(self, length: int) -> Sample:
-        """Return the same steps, with earlier pages in the texts as in `compiled.history`."""
+        """The same steps, with earlier pages in the texts as in `compiled.history`."""
         texts: dict[str, int] = {}
         pages = []
         history = History(length)
@@ -132,9 +140,9 @@ class Sample:
         return replace(self, texts=list(texts), page=np.array(pages, np.int64))
 
 
-def survey(game: Game) -> Survey:
-    """Play random episodes and answer the questions; the seed is fixed."""
-    sample = play(game)
+def survey(game: Game, rules: Rules = RULES) -> Survey:
+    """Play random episodes with a fixed seed, and answer the questions."""
+    sample = play(game, rules)
     if not len(sample.page):
         return Survey(0.0, False, 0, False, False, None, 0.0, math.inf, False, False, sample)
     size = np.abs(sample.reward)
@@ -142,19 +150,19 @@ def survey(game: Game) -> Survey:
     return Survey(
         length=len(sample.page) / int(sample.last.sum()),
         late=float(size[sample.last].sum()) > 0.5 * float(size.sum()),
-        history=history_needed(sample),
-        order=order_matters(sample),
-        matches=matches_matter(sample),
-        words=words_that_matter(sample),
+        history=history_needed(sample, rules),
+        order=order_matters(sample, rules),
+        matches=matches_matter(sample, rules),
+        words=words_that_matter(sample, rules),
         spread=float(np.ptp(totals)),
         visits=len(sample.page) / len(np.unique(sample.pair)),
-        commands=has_commands(sample),
-        hidden=first_choice_is_hidden(sample),
+        commands=has_commands(sample, rules),
+        hidden=first_choice_is_hidden(sample, rules),
         sample=sample,
     )
 
 
-def play(game: Game) -> Sample:
+def play(game: Game, rules: Rules = RULES) -> Sample:
     """Play random episodes."""
     texts: dict[str, int] = {}
     actions: dict[str, int] = {}
@@ -162,7 +170,7 @@ def play(game: Game) -> Sample:
     marks: list[tuple[str, ...]] = []
     menus: set[frozenset[str]] = set()
     policy = random_policy(0)
-    for number in track(range(EPISODES), EPISODES, "survey"):
+    for number in track(range(rules.episodes), rules.episodes, "survey"):
         steps = list(episode(game, policy, number))
         for before, after in pairwise(steps):
             assert after.index is not None
@@ -175,24 +183,28 @@ def play(game: Game) -> Sample:
             columns["last"].append(after is steps[-1])
             own = Lookup(text, menu).marks(after.index) if len(menu) > 1 else []
             marks.append((*dict.fromkeys(own), f"{own.count(ON_PAGE)} on the page"))
-        if len(marks) >= MOST_STEPS:
+        if len(marks) >= rules.steps:
             break
     arrays = {name: np.array(values) for name, values in columns.items()}
     return Sample(texts=list(texts), actions=list(actions), marks=marks, menus=menus, **arrays)
 
 
-def has_commands(sample: Sample) -> bool:
-    """Return whether the game seems to be a parser game."""
+def has_commands(sample: Sample, rules: Rules) -> bool:
+    """Whether the game seems to be a parser game."""
     back = float(((sample.page[1:] == sample.page[:-1]) & ~sample.last[:-1]).mean())
     by_chance = float(((np.bincount(sample.page) / len(sample.page)) ** 2).sum())
     widest = max(map(len, sample.menus))
-    return len(sample.menus) == 1 and widest >= MANY and back > max(IDLE, 2 * by_chance)
+    return (
+        len(sample.menus) == 1
+        and widest >= rules.commands
+        and back > max(rules.idle, 2 * by_chance)
+    )
 
 
-def first_choice_is_hidden(sample: Sample) -> bool:
-    """Return whether rewards depend on the first choice, more than a few steps before (χ² test)."""
+def first_choice_is_hidden(sample: Sample, rules: Rules) -> bool:
+    """Whether rewards depend on the first choice, more than a few steps before (χ² test)."""
     first = sample.starts
-    later = first + MOST_LAG < np.arange(len(first))
+    later = first + rules.lag < np.arange(len(first))
     if not later.any():
         return False
     choice = sample.pair[first][later]
@@ -202,33 +214,33 @@ def first_choice_is_hidden(sample: Sample) -> bool:
     cells, cell = np.unique(np.stack([page, choice]), axis=1, return_inverse=True)
     between = group_means(cell, reward) ** 2 / np.maximum(variance, 1e-12)
     freedom = cells.shape[1] - len(pages)
-    return bool(between.sum() - freedom > CLEAR * math.sqrt(2 * freedom))
+    return bool(between.sum() - freedom > rules.clear * math.sqrt(2 * freedom))
 
 
-def history_needed(sample: Sample) -> int:
-    """Return the earliest of the last pages, or actions on them, whose knowledge pays."""
+def history_needed(sample: Sample, rules: Rules) -> int:
+    """The earliest of the last pages, or actions on them, whose knowledge pays."""
     step = np.arange(len(sample.page))
     start = step - sample.starts
     earliest = 0
-    for lag in range(1, MOST_LAG + 1):
+    for lag in range(1, rules.lag + 1):
         for column in (sample.page, sample.action):
             key = np.where(start >= lag, column[step - lag], -1)
-            if advantage(sample, sample.page, key) > CLEAR:
+            if advantage(sample, sample.page, key) > rules.clear:
                 earliest = lag
     return earliest
 
 
-def order_matters(sample: Sample) -> bool:
-    """Return whether the order of the words on a page pays, given which words it has."""
+def order_matters(sample: Sample, rules: Rules) -> bool:
+    """Whether the order of the words on a page pays, given which words it has."""
     bags: dict[tuple[str, ...], int] = {}
     bag = [bags.setdefault(tuple(sorted(words(text))), len(bags)) for text in sample.texts]
     if len(bags) == len(sample.texts):
         return False
-    return advantage(sample, np.array(bag)[sample.page], sample.page) > CLEAR
+    return advantage(sample, np.array(bag)[sample.page], sample.page) > rules.clear
 
 
 def advantage(sample: Sample, page: Ids, key: Ids) -> float:
-    """Return how much more a player gets who knows a key of each page, in standard errors."""
+    """How much more a player gets who knows a key of each page, in standard errors."""
     half = sample.number % 2
     scores = []
     for target in sample.targets:
@@ -246,9 +258,9 @@ def advantage(sample: Sample, page: Ids, key: Ids) -> float:
 def _gains(
     page: Ids, key: Ids, action: Ids, target: Floats, fit: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    """Return the gain by each (page, key), and its variance.
+    """The gain by each (page, key), and its variance.
 
-    The best action of the page, and of the page with this key, is chosen on the steps `fit`; they
+    The best action of the page, and of the page with this key, is chosen on the steps `fit`. They
     are compared on the other steps.
     """
     pages, page_of = np.unique(page, return_inverse=True)
@@ -283,14 +295,14 @@ def _means(sums: NDArray[Any], counts: NDArray[Any]) -> Floats:
 
 
 def _best(owner: Ids, values: Floats, owners: int) -> Ids:
-    """Return the index of the largest value of each owner; owners are ascending and complete."""
+    """The index of the largest value of each owner. Owners are ascending and complete."""
     order = np.lexsort((values, owner))
     ends = np.cumsum(np.bincount(owner, minlength=owners)) - 1
     return np.asarray(order[ends])
 
 
-def matches_matter(sample: Sample) -> bool:
-    """Return whether to mark the words of actions that are on the page.
+def matches_matter(sample: Sample, rules: Rules) -> bool:
+    """Whether to mark the words of actions that are on the page.
 
     If most pairs of a page and an action are new, the words that they share are all that can be
     learned from others. Otherwise, marks must say what an action earns over several pages.
@@ -305,7 +317,8 @@ def matches_matter(sample: Sample) -> bool:
         value = np.bincount(pair, target) / np.bincount(pair)
         for action in np.unique(sample.action):
             some = np.flatnonzero(pairs % actions == action)
-            if any(_differs(value[some], on) for on in _occurrences([marks[at] for at in some])):
+            occurrences = _occurrences([marks[at] for at in some])
+            if any(_differs(value[some], on, rules) for on in occurrences):
                 return True
     return False
 
@@ -319,28 +332,29 @@ def _occurrences(marks: Sequence[Sequence[str]]) -> Iterable[NDArray[np.bool_]]:
     return occurrences.values()
 
 
-def _differs(values: Floats, on: NDArray[np.bool_]) -> bool:
-    """Return whether the means of two groups differ clearly (Welch's t)."""
+def _differs(values: Floats, on: NDArray[np.bool_], rules: Rules) -> bool:
+    """Whether the means of two groups differ clearly (Welch's t)."""
     groups = (values[on], values[~on])
-    if min(map(len, groups)) < PAGES:
+    if min(map(len, groups)) < rules.pages:
         return False
     error = sum(float(group.var(ddof=1)) / len(group) for group in groups)
-    return abs(float(groups[0].mean() - groups[1].mean())) > CLEAR * math.sqrt(error) + 1e-12
+    difference = abs(float(groups[0].mean() - groups[1].mean()))
+    return difference > rules.clear * math.sqrt(error) + 1e-12
 
 
-def words_that_matter(sample: Sample) -> tuple[str, ...] | None:
-    """Return the words of pages that change what an action earns, if pages are long and new."""
+def words_that_matter(sample: Sample, rules: Rules) -> tuple[str, ...] | None:
+    """The words of pages that change what an action earns, if pages are long and new."""
     spelled = [tuple(dict.fromkeys(words(text))) for text in sample.texts]
     lengths = [len(each) for each in spelled]
-    if 2 * len(sample.texts) < len(sample.page) or np.median(lengths or [0]) < LONG:
+    if 2 * len(sample.texts) < len(sample.page) or np.median(lengths or [0]) < rules.long_page:
         return None
-    important = influential(sample, [spelled[page] for page in sample.page])
+    important = influential(sample, [spelled[page] for page in sample.page], rules)
     covered = [not important.isdisjoint(each) for each in spelled]
-    return tuple(sorted(important)) if np.mean(covered) >= COVERED else None
+    return tuple(sorted(important)) if np.mean(covered) >= rules.covered else None
 
 
-def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
-    """Return the tokens that change what an action earns, given the tokens of each step."""
+def influential(sample: Sample, tokens: Sequence[Sequence[str]], rules: Rules) -> set[str]:
+    """The tokens that change what an action earns, given the tokens of each step."""
     numbers: dict[str, int] = {}
     token = np.array([numbers.setdefault(t, len(numbers)) for own in tokens for t in own], np.int64)
     step = np.repeat(np.arange(len(tokens)), [len(own) for own in tokens])
@@ -352,59 +366,61 @@ def influential(sample: Sample, tokens: Sequence[Sequence[str]]) -> set[str]:
         means = np.bincount(sample.action, target) / np.maximum(np.bincount(sample.action), 1)
         residual = target - means[sample.action]
         sums = np.bincount(cell, residual[step])
-        is_clear |= (counts > 1) & (np.abs(sums) > CLEAR_WORD * np.sqrt(counts * residual.var()))
+        error = np.sqrt(counts * residual.var())
+        is_clear |= (counts > 1) & (np.abs(sums) > rules.clear_word * error)
     spelled = list(numbers)
     return {spelled[number] for number in (cells[is_clear] // actions).tolist()}
 
 
 def choose(
-    settings: Settings, game: Game, words: Sequence[str] | None = None
+    settings: Settings, game: Game, words: Sequence[str] | None = None, rules: Rules = RULES
 ) -> tuple[Settings, Sequence[str]]:
-    """Return the settings for a game, and the words of pages to read (none: all).
+    """The settings for a game, and the words of pages to read (none: all).
 
     Only settings change that the user has not given and that have the strong recipe's value. A
-    short run is not surveyed; neither is it later, when it is resumed with more rounds, and with
-    the words that were selected then.
+    short run is not surveyed, even if it is resumed with more rounds. A resumed run keeps the words
+    that were selected.
     """
     run = settings.run
     result = None
-    if run.survey and not run.interactions and run.rounds * run.episodes_per_round >= SHORTEST_RUN:
-        result = survey(game)
-    changes = _changes(settings, result) if result else {}
+    is_long = run.rounds * run.episodes_per_round >= rules.shortest_run
+    if run.survey and not run.interactions and is_long:
+        result = survey(game, rules)
+    changes = _changes(settings, result, rules) if result else {}
     if changes:
         text = ", ".join(f"{name}={value}".lower() for name, value in changes.items())
         log.warning("%s: the survey chose %s (--no-survey turns it off)", game.name, text)
     settings = settings.replace(survey=False, **changes)
     if words is not None or not settings.model.select_words:
         return settings, words or ()
-    sample = result.sample if result else play(game)
-    return settings, words_that_matter(sample.with_history(settings.run.history)) or ()
+    sample = (result.sample if result else play(game, rules)).with_history(settings.run.history)
+    return settings, words_that_matter(sample, rules) or ()
 
 
-def _changes(settings: Settings, result: Survey) -> dict[str, Any]:
+def _changes(settings: Settings, result: Survey, rules: Rules) -> dict[str, Any]:
     usual = STRONG.flat()
     changed = {name for name, value in settings.flat().items() if value != usual[name]}
     given = settings.given | changed
     if "alpha" in given:  # a given α is absolute
         given |= {"alpha_relative", "alpha_spread"}
-    every = suggestions(result).items()
+    every = suggestions(result, rules).items()
     return {name: value for name, value in every if name not in given and settings.uses(name)}
 
 
-def suggestions(result: Survey) -> dict[str, Any]:
-    """Return the settings that suit a game, by flat name; the stories need none."""
+def suggestions(result: Survey, rules: Rules = RULES) -> dict[str, Any]:
+    """The settings that suit a game, by flat name. Stories need none."""
     changes: dict[str, Any] = {"history": result.history} if result.history else {}
     if result.commands:
         return changes | PARSER_GAME
-    if result.length > LONG_EPISODE:
+    if result.length > rules.long_episode:
         changes |= {"advantages": True, "alpha_spread": True}
-    if result.length > LONG_EPISODE and result.late:
+    if result.length > rules.long_episode and result.late:
         changes |= {"discount": round(1 - 1 / result.length, 5), "returns": "monte-carlo"}
     if result.spread and not 0.5 <= reward_factor(result.spread) <= 2:
         changes |= {"alpha_relative": True, "advantages": True, "alpha_spread": True}
         if result.hidden:  # a sharp policy cuts the traces of Retrace
             changes["returns"] = "monte-carlo"
-    if result.visits < FEW_VISITS:
+    if result.visits < rules.visits:
         changes |= {"trace": 0.5, "pseudo_count": 10.0}
     if result.order or result.matches:
         changes |= {"matches": True} if result.matches else {"matches": True, "phrases": True}

@@ -7,9 +7,9 @@ rounds  after each round, or after every 2nd, 4th, … of long runs:
                   exploration by optimism played instead
         greedy    probability that this policy takes the action with the highest Q
         played    mean return of the games that were played to learn
-        error     root mean square of y - Q in the last updates; null if it is not known
+        error     root mean square of y - Q in the last updates, or null
         q         Q of the actions of each page, the mean over replicas
-        norm      |h_s| of each page, by the first replica; null for models without towers
+        norm      |h_s| of each page, by the first replica, or null for models without towers
         x, y      position of each action: x along h_s, so that x |h_s| is Q of the first
                   replica, and y along the direction in which the rest of h_a varies most
 games   the same game played at random (round 0) and by the agent after rounds 1, 2, 5, 10, …
@@ -33,59 +33,70 @@ from drrn.game.episodes import Policy, episode, random_policy
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN, inner
 from drrn.playing.stepped_rollouts import pages_of
-from drrn.text import check_range
-from drrn.writing import check_texts
+from drrn.runs.run import Run
 
-MAX_PAGES = 8
-MAX_ACTIONS = 12
-GAMES = 10  # random games in which pages are counted
-STEPS = 100  # of each
-GAME_STEPS = 60  # of a recorded game
-MAX_TEXT = 2_000  # characters
-EVERY_ROUND = 200  # all rounds up to this one are recorded; then fewer and fewer
-DIGITS = 4
-
-Trainer = Any  # `drrn.runs.trainer.Trainer`, which imports this module
+Trainer = Any  # `drrn.runs.trainer.Trainer`
 Page = tuple[str, tuple[str, ...]]
 Floats = NDArray[np.floating[Any]]
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """How much is recorded."""
+
+    pages: int = 8  # pages whose Q-values are recorded
+    actions: int = 12  # actions of a page
+    games: int = 10  # random games in which pages are counted
+    steps: int = 100  # steps of a random game
+    game_steps: int = 60  # steps of a recorded game
+    characters: int = 2_000  # characters of a text
+    rounds: int = 200  # rounds that are all recorded; later, fewer and fewer
+
+
 @dataclass
 class LearningRecord:
-    """The record of one run; `add` is called after each round."""
+    """The record of one run, for `Run.train`.
+
+    Example:
+        >>> record = LearningRecord.of(run, trainer.round)
+        >>> for finished in run.train(trainer, record=record):
+        ...     print(finished.number)
+    """
 
     pages: list[Page] | None = None  # chosen after the first round
     rounds: list[dict[str, Any]] = field(default_factory=list)
     games: list[dict[str, Any]] = field(default_factory=list)
     texts: dict[str, int] = field(default_factory=dict)  # numbers of texts
+    sizes: Sizes = field(default_factory=Sizes)
 
     def as_json(self) -> dict[str, Any]:
         pages = [{"text": text, "actions": actions} for text, actions in self.pages or ()]
         texts = list(self.texts)
         return {"pages": pages, "rounds": self.rounds, "games": self.games, "texts": texts}
 
-    def restore(self, data: dict[str, Any], last: int) -> None:
-        """Continue a record after a round; later ones were interrupted and are played again."""
-        self.pages = [(page["text"], tuple(page["actions"])) for page in data["pages"]]
-        self.rounds = [each for each in data["rounds"] if each["round"] <= last]
-        self.games = [each for each in data["games"] if each["round"] <= last]
-        used = [number for game in self.games for number in _text_numbers(game)]
-        texts = data["texts"]
-        self.texts = {text: i for i, text in enumerate(texts[: max(used, default=-1) + 1])}
-        check_texts("texts", [*texts, *(t for page, menu in self.pages for t in (page, *menu))])
-        check_range("texts", np.array(used, np.int64), 0, len(texts) - 1)
-        shapes = [(len(actions),) for _, actions in self.pages]
-        y = (self.rounds[-1].get("y") if self.rounds else None) or []
-        if y and [np.array(row, np.float64).shape for row in y] != shapes:
-            raise ValueError('"y" does not have a number for each action of each page')
+    @classmethod
+    def of(cls, run: Run, last: int) -> LearningRecord:
+        """The record of a run up to a round. Later rounds were interrupted and are played again."""
+        data = run.learning()
+        if data is None:
+            return cls()
+        games = [game for game in data["games"] if game["round"] <= last]
+        used = [number for game in games for number in _text_numbers(game)]
+        texts = data["texts"][: max(used, default=-1) + 1]
+        return cls(
+            pages=[(page["text"], tuple(page["actions"])) for page in data["pages"]],
+            rounds=[each for each in data["rounds"] if each["round"] <= last],
+            games=games,
+            texts={text: number for number, text in enumerate(texts)},
+        )
 
     def add(self, trainer: Trainer, number: int) -> None:
-        """Record a finished round, before the learner forgets it."""
+        """Record a finished round."""
         is_last = number == trainer.settings.run.rounds
         if self.pages is None:
-            self.pages = _choose_pages(trainer)
+            self.pages = _choose_pages(trainer, self.sizes)
             self._add_game(trainer.game, random_policy(0), 0)
-        if is_last or number % _interval(number) == 0:
+        if is_last or number % _interval(number, self.sizes.rounds) == 0:
             self.rounds.append(self._round(trainer, number))
         if is_last or _is_round(number):
             self._add_game(trainer.game, trainer.agent.policy("best"), number)
@@ -114,7 +125,7 @@ class LearningRecord:
         return {**entry, **self._positions(vectors, scales[0])}
 
     def _positions(self, vectors: list[Floats] | None, scale: float) -> dict[str, Any]:
-        """Return the positions of actions; y keeps its direction from one round to the next."""
+        """The positions of actions. y keeps its direction from one round to the next."""
         if vectors is None:
             return {"norm": None}
         before = self.rounds[-1].get("y") if self.rounds else None
@@ -133,7 +144,7 @@ class LearningRecord:
         pages: list[Observation] = []
         steps = []
         reward = 0.0
-        for step in episode(copy, policy, 0, max_steps=GAME_STEPS):
+        for step in episode(copy, policy, 0, max_steps=self.sizes.game_steps):
             if step.index is not None:
                 steps.append(self._step(pages[-1], step.index))
             pages.append(step.page)
@@ -149,14 +160,14 @@ class LearningRecord:
         return {"text": self._number(page.text), "taken": taken, "of": len(page.actions)}
 
     def _number(self, text: str) -> int:
-        return self.texts.setdefault(text[:MAX_TEXT], len(self.texts))
+        return self.texts.setdefault(text[: self.sizes.characters], len(self.texts))
 
 
 def positions(vectors: Floats, before: Sequence[float] | None = None) -> tuple[Any, Floats, Floats]:
-    """Return |h_s|, and x and y of each action, from h_s and h_a of each [1 + A, H].
+    """|h_s|, and x and y of each action, from h_s and h_a of each [1 + A, H].
 
     x is the component along h_s. What remains of the actions is projected onto the direction in
-    which it varies most; `before` has the earlier y, whose signs it keeps.
+    which it varies most. `before` has the earlier y, whose signs it keeps.
     """
     page = vectors[0].astype(np.float64)
     norm = np.linalg.norm(page)
@@ -184,7 +195,7 @@ def _read(trainer: Trainer, pages: Sequence[Page]) -> tuple[list[Floats], list[F
 
 
 def _vectors(model: Model, batch: Pages, counts: Sequence[int]) -> list[Floats] | None:
-    """Return h_s and h_a of each page; None if Q is not their inner product."""
+    """h_s and h_a of each page. None if Q is not their inner product."""
     if not isinstance(model, DRRN) or model.interaction.interact is not inner or model.reads_pairs:
         return None
     s, a = (each[0].cpu().numpy() for each in model.embeddings(model.read(batch[None])[0]))
@@ -192,35 +203,40 @@ def _vectors(model: Model, batch: Pages, counts: Sequence[int]) -> list[Floats] 
 
 
 def _chance(q: Floats, alpha: Floats) -> float:
-    """Return the mean probability of the best action under softmax, from Q [R, A]."""
+    """The mean probability of the best action under softmax, from Q [R, A]."""
     powers = np.exp(alpha * (q - q.max(axis=1, keepdims=True)))
     return float((1 / powers.sum(axis=1)).mean())
 
 
-def _choose_pages(trainer: Trainer) -> list[Page]:
-    """Return the pages with a choice that random games show most; none if the game has no copy."""
+def _choose_pages(trainer: Trainer, sizes: Sizes) -> list[Page]:
+    """The most frequent pages with a choice in random games. None if the game has no copy."""
     game = another(trainer.played)
     if game is None:
         return []
     counter: Counter[Page] = Counter()
     draw = random.Random(0)
-    for seed in range(GAMES):
-        steps = episode(game, lambda page: draw.randrange(len(page.actions)), seed, max_steps=STEPS)
+
+    def choose(page: Observation) -> int:
+        return draw.randrange(len(page.actions))
+
+    for seed in range(sizes.games):
+        steps = episode(game, choose, seed, max_steps=sizes.steps)
         pages = [step.page for step in steps if len(step.page.actions) > 1]
         counter.update((page.text, tuple(sorted(page.actions))) for page in pages)
     close(game)
-    return [(text, _some(actions)) for (text, actions), _ in counter.most_common(MAX_PAGES)]
+    common = counter.most_common(sizes.pages)
+    return [(text, _some(actions, sizes.actions)) for (text, actions), _ in common]
 
 
-def _some(actions: Sequence[str]) -> tuple[str, ...]:
-    """Return the actions of a page, or some of a wide menu."""
-    count = min(len(actions), MAX_ACTIONS)
+def _some(actions: Sequence[str], most: int) -> tuple[str, ...]:
+    """The actions of a page, or some of a wide menu."""
+    count = min(len(actions), most)
     return tuple(sorted(random.Random(0).sample(list(actions), count)))
 
 
-def _interval(number: int) -> int:
-    """Return which rounds near this one are recorded: 1 for each, 2 for every other."""
-    return 1 << max(0, (number - 1) // EVERY_ROUND).bit_length()
+def _interval(number: int, all_up_to: int) -> int:
+    """Which rounds near this one are recorded: 1 for each, 2 for every other."""
+    return 1 << max(0, (number - 1) // all_up_to).bit_length()
 
 
 def _is_round(number: int) -> bool:
@@ -232,9 +248,9 @@ def _text_numbers(game: dict[str, Any]) -> list[int]:
     return [game["end"], *(step[key] for step in game["steps"] for key in ("text", "taken"))]
 
 
-def _rounded(values: Any) -> Any:
-    """Return numbers as lists of JSON, rounded to a few digits; null for what is not finite."""
+def _rounded(values: Any, digits: int = 4) -> Any:
+    """Numbers as lists of JSON, rounded to a few digits. What is not finite becomes null."""
     array = np.asarray(values, np.float64)
     if array.ndim:
         return [_rounded(each) for each in array]
-    return float(f"{array:.{DIGITS}g}") if np.isfinite(array) else None
+    return float(f"{array:.{digits}g}") if np.isfinite(array) else None

@@ -1,4 +1,4 @@
-"""The training loop: `Trainer.train` yields each finished round; the caller decides what to do."""
+"""The training loop: `Trainer.train` yields each finished round."""
 
 import logging
 import sys
@@ -18,37 +18,29 @@ from drrn.game.contract import Game, another, evaluation_game_of, fingerprint_of
 from drrn.game.make import GameSpec, spec_of
 from drrn.learning.experience import RewardScale, Steps
 from drrn.learning.exploration import Optimism
-from drrn.learning.learner import MOST_ACTIONS, Generators, Learner, check_memories
+from drrn.learning.learner import Generators
 from drrn.learning.learners import build_learner
+from drrn.learning.memory import drop_unused_texts
 from drrn.models import build_model
-from drrn.notebook import live_display
 from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import Evaluation, choose_policy, evaluate
 from drrn.playing.lanes import lanes_of
 from drrn.playing.policies import Policy, Rollouts, softmax_policy
 from drrn.playing.recall import Recall, pages_of_game, remember
-from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, steps_of
+from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.survey import choose
-from drrn.progress import tracked
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, game_entry, spec_from, versions
 from drrn.runs.limits import Divergence, VocabularyLimit, check_memory, warn_about_missing_words
 from drrn.runs.progress import Progress
-from drrn.runs.records import LearningRecord
 from drrn.runs.run import Run
 from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows, rounds_of
 from drrn.settings import POLICIES, Settings
-from drrn.text import State, Store, saved_count, texts_of_all
+from drrn.text import State, Store
 from drrn.writing import counted
 
 log = logging.getLogger("drrn")
 
-# Purposes of random generators: each purpose, round and replica has a separate one.
-PLAY = 1
-LEARN = 2
-FEW_TEXTS = 4096  # texts that are never dropped, needed or not
-MAX_THREADS = 1024  # OpenMP crashes with very many
-DEFAULT_ACTIONS = 20  # outputs of the max-action models, if the game is not compiled
 INTERRUPTED = (
     "the last round was interrupted while it learned, so part of it is learned twice; for the "
     "numbers of an uninterrupted run, use drrn.resume"
@@ -56,10 +48,6 @@ INTERRUPTED = (
 RESCHEDULED = (
     "%s: the run was started with rounds = %d, which determines %s; the results will differ from "
     "those of a run that is started with rounds = %d"
-)
-FEW_COPIES = (
-    "form online needs a copy of the game for each of {} replicas, and this game allows {} at a "
-    "time; give it a method another() that copies it, or use fewer replicas"
 )
 Parts = Iterator[list[Steps]]  # some episodes of a round, by replica
 
@@ -74,7 +62,7 @@ class Trainer:
         game: The game to learn.
         settings: All settings of the run.
         device: The PyTorch device.
-        spec: Opens the game again, in other processes and in resumed runs; None for a game that
+        spec: Opens the game again, in other processes and in resumed runs. None for a game that
             was given as an object.
         recipe: Where the default settings come from ("strong" or "paper"), for config.json.
         threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
@@ -90,8 +78,9 @@ class Trainer:
 
     round = 0  # the last finished one
     phase = ""  # "play" or "learn", during a round and if it was interrupted
+    few_texts = 4096  # number of texts up to which none is dropped
     folder: Path | None = None  # where the run is saved
-    played_steps: list[list[Steps]]  # of the round, by part and replica
+    played_steps: list[list[Steps]]  # of the last round, by part and replica
     deployment: dict[str, Any] | None = None  # the policy chosen after the last round
     # called with a phase ("play", "learn", "evaluate"), its episodes, and how many have ended
     watch: Callable[..., None] = staticmethod(lambda phase, total=0, done=0: None)
@@ -119,19 +108,15 @@ class Trainer:
         self._build(torch_device(device), progress)
 
     def _build(self, device: torch.device, progress: Callable[[int], None] | None) -> None:
-        """Build the model, the learner, the explorer, the rollouts and the records."""
+        """Build the model, the learner, the explorer and the rollouts."""
         settings = self.settings
         run = settings.run
         self.played = with_history(self.game, run.history)  # what the model sees
         self.compiled = compiled_or_none(self.played, settings, progress)
-        self.grows = self.compiled is None or run.grow  # the vocabulary grows during play
         self.store = Store.of_words(self.words, (), **settings.model.reading)
-        most_actions = settings.model.most_actions or DEFAULT_ACTIONS
         if self.compiled is not None:
-            most_actions = max(1, int(np.diff(self.compiled.page_first).max()))
-            if not self.grows:
-                self.store.read(self.compiled.texts, self.compiled.actions)
-        shape = shape_of(settings, most_actions)
+            self.store.read(self.compiled.texts, self.compiled.actions)
+        shape = shape_of(settings, self._most_actions())
         check_memory(settings, self.store)
         self.model = build_model(settings.model.name, shape, self.store, run.seeds, device)
         states = np.arange(len(self.store.states))
@@ -146,19 +131,26 @@ class Trainer:
         self.explorer = Optimism(settings, self.store, factor) if optimistic else None
         self.scale = RewardScale(run.replicas) if settings.exploration.alpha_relative else None
         self.rollouts: Rollouts
-        if self.compiled is None or self.grows:
+        if self.compiled is None:
             self.rollouts = self.stepped
-        else:  # its words are known
+        else:
             self.rollouts = compiled_rollouts(self.compiled, self.model)
-            if run.workers > 1 and run.form != "online":
+            if run.workers > 1:
                 name = self.game.name
                 log.warning("%s is compiled, so %d workers have no effect", name, run.workers)
         self.progress = Progress(settings, step_limit_of(self.played))
-        self.record = LearningRecord()
+
+    def _most_actions(self) -> int:
+        """How many actions a model with a fixed number of outputs can score."""
+        if self.compiled is not None:
+            return max(1, int(np.diff(self.compiled.page_first).max()))
+        if self.settings.model.name in ("linear", "max-action"):
+            return max(20, len(self.played.reset(0).actions))
+        return 20
 
     @cached_property
     def stepped(self) -> SteppedRollouts:
-        """Rollouts that step the game; the online form steps a compiled game, too."""
+        """Rollouts that step the game."""
         run = self.settings.run
         spec = replace(self.spec, history=run.history) if self.spec else None
         lanes = lanes_of(self.played, spec, run.workers)
@@ -196,7 +188,7 @@ class Trainer:
     # --- rounds
 
     def train(self) -> Iterator[Round]:
-        """Play, learn and evaluate; yield each finished round."""
+        """Play, learn and evaluate. Yields each finished round."""
         if self.phase == "learn":
             log.warning(INTERRUPTED)
         while self.round < self.settings.run.rounds:
@@ -213,6 +205,9 @@ class Trainer:
 
         A terminal has a progress bar meanwhile, a notebook a curve that grows.
         """
+        from drrn.notebook import live_display
+        from drrn.progress import tracked
+
         show = live_display()
         rounds = self.settings.run.rounds
         last = None
@@ -230,20 +225,17 @@ class Trainer:
 
     def _train_round(self, number: int) -> Round:
         start = time.perf_counter()
-        play = [np.random.default_rng([seed, PLAY, number]) for seed in self.model.seeds]
-        learn = [np.random.default_rng([seed, LEARN, number]) for seed in self.model.seeds]
+        # Each purpose, round and replica has a separate random generator.
+        play = [np.random.default_rng([seed, 1, number]) for seed in self.model.seeds]
+        learn = [np.random.default_rng([seed, 2, number]) for seed in self.model.seeds]
         if self.phase:  # drop what the interrupted round left
             self.learner.forget()
         self.phase = "play"
         self.played_steps = []
-        if self.settings.run.form == "online":
-            self.phase = "learn"
-            transitions = self._play_online(number, play, learn)
-        else:
-            self._play(number, play)
-            self.phase = "learn"
-            self.watch("learn")
-            transitions = self.learner.learn(learn)
+        self._play(number, play)
+        self.phase = "learn"
+        self.watch("learn")
+        transitions = self.learner.learn(learn)
         return self._finish(number, transitions, start)
 
     def _check_count(self, transitions: Any) -> None:
@@ -253,7 +245,7 @@ class Trainer:
             raise InputError(f"{cause}; it must return the number of transitions learned from")
 
     def _play(self, number: int, generators: Generators) -> None:
-        """Play the episodes of a round; an explorer plans again every `replan` episodes."""
+        """Play the episodes of a round. An explorer plans again every `replan` episodes."""
         explorer = self.explorer if self.explorer and self.explorer.start(number) else None
         at_once = self.settings.exploration.replan if explorer else sys.maxsize
         alpha = self.settings.alpha_at(number) * self.learner.alpha_factor
@@ -285,7 +277,7 @@ class Trainer:
             yield part
 
     def _factor(self, scale: RewardScale, replica: int, returns: list[float]) -> float:
-        """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
+        """The factor on a replica's rewards. If it changes, stored rewards are rescaled."""
         change = scale.update(replica, returns)
         if change != 1:
             self.learner.rescale(replica, change)
@@ -294,7 +286,7 @@ class Trainer:
         return scale.factor(replica)
 
     def _evaluate(self, number: int) -> list[Evaluation]:
-        """Evaluate the replicas by each policy; after the last round, choose the one to deploy."""
+        """Evaluate the replicas by each policy. After the last round, choose the one to deploy."""
         settings = self.settings
         self.divergence.check(self.model.state(), number)
         if number == 1:
@@ -316,8 +308,6 @@ class Trainer:
         self._check_count(transitions)
         evaluations = self._evaluate(number)
         self.progress.add(number, self.played_steps, time.perf_counter() - start)
-        self.record.add(self, number)
-        self.played_steps = []
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -329,71 +319,11 @@ class Trainer:
         return Round(number, played, rows, evaluations, transitions, seconds, so_far)
 
     def _drop_texts(self) -> None:
-        """Drop texts that the learner no longer needs, so that memory stays bounded.
-
-        A compiled game with a fixed vocabulary keeps all texts.
-        """
+        """Drop texts that are no longer needed. A compiled game has few texts, which all stay."""
         count = max(len(self.store.states), len(self.store.actions))
-        if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
-            return
-        users: list[Learner | Optimism] = [self.learner]
-        if self.explorer:
-            users.append(self.explorer)
-        states, actions = texts_of_all(users)
-        if self.store.shared:
-            states = np.union1d(states, actions)
-        new_states = self.store.states.keep(states)
-        new_actions = new_states if self.store.shared else self.store.actions.keep(actions)
-        for user in users:
-            user.renumber(new_states, new_actions)
-
-    # --- the online form: the paper's Algorithm 1, one mini-batch after every step
-
-    def _play_online(self, number: int, play: Generators, learn: Generators) -> int:
-        """Play a round, one episode of a replica after another; return the learned transitions."""
-        replicas = self.settings.run.replicas
-        rollouts = self.stepped
-        if rollouts.lanes.most < replicas:
-            raise InputError(FEW_COPIES.format(replicas, rollouts.lanes.most))
-        policy = softmax_policy(self.settings.alpha_at(number))
-        transitions = 0
-        remaining = [self.settings.run.episodes_per_round] * replicas
-        episodes: list[Trajectory | None] = [None] * replicas
-        while True:
-            for r, generator in enumerate(play):
-                while episodes[r] is None and remaining[r]:
-                    episode_seed = int(generator.integers(2**62))
-                    (episode,) = rollouts.begin([(r, episode_seed, r)], self.store)
-                    episodes[r] = None if episode.ended else episode  # ends on its first page
-                    remaining[r] -= episode.ended
-            running = [episode for episode in episodes if episode is not None]
-            if not running:
-                return transitions
-            rollouts.step(running, rollouts.choices(running, policy, play, self.store), self.store)
-            for episode in running:
-                self._observe_last_step(episode)
-                if episode.over:
-                    episodes[episode.replica] = None
-                    remaining[episode.replica] -= 1
-            stepped = {episode.replica for episode in running}
-            transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
-
-    def _observe_last_step(self, trajectory: Trajectory) -> None:
-        """Pass on the transitions that the last step completed: n rewards, or the end."""
-        n = self.settings.learner.n_steps
-        played = len(trajectory.taken)
-        if played < n and not trajectory.over:
-            return
-        steps = steps_of([trajectory], max(played - n, 0))
-        if self.scale:
-            returns = [sum(trajectory.rewards)]
-            steps = steps.scaled(self._factor(self.scale, trajectory.replica, returns))
-        self.learner.observe(trajectory.replica, steps, None if trajectory.over else 1)
-        if trajectory.over:
-            replicas = range(self.settings.run.replicas)
-            own = (trajectory,)
-            whole = [steps_of(own if r == trajectory.replica else ()) for r in replicas]
-            self.played_steps.append(whole)
+        if self.compiled is None and not self.model.indexes_texts and count > self.few_texts:
+            explored = self.explorer.memories if self.explorer else ()
+            drop_unused_texts(self.store, [*self.learner.memories, *explored])
 
     # --- saving and resuming
 
@@ -407,7 +337,7 @@ class Trainer:
         changes: dict[str, Any] | None = None,
         **options: Any,
     ) -> "Trainer":
-        """Return a trainer that continues the run in a folder after its last finished round.
+        """A trainer that continues the run in a folder after its last finished round.
 
         Args:
             folder: The folder of the run.
@@ -460,7 +390,7 @@ class Trainer:
             run.write_card()
 
     def config(self) -> dict[str, Any]:
-        """Return the contents of config.json."""
+        """The contents of config.json."""
         shape = self.model.shape
         digest = shape.sentences.function.digest if shape.sentences else None
         return {
@@ -477,7 +407,7 @@ class Trainer:
         }
 
     def agent_files(self) -> dict[str, bytes]:
-        """Return the files that the agent is loaded from."""
+        """The files that the agent is loaded from."""
         return self.agent.files()
 
     def state(self) -> State:
@@ -485,7 +415,7 @@ class Trainer:
         return {
             "game": fingerprint_of(self.game),
             "round": self.round,
-            "store": self.store.state(texts=self.grows),
+            "store": self.store.state(texts=self.compiled is None),
             "model": self.model.state(),
             "learner": self.learner.state(),
             "explorer": self.explorer.state() if self.explorer else None,
@@ -501,34 +431,29 @@ class Trainer:
         """
         if state["game"] != fingerprint_of(self.game):
             raise InputError(f"{source}: these are the weights of another game")
-        self.store.restore(state["store"], texts=self.grows)
+        self.store.restore(state["store"], texts=self.compiled is None)
         self.model.check_fits(state["model"], source)
         self.learner.restore(state["learner"])  # before the model, which may grow
         self.model.restore(state["model"], source)
         if self.explorer:
             self.explorer.restore(state["explorer"])
-        memories = [*self.learner.memories, *(self.explorer.memories if self.explorer else ())]
-        is_bounded = self.compiled is not None or self.model.sees_menu
-        widest = self.model.shape.most_actions if is_bounded else MOST_ACTIONS
-        check_memories(memories, (len(self.store.states), len(self.store.actions)), widest)
         if self.scale:
             self.scale.restore(state["scale"])
         if state.get("pages"):
             self.stepped.pages = dict(state["pages"])
-            _ = self.agent.recall  # which checks them
         if "progress" in state:  # older runs have none
             self.progress.restore(state["progress"])
-        self.round = saved_count(state, "round")
+        self.round = state["round"]
 
 
-def _check_threads(threads: int) -> int:
-    if not 1 <= threads <= MAX_THREADS:
-        raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
+def _check_threads(threads: int, most: int = 1024) -> int:
+    if not 1 <= threads <= most:  # OpenMP crashes with very many
+        raise InputError(f"threads is {threads}; it must be from 1 to {most}")
     return threads
 
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
-    """Refuse fewer rounds than are done; warn if the new number changes past schedules."""
+    """Refuse fewer rounds than are done, and warn if the new number changes past schedules."""
     done = trainer.round
     rounds = trainer.settings.run.rounds
     if rounds < done:
@@ -538,7 +463,7 @@ def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
 
 
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
-    """Return the settings whose schedule differs in a finished round."""
+    """The settings whose schedule differs in a finished round."""
 
     def differs(at: Callable[[Settings, int], float]) -> bool:
         return any(at(before, number) != at(after, number) for number in range(1, done + 1))

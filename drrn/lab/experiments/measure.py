@@ -129,7 +129,7 @@ PLAYED = "played.json"  # in the run's folder: steps of each seed, by round
 def save_step_counts(run: Run, trainer: Trainer) -> None:
     """Add the steps that each seed has played to the run's folder, if the learner counts them."""
     if isinstance(trainer.learner, QLearning) and trainer.settings.learner.keep:
-        counts = [buffer.count for buffer in trainer.learner.memories]
+        counts = [buffer.added for buffer in trainer.learner.memories]
         before = json_or_none(run.folder / PLAYED) or {}
         write(run.folder / PLAYED, json.dumps({**before, str(trainer.round): counts}))
 

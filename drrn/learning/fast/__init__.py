@@ -1,1 +1,1 @@
-"""Faster versions of the learners; `benchmarks/learner.py` measures the gain."""
+"""Faster versions of the learners. `benchmarks/learner.py` measures the gain."""

@@ -23,19 +23,17 @@ from drrn.models.encoders.base import Gradient, Leaves, Weights
 from drrn.settings import Settings
 from drrn.text import Ids, Lexicon
 
-MOST_TEXTS = 2048  # of a side: their overlaps take 16 MB
-FEW = 3  # batches, for which a view does not pay
 tanh_backward = torch.ops.aten.tanh_backward
 
 
 class TextView:
-    """The vectors of a table's texts [R, T, H], updated with the words; the first text is empty.
+    """The vectors of a table's texts [R, T, H], updated with the words. The first text is empty.
 
     `forward` and `backward` are those of DRRN's tower above these vectors.
     """
 
     def __init__(self, model: Model, name: str, overlaps: Tensor, rate: float, *ids: Ids) -> None:
-        """Build the view of the texts `ids`, -1 for the empty text; `overlaps` are of all texts."""
+        """Build the view of the texts `ids`, -1 for the empty text. `overlaps` are of all texts."""
         self.model = model
         self.name = name
         self.rate = rate
@@ -56,16 +54,16 @@ class TextView:
         self.offsets = torch.arange(replicas, device=model.device)[:, None] * len(texts)
 
     def rows(self, ids: Ids) -> Tensor:
-        """Return the texts [K, R, N] as rows of the view, counted through all replicas."""
+        """The texts [K, R, N] as rows of the view, counted through all replicas."""
         return torch.from_numpy(self.index[ids]).to(self.model.device) + self.offsets
 
     def gather(self, model: Model, texts: Lexicon, ids: Ids) -> list[ViewBatch]:
-        """Return the batches of ids [K, R, N]; all texts are encoded if they are fewer than N."""
+        """The batches of ids [K, R, N]. All texts are encoded if they are fewer than N."""
         whole = ids.shape[2] >= self.vectors.shape[1]
         return [ViewBatch(self, *((None, at) if whole else (at, None))) for at in self.rows(ids)]
 
     def encode(self, rows: Tensor | None) -> Tensor:
-        """Return the vectors of rows [R, N], or of all texts: [R, N, H]."""
+        """The vectors of rows [R, N], or of all texts: [R, N, H]."""
         return self.vectors.detach() if rows is None else pick(self.vectors, rows)
 
     def move(self, rows: Tensor | None, back: Tensor) -> None:
@@ -134,7 +132,7 @@ class ViewBatch:
 
 @torch.no_grad()
 def learn(states: TextView, actions: TextView, batches: Batches) -> NDArray[np.float32]:
-    """Make an update for each batch; return the errors y - Q [K, R, B]."""
+    """Make an update for each batch, and return the errors y - Q [K, R, B]."""
     after = batches.next_pages
     size, most = after.actions.shape[2:]
     # Both pages of a transition go through the tower together.
@@ -177,21 +175,34 @@ def learn(states: TextView, actions: TextView, batches: Batches) -> NDArray[np.f
 class FastQLearning(QLearning):
     """The updates of `QLearning`, up to rounding, and `QLearning` itself for other models."""
 
-    def __init__(self, model: Model, settings: Settings) -> None:
+    def __init__(
+        self, model: Model, settings: Settings, *, most_texts: int = 2048, few: int = 3
+    ) -> None:
+        """Prepare to learn.
+
+        Args:
+            model: The model that plays.
+            settings: All settings of the run.
+            most_texts: The largest number of texts of a side, whose overlaps take 16 MB.
+            few: The number of batches up to which a view does not pay.
+        """
         super().__init__(model, settings)
+        self.most_texts = most_texts
+        self.few = few
         self._overlaps: dict[str, tuple[tuple[int, int], Tensor]] = {}
 
     def descend_all(self, batches: Batches) -> NDArray[np.float32]:
         model = self.model
         is_wide = self._is_wide(batches.next_pages)  # each update would move all texts
-        if not isinstance(self.optimiser, SGD) or len(batches.taken) <= FEW or is_wide:
+        if not isinstance(self.optimiser, SGD) or len(batches.taken) <= self.few or is_wide:
             return super().descend_all(batches)
         rate = self.optimiser.learning_rate
         after = model.reads(batches.next_pages)
         views: dict[str, TextView] = {}  # of each table of a bag encoder that has few texts
         for name, ids in model.reads(batches.pages).items():
             encoder = model.encoders[name]
-            if type(encoder) is BagOfWords and len(model.store.side[encoder.side]) <= MOST_TEXTS:
+            few_texts = len(model.store.side[encoder.side]) <= self.most_texts
+            if type(encoder) is BagOfWords and few_texts:
                 overlaps = self._overlaps_of(encoder)
                 views[name] = TextView(model, name, overlaps, rate, ids, after[name])
         try:
@@ -207,12 +218,12 @@ class FastQLearning(QLearning):
                 views.popitem()[1].settle()
 
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
-        """Return X Xᵀ of a side's texts and of an empty one; cached until there are new texts."""
+        """X Xᵀ of a side's texts and of an empty one, cached until there are new texts."""
         texts = self.model.store.side[encoder.side]
         version = (texts.generation, len(texts))
         cached, overlaps = self._overlaps.get(encoder.side, (None, torch.empty(0)))
         if cached != version:
-            words, counts, lengths = texts.bags(np.append(np.arange(len(texts)), -1), encoder.norm)
+            words, counts, lengths = texts.bags(np.append(np.arange(len(texts)), -1))
             x = np.zeros((len(lengths), len(texts.vocabulary.spelled)), np.float32)
             x[np.repeat(np.arange(len(lengths)), lengths), words] = counts
             overlaps = torch.from_numpy(x @ x.T).to(self.model.device)

@@ -22,30 +22,29 @@ from drrn.models.encoders.text_vectors import scaled
 from drrn.text import Ids, Lexicon, ranges
 
 KINDS = (BagOfWords, given.MeanOfVectors, given.BagAndVectors, given.SentenceEncoder)  # encoders
-MOST_WORDS = 400_000  # in all texts of a side; beyond, only the texts of a batch are encoded
 
 Gradients = dict[str, Tensor]  # by the names of Adam's slots
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
-def can_fit(model: Model) -> bool:
-    """Return whether the fast way applies; a subclass may differ from what is written here."""
+def can_fit(model: Model, most_words: int = 400_000) -> bool:
+    """Whether the fast way applies. A subclass may differ from what is written here.
+
+    If all texts of a side have more than `most_words`, only the texts of a batch are encoded.
+    """
     if type(model) is not DRRN or model.shape.interaction != "inner" or model.shape.shared:
         return False
-    for encoder in model.encoders.values():
-        if type(encoder) not in KINDS:
-            return False
-        if encoder.norm is not None:
-            return False
+    if any(type(encoder) not in KINDS for encoder in model.encoders.values()):
+        return False
     sides = (model.store.states, model.store.actions)
-    return all(len(texts.sequence) <= MOST_WORDS for texts in sides)
+    return all(len(texts.sequence) <= most_words for texts in sides)
 
 
 class Tower:
     """One tower, forward and backward, for all selected texts at once: [R, T, H]."""
 
     def __init__(self, model: DRRN, name: str, ids: Ids | None = None) -> None:
-        """Prepare a tower; `ids` are the texts that are read, in any shape (None: all)."""
+        """Prepare a tower for the texts `ids`, in any shape (None: all)."""
         self.model = model
         self.name = name
         self.layers = model.shape.layers
@@ -97,13 +96,13 @@ class Tower:
         self.word_starts = self._of_replicas(np.cumsum(occurrences) - occurrences, count)
 
     def _of_replicas(self, array: Ids, step: int) -> Tensor:
-        """Repeat indices for each replica; as int32, since every update reads them through."""
+        """Repeat indices for each replica, as int32, since every update reads all of them."""
         replica = np.arange(self.replicas)[:, None]
         indices = (array + replica * step).astype(np.int32)
         return torch.from_numpy(indices.ravel()).to(self.model.device)
 
     def rows(self, ids: Ids) -> Tensor:
-        """Return the rows of texts [K, R, B], counted through all replicas: [K, R · B]."""
+        """The rows of texts [K, R, B], counted through all replicas: [K, R · B]."""
         rows = self.index[ids] + np.arange(self.replicas)[:, None] * self.texts
         return torch.from_numpy(rows.reshape(len(ids), -1)).to(self.model.device)
 
@@ -144,7 +143,7 @@ class Tower:
             self.extra = (rows, torch.from_numpy(np.concatenate(words)).to(device))
 
     def forward(self) -> Tensor:
-        """Return the last layer, [R, T, H]."""
+        """The last layer, [R, T, H]."""
         weights = self.model.weights
         width = self.model.widths[0]
         first = weights[f"{self.name} b1"]
@@ -191,7 +190,7 @@ class Tower:
         return gradients
 
     def _spread(self, rows: Tensor, name: str) -> Tensor:
-        """Return the rows of the selected texts [R, T, H] among all texts, with zeros elsewhere.
+        """The rows of the selected texts [R, T, H] among all texts, with zeros elsewhere.
 
         A sum over all texts rounds the same for any selection of texts, so that a replica's sums
         do not depend on what the others read.
@@ -232,7 +231,7 @@ class FusedAdam:
 
 
 class FastReturnLearning(ReturnLearning):
-    """The updates of `ReturnLearning`, up to rounding; the slower way is used where needed.
+    """The updates of `ReturnLearning`, up to rounding, and `ReturnLearning` for other models.
 
     Noise in texts is drawn differently, for all texts at once.
     """
@@ -270,7 +269,7 @@ class FastReturnLearning(ReturnLearning):
 
 @torch.no_grad()
 def rows_of(tower: Tower, rows: Tensor) -> Tensor:
-    """Return the vectors of texts, by the rows that they have in a tower."""
+    """The vectors of texts, by the rows that they have in a tower."""
     hidden = tower.forward()
     return hidden.view(-1, hidden.shape[2]).index_select(0, rows)
 
@@ -279,7 +278,7 @@ def rows_of(tower: Tower, rows: Tensor) -> Tensor:
 def gradients(
     states: Tower, actions: Tower, state_rows: Tensor, action_rows: Tensor, targets: Tensor
 ) -> Gradients:
-    """Return the gradients of Σ ½ (y - Q)², for rows of texts [R · B] and targets [R, B]."""
+    """The gradients of Σ ½ (y - Q)², for rows of texts [R · B] and targets [R, B]."""
     h_s = states.forward()
     h_a = actions.forward()
     flat_s = h_s.view(-1, h_s.shape[2])
