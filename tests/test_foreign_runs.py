@@ -12,7 +12,6 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from drrn import registry
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.files import json_or_none, write_atomically
@@ -173,18 +172,6 @@ def test_the_page_lists_a_folder_in_place_of_config_json(run):
     (run / "config.json").mkdir()
     (damaged,) = page_runs.RunFolder(run.parent, Library([])).all()
     assert damaged.as_json()["state"] == "damaged"
-
-
-@pytest.mark.parametrize("name", ["canary:Own", "a,canary:Own,b.toml"])
-def test_the_name_of_a_file_is_not_trusted(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(registry.TRUSTED, "")
-    (tmp_path / name).touch()
-    main(["runs", name])  # as the shell expands `drrn runs *`
-    assert registry.trusted() == []
-    (tmp_path / name).unlink()
-    main(["runs", name])
-    assert registry.trusted() == ["canary:Own"]
 
 
 def test_a_training_of_the_page_imports_nothing_from_the_current_folder(tmp_path, monkeypatch):

@@ -68,12 +68,12 @@ def settings_for_game(
         base: Settings of another run, which count more than the recipe and less than `given`.
     """
     base = base or {}
-    registry.trust(*(value for value in given.values() if isinstance(value, str)))
+    registry.trust(*(str(given[name]) for name in CODE_SETTINGS if name in given))
     recommended = recommended_settings(game)
     defaults = recipe(paper=paper, recommended=recommended, given={**base, **given})
     settings = settings_for({**defaults, **base}, given)
     for name in CODE_SETTINGS:
-        for code in registry.names_in([str(settings.flat()[name])]):
+        for code in registry.names_in(settings.flat()[name]):
             registry.check_trust(code, name)
     return replace(settings, given=frozenset({**base, **given}))
 
@@ -171,7 +171,7 @@ def modules_in(config: Mapping[str, Any]) -> dict[str, str]:
     """Return what a run names as `module:name`, by setting."""
     names = {**config["settings"], GAME_SOURCE: config["game"]["source"]}
     kinds = (*CODE_SETTINGS, GAME_SOURCE)
-    return {kind: str(names[kind]) for kind in kinds if registry.names_in([str(names.get(kind))])}
+    return {kind: str(names[kind]) for kind in kinds if registry.names_in(names.get(kind))}
 
 
 def record_start(config: Mapping[str, Any]) -> None:
