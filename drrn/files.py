@@ -43,8 +43,37 @@ def make_folder(folder: Path) -> None:
         raise InputError(f"{folder}: cannot be created: {error.strerror}") from error
 
 
+def json_bytes(value: Any, **layout: Any) -> bytes:
+    """The contents of a JSON file. `layout` is that of `json.dumps`.
+
+    Raises:
+        InputError: There is a number that JSON does not have, such as infinity.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, **{"ensure_ascii": False, **layout}).encode()
+    except ValueError as error:
+        raise InputError(f"a result cannot be written as JSON: {error}") from error
+
+
+def check_json(data: bytes) -> None:
+    """Raise a ValueError for bytes that are not the whole of a JSON value."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not a number of JSON")
+
+    json.loads(data, parse_constant=refuse)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or nothing: if the disk fills, the old file stays."""
+    """Write a whole file or nothing: if the disk fills, the old file stays.
+
+    JSON is read back first, so that a file that can be read is never replaced by one that cannot.
+    """
+    if path.suffix == ".json":
+        try:
+            check_json(data)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}; the old file is unchanged") from error
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.unlink(missing_ok=True)  # a killed process may have left it

@@ -18,7 +18,7 @@ import numpy as np
 from drrn.compiled.oracle import SolvedGame, check_rewards, solve_game
 from drrn.diagnostics import DIAGNOSTICS
 from drrn.errors import InputError, require
-from drrn.game.contract import Game, Observation, fingerprint_of, is_stopped, step_limit_of
+from drrn.game.contract import Game, Observation, checked, fingerprint_of, is_stopped, step_limit_of
 from drrn.game.make import BUILT_IN, as_game, make
 from drrn.stories.authored import Explorable
 from drrn.stories.twine.values import MOST_CHARACTERS
@@ -89,7 +89,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         super().reset(seed=seed)
         self._steps = 0
         self._regret = 0.0
-        self._show(self.game.reset(seed))
+        self._show(checked(self.game, self.game.reset(seed)))
         return self._page.text, self._info()
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
@@ -101,7 +101,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
                 self._solved.steps += 1
                 self._regret = max(q) - reward - self._solved.value()
         else:
-            self._show(self.game.step(index))
+            self._show(checked(self.game, self.game.step(index)))
             reward = self._page.reward
             self._regret = max(q) - q[index] if q else 0.0
         if self._is_advantage:

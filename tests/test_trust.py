@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
 import drrn
@@ -23,8 +25,10 @@ from drrn.lab.experiments.job import Job
 from drrn.processes import Service
 from drrn.runs.config import CODE_SETTINGS, versions
 from drrn.sentences import open_sentences
+from drrn.serve import runs as page_runs
 from drrn.serve.advice_worker import agent_of
 from drrn.serve.game_worker import settings_from
+from drrn.serve.library import Library
 from drrn.settings import Settings, all_settings
 from tests.fuzz_runs import Hub
 from tests.runs import SMALL, rehash, train
@@ -304,18 +308,61 @@ def test_files_of_a_cluster_stay_in_the_folder_of_results(name, tmp_path):
     assert inside(tmp_path, "rows/x.csv") == tmp_path / "rows/x.csv"
 
 
-def test_a_sentence_model_names_no_code(tmp_path, stranger, monkeypatch):
-    monkeypatch.chdir(stranger)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "modules.json").write_text('[{"type": "canary.Own", "path": ""}]')
-    with pytest.raises(InputError, match=r"canary\.Own"):
-        open_sentences(str(folder))
-    (folder / "modules.json").write_text('[{"type": "sentence_transformers.models.Dense"}]')
-    (folder / "pytorch_model.bin").write_bytes(b"pickle")
-    with pytest.raises(InputError, match="safetensors"):
-        open_sentences(str(folder))
-    assert not (stranger / "ran").exists()
+def test_a_training_of_the_page_imports_nothing_from_the_current_folder(tmp_path, monkeypatch):
+    for module in ("json", "torch", "numpy", "drrn"):
+        (tmp_path / f"{module}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    run = page_runs.PageRun(tmp_path / "runs" / "mine")
+    run.side.mkdir(parents=True)
+    processes = []
+
+    def start(*arguments, **options):
+        processes.append(subprocess_popen(*arguments, **options))
+        return processes[0]
+
+    subprocess_popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", start)
+    page_runs.RunFolder(tmp_path / "runs", Library([]))._launch(run)
+    assert processes[0].wait(120) == 1 and not (tmp_path / "ran").exists()
+    assert "no such folder" in run.error_file.read_text()  # our worker ran, without a request
+
+
+MODEL = {"modules.json": [{"type": "sentence_transformers.models.Transformer"}]}
+HOSTILE: dict[str, dict[str, Any]] = {
+    "a module that imports others": {"modules.json": [{"type": "sentence_transformers.Router"}]},
+    "another package": {"modules.json": [{"type": "canary.Own", "path": ""}]},
+    "an activation": {**MODEL, "2_Dense/config.json": {"activation_function": "os.abort"}},
+    "a pickle": {**MODEL, "2_Dense/pytorch_model.bin": 0},
+    "a pickle beside another file": {
+        **MODEL,
+        "2_Dense/pytorch_model.bin": 0,
+        "2_Dense/x.safetensors": 0,
+    },
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_sentence_model_calls_no_code_that_its_files_name(what, tmp_path, monkeypatch):
+    fake = mock.Mock()
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    for name, content in {**HOSTILE[what], "model.safetensors": 0}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"names code outside|no \.safetensors"):
+        open_sentences(str(tmp_path))
+    assert not fake.mock_calls
+
+
+def test_a_sentence_model_in_subfolders_is_opened(tmp_path, monkeypatch):
+    fake = mock.Mock()
+    fake.SentenceTransformer().encode = lambda texts, **_: np.ones((len(texts), 3))
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    files = {"config.json": [1], "0_Transformer/model.safetensors": 0, **MODEL}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    open_sentences(str(tmp_path))
+    fake.SentenceTransformer.assert_called_with(str(tmp_path), device="cpu")
 
 
 def test_every_setting_that_can_name_code_is_tried():

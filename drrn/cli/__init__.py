@@ -18,7 +18,6 @@ from drrn.version import __version__
 from drrn.writing import visible
 
 Table = Mapping[str, Any]  # of commands.toml
-UNVERIFIED = "DRRN_UNVERIFIED"  # see drrn.runs.storage
 
 
 class Parser(argparse.ArgumentParser):
@@ -59,7 +58,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             root.print_help()
             return 0
         trust_code(root.commands[options.command], options)
-        os.environ[UNVERIFIED] = "yes" if getattr(options, "unverified", False) else ""
         if options.torch:
             require("torch", "torch")
         module, _, function = options.run.partition(":")

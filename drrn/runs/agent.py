@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -20,6 +18,7 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.history import History, with_history
 from drrn.compiled.solve import Score, policy_score
 from drrn.errors import InputError
+from drrn.files import json_bytes
 from drrn.game.contract import Observation, step_limit_of
 from drrn.game.episodes import Visits
 from drrn.game.make import GameSpec, as_game, open_game
@@ -35,14 +34,14 @@ from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
 from drrn.runs import storage, tensors
 from drrn.runs.config import check_vectors, read_config, spec_from
 from drrn.runs.limits import check_memory
-from drrn.runs.run import Run
+from drrn.runs.run import Run, config_bytes
 from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
-from drrn.writing import check_texts, counted
+from drrn.writing import counted
 
 Q = NDArray[np.float32]
 BATCH = 64  # pages that are rated at once
@@ -115,16 +114,15 @@ class Agent:
         registry.trust(sentences or "")
         config = read_config(folder)
         settings = Settings.from_flat(config["settings"])
+        Run(folder).check(WORDS, WEIGHTS, MEMORY)
         check_vectors(folder, config)
         store, scales, alpha_factor = _load_vocabulary(folder, settings)
-        Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
         seeds = settings.run.seeds
         model = build_model(settings.model.name, shape, store, seeds, torch_device(device))
         path = folder / WEIGHTS
         arrays, metadata = tensors.load_tensors(path)
-        tensors.check_finite(path, arrays)
         if metadata.get("game") != config["game"]["sha256"]:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
@@ -193,7 +191,7 @@ class Agent:
         """
         if self.config is None:
             raise InputError("this agent has no run; save it with trainer.save(folder)")
-        config = storage.json_bytes(self.config())
+        config = config_bytes(self.config())
         Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 
     def files(self) -> dict[str, bytes]:
@@ -211,8 +209,10 @@ class Agent:
         if self.settings.exploration.alpha_spread:
             vocabulary["alpha_factors"] = self.alpha_factor.tolist()
         game = {"game": self.config()["game"]["sha256"]}
-        words = json.dumps(vocabulary, ensure_ascii=False).encode()
-        pages = {MEMORY: json.dumps(self.recall.pages).encode()} if self.recall else {}
+        pages = {}
+        if self.recall:
+            pages = {MEMORY: json_bytes(self.recall.pages, ensure_ascii=True)}
+        words = json_bytes(vocabulary)
         return {**pages, WORDS: words, WEIGHTS: tensors.tensor_bytes(self.model.state(), game)}
 
     def policy(self, name: str = DEPLOYED, *, seed: int = 0, replica: int | None = None) -> Player:
@@ -390,12 +390,8 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
     name = name or (settings.model.sentences if settings.model.recall else None)
     if name is None:
         return None
-    Run(folder).check(MEMORY)
     if (folder / MEMORY).exists():
-        try:
-            return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
-        except storage.DAMAGE as error:
-            raise InputError(f"{folder / MEMORY}: not the pages of a run: {error}") from error
+        return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
     game = with_history(spec_from(folder, config).open(), settings.run.history)
     if compiled := compiled_or_none(game, settings):
         return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
@@ -420,25 +416,10 @@ def _load_vocabulary(
 
     A model whose weights belong to texts has the texts as well.
     """
-    path = folder / WORDS
-    vocabulary = storage.read_json(path, f"{folder}: the run has not finished a round yet")
-    scales = None
-    factors = [1.0]
-    try:
-        words = (vocabulary["states"], vocabulary["actions"])
-        check_texts("words", [*words[0], *words[1]])
-        store = Store.of_words(words[0], words[1], **settings.model.reading)
-        if "text_keys" in vocabulary:
-            for side, texts in store.sides.items():
-                texts.restore_keys(vocabulary["text_keys"][side])
-        if settings.exploration.alpha_relative:
-            scales = [float(scale) for scale in vocabulary["reward_scales"]]
-        if settings.exploration.alpha_spread:
-            factors = [float(factor) for factor in vocabulary["alpha_factors"]]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{path}: not the vocabulary of a run: {error}") from error
-    count = settings.run.replicas
-    for name, values in (("reward_scales", scales or [1.0] * count), ("alpha_factors", factors)):
-        if len(values) not in (count, 1) or not all(0 < value < math.inf for value in values):
-            raise InputError(f"{path}: {name} must be {count} numbers above 0")
-    return store, scales, factors
+    vocabulary = storage.read_json(
+        folder / WORDS, f"{folder}: the run has not finished a round yet"
+    )
+    store = Store.of_words(vocabulary["states"], vocabulary["actions"], **settings.model.reading)
+    for side, keys in vocabulary.get("text_keys", {}).items():
+        store.sides[side].restore_keys(keys)
+    return store, vocabulary.get("reward_scales"), vocabulary.get("alpha_factors", [1.0])

@@ -187,15 +187,6 @@ def read_rows(path: Path) -> list[Row]:
     return read_csv(text, {column: partial(_value, column) for column in COLUMNS}, path)
 
 
-def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) -> None:
-    """Check that there is one row for each replica of each finished round."""
-    expected = list(itertools.product(range(1, rounds + 1), range(replicas)))
-    if [(row["round"], row["replica"]) for row in rows] != expected:
-        counts = f"{len(rows)} rows, but checkpoint.safetensors has {rounds} rounds"
-        cure = "restore both files from a copy, or start a new run"
-        raise InputError(f"{path}: it has {counts} of {replicas} replicas; {cure}")
-
-
 # --- reference scores
 
 
