@@ -53,7 +53,7 @@ def is_object(name: str) -> bool:
 
 
 def registered(kind: str) -> dict[str, "EntryPoint"]:
-    """Return the entry points of a kind, by name; the first on the path wins."""
+    """The entry points of a kind, by name. The first on the path wins."""
     return _entry_points(GROUPS[kind], tuple(sys.path))
 
 
@@ -65,7 +65,7 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, "EntryPoint"]:
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
-    """Refuse an unknown name; of `module:attribute`, only the form is checked."""
+    """Refuse an unknown name. Of `module:attribute`, only the form is checked."""
     if name in built_in:  # before the search of installed packages
         return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
@@ -79,7 +79,7 @@ def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
 
 
 def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | None = None) -> Any:
-    """Return the object of a name.
+    """The object of a name.
 
     A module that is not installed is imported from the folder (default: the current one).
     """
@@ -135,12 +135,15 @@ def trust(*names: str) -> None:
 
 
 def trusted() -> list[str]:
-    """Return the names that may be imported."""
+    """The names that may be imported."""
     return os.environ.get(TRUSTED, "").split()
 
 
 def record_run(facts: Any) -> None:
-    """Record outside a run's folder that the user started it; `facts` are its names and folders."""
+    """Record that the user started a run, outside of its folder.
+
+    `facts` are its names and folders.
+    """
     try:
         home().mkdir(parents=True, exist_ok=True)
         with (home() / RECORD).open("a", encoding="ascii") as file:
@@ -150,7 +153,7 @@ def record_run(facts: Any) -> None:
 
 
 def is_recorded(facts: Any) -> bool:
-    """Return whether a run with these names and folders was started by this user."""
+    """Whether a run with these names and folders was started by this user."""
     try:
         return _hash_of(facts) in (home() / RECORD).read_text(encoding="ascii").split()
     except (OSError, ValueError):

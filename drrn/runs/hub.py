@@ -28,7 +28,7 @@ NEEDED = (CONFIG, WORDS, WEIGHTS, HASHES)
 def push_run(
     folder: Path, repository: str, *, private: bool = False, checkpoint: bool = False
 ) -> str:
-    """Upload a run to a repository such as "yourname/long-watch"; return its address.
+    """Upload a run to a repository such as "yourname/long-watch", and return its address.
 
     With the `checkpoint`, others can resume the run.
     """
@@ -88,7 +88,7 @@ def _hub_api() -> Any:
 
 
 def _check_download(repository: str, folder: Path) -> None:
-    """Refuse what is not a run or is damaged; remove unknown files and foreign paths."""
+    """Remove unknown files and foreign paths. What is not a run, or is damaged, is refused."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -5,12 +5,12 @@
     progress.csv            interactions, episodes and seconds of each replica and round
     metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
-    learning.json           what the pictures of its learning need; see drrn.runs.records
+    learning.json           what the pictures of its learning need (drrn.runs.records)
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
     memory.json             pages of the training, if the agent recalls by meaning
     checkpoint.safetensors  the state of the trainer after the last round
-    hashes.json             SHA-256 of each file
+    hashes.json             SHA-256 of each file, written last
     curve.png               the learning curve
     README.md               the model card
 
@@ -99,7 +99,7 @@ class Run:
                 print(finished.number)
 
     Read one: `run.config`, `run.settings`, `run.rounds()`, `run.reference()`, `run.open_game()`,
-    `run.summary()`, `run.compare(other)`; `Run.find(folder)` returns every run below a folder.
+    `run.summary()`, `run.compare(other)`. `Run.find(folder)` returns every run below a folder.
     `Agent.load(folder)` loads its agent. Reading does not need PyTorch.
     """
 
@@ -108,7 +108,7 @@ class Run:
 
     @classmethod
     def create(cls, folder: str | Path, trainer: Trainable) -> "Run":
-        """Start a run in a new folder; one that is not empty is refused."""
+        """Start a run in a new folder. One that is not empty is refused."""
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
         config = trainer.config()
@@ -130,7 +130,7 @@ class Run:
 
     @staticmethod
     def find(folder: str | Path, depth: int = 4) -> "list[Run]":
-        """Every run in a folder and its subfolders, up to some depth; the last written first."""
+        """Every run in a folder and its subfolders, up to some depth, the last written first."""
         folder = Path(folder)
         if not folder.is_dir():
             cure = "drrn train writes its runs to runs/, or to --out"
@@ -159,7 +159,7 @@ class Run:
         return (self.folder / name).is_file()
 
     def game_spec(self, name: str | None = None, **options: Any) -> GameSpec:
-        """Return the spec of its game, or of another by name, with other options of `make`."""
+        """The spec of its game, or of another by name, with other options of `make`."""
         config = self.config
         if name is None:
             return replace(spec_from(self.folder, config), **options)
@@ -172,20 +172,20 @@ class Run:
         return self.game_spec(name, **options).open()
 
     def rows(self) -> list[scores.Row]:
-        """Return the rows of evaluations.csv."""
+        """The rows of evaluations.csv."""
         return scores.read_rows(self.folder / ROWS)
 
     def rounds(self) -> list[scores.RoundScores]:
-        """Return the scores of each finished round."""
+        """The scores of each finished round."""
         rows = self.rows() if self.has(ROWS) else []
         return scores.rounds_of(rows, self.settings, self.progress())
 
     def progress(self) -> list[scores.Row]:
-        """Return the rows of progress.csv."""
+        """The rows of progress.csv."""
         return read_progress(self.folder / PROGRESS)
 
     def round(self, number: int | None = None) -> scores.RoundScores:
-        """Return the scores of a round; by default, of the last."""
+        """The scores of a round, by default of the last."""
         rounds = self.rounds()
         if not rounds:
             raise InputError(f"{self.folder}: the run has not finished a round yet")
@@ -195,7 +195,7 @@ class Run:
         return rounds[(number or last) - 1]
 
     def learning(self) -> dict[str, Any] | None:
-        """Return the contents of learning.json; None for a run of an older version."""
+        """The contents of learning.json, or None for a run of an older version."""
         if not self.has(LEARNING):
             return None
         self.check(LEARNING)
@@ -216,11 +216,11 @@ class Run:
         return scores.ReferenceScores(**storage.read_json(path))
 
     def frame(self) -> Any:
-        """Return the rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
+        """The rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
         return require("pandas", "notebook").DataFrame(self.rows())
 
     def plot(self) -> Picture:
-        """Return the learning curve, with random play and the best possible score."""
+        """The learning curve, with random play and the best possible score."""
         self.round()
         title = self.config["game"]["title"]
         svg = scores.rounds_svg(title, self.rounds(), self.reference())
@@ -236,7 +236,7 @@ class Run:
     def compare(
         self, other: "Run", column: str = "softmax_final_reward", number: int | None = None
     ) -> dict[str, Any]:
-        """Return how much higher this run scores than another after a round; see `difference_of`.
+        """How much higher this run scores than another after a round, as by `difference_of`.
 
         Raises:
             InputError: The runs learned different games, or a file is damaged.
@@ -260,16 +260,16 @@ class Run:
         storage.check_files(self.folder, *names)
 
     def when(self) -> str:
-        """Return when a file of the run was last written."""
+        """When a file of the run was last written."""
         moments = [path.stat().st_mtime for path in self.folder.iterdir() if path.is_file()]
         moment = datetime.datetime.fromtimestamp(max(moments, default=0.0))
         return moment.isoformat(sep=" ", timespec="seconds")
 
     def summary(self) -> dict[str, Any]:
-        """Return the run's entry in a list.
+        """The run's entry in a list.
 
-        Its state is running, finished, interrupted, agent (without its run) or damaged. Scores are
-        means of `measure` after the last round, by policy; `fault` is why a run is damaged.
+        Its state is running, finished, interrupted, agent (without its run) or damaged, for the
+        reason in `fault`. Scores are means of `measure` after the last round, by policy.
         """
         entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
         try:
@@ -306,7 +306,7 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let only this process write to the folder; removes what a killed process left."""
+        """Let only this process write to the folder. What a killed process left is removed."""
         if not self.folder.is_dir():
             raise InputError(missing_text(self.folder))
         busy = f"{self.folder}: another process is using this run; wait, or choose another folder"
@@ -317,7 +317,7 @@ class Run:
     def train(
         self, trainer: Trainable, before_save: Callable[[scores.Round], None] | None = None
     ) -> Iterator[scores.Round]:
-        """Train to the last round; save each finished round, then yield it.
+        """Train to the last round. Each finished round is saved, then yielded.
 
         `before_save` is called with a round before it is saved. If the process is killed there, the
         round is trained again, so what it writes is never behind the checkpoint.
@@ -344,7 +344,7 @@ class Run:
             storage.replace_files(self.folder, config)
 
     def ensure_reference(self, trainer: Trainable) -> scores.ReferenceScores:
-        """Return the reference scores, which are computed and saved if the run has none."""
+        """The reference scores. They are computed and saved if the run has none."""
         reference = self.reference()
         if reference is None:
             episodes = trainer.settings.run.evaluation_episodes
@@ -362,7 +362,7 @@ class Run:
         storage.replace_files(self.folder, {CARD: self.card()})
 
     def card(self) -> bytes:
-        """Return the model card: what was learned, the scores, the settings, how to load it."""
+        """The model card: what was learned, the scores, the settings, how to load it."""
         config = self.config
         settings = config["settings"]
         rounds = self.rounds()
@@ -418,7 +418,7 @@ class Run:
         raise InputError(f"{self.folder / CHECKPOINT}: {cause}; start a new run")
 
     def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
-        """Return config.json if settings have changed, or the deployed policy was chosen."""
+        """config.json, if settings have changed or the deployed policy was chosen."""
         config = trainer.config()
         before = storage.read_json(self.folder / CONFIG)
         if all(before.get(name) == config.get(name) for name in ("settings", "deployment")):
@@ -432,14 +432,14 @@ def config_bytes(config: Mapping[str, Any]) -> bytes:
 
 
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:
-    """Return the files computed from the trainer and its rows: metrics, weights, words."""
+    """The files computed from the trainer and its rows: metrics, weights, words."""
     rounds = scores.rounds_of(trainer.rows, trainer.settings, trainer.progress.rows)
     metrics = b"".join(json_bytes(each.as_json()) + b"\n" for each in rounds)
     return {METRICS: metrics, **trainer.agent_files()}
 
 
 def _quote(text: str) -> str:
-    """Return a YAML string; JSON strings are valid YAML."""
+    """The text as a YAML string. JSON strings are valid YAML."""
     return json.dumps(visible(text), ensure_ascii=False)
 
 

@@ -42,7 +42,7 @@ Hashes = dict[str, list[str]]  # the hashes that each file may have
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the contents of a file. A pipe or a device, which would not end, is refused."""
+    """The contents of a file. A pipe or a device, which would not end, is refused."""
     if path.exists() and not path.is_file():
         raise InputError(f"{path}: not a file; {remedy(path)}")
     if path.suffix == ".json":
@@ -51,7 +51,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_json(path: Path, missing: str = "") -> Any:
-    """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
+    """The contents of a JSON file. `missing` is the error message if it does not exist."""
     if not path.exists():
         raise InputError(missing or f"{path}: no such file")
     try:
@@ -101,7 +101,7 @@ def check_files(folder: Path, *names: str) -> None:
 
 
 def remedy(path: Path) -> str:
-    """Return what to do about a damaged file."""
+    """What to do about a damaged file."""
     if path.name == SCORES:
         return "delete it, and it will be computed again"
     if path.name == LEARNING:
@@ -112,7 +112,7 @@ def remedy(path: Path) -> str:
 
 
 def read_hashes(folder: Path) -> Hashes:
-    """Return the hashes that each file may have: by the manifest, and by the next one if any."""
+    """The hashes that each file may have: by the manifest, and by the next one if any."""
     hashes: Hashes = {}
     if not (folder / NEXT).exists() or (folder / HASHES).exists():
         hashes = _read_manifest(folder / HASHES)
@@ -132,7 +132,7 @@ def _read_manifest(path: Path) -> Hashes:
 
 
 def hash_of(name: str, data: bytes) -> str:
-    """Return the SHA-256 of a file, without what users may edit and without measured seconds."""
+    """The SHA-256 of a file, without what users may edit and without measured seconds."""
     if name == CONFIG:
         data = _without_free(data)
     if name == PROGRESS:
@@ -141,7 +141,7 @@ def hash_of(name: str, data: bytes) -> str:
 
 
 def without_seconds(progress: bytes) -> bytes:
-    """Return progress.csv without its last column, which differs from run to run."""
+    """progress.csv without its last column, which differs from run to run."""
     return b"\n".join(line.rpartition(b",")[0] for line in progress.split(b"\n"))
 
 

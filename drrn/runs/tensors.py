@@ -19,7 +19,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> bytes:
-    """Return arrays in the safetensors format.
+    """Arrays in the safetensors format.
 
     Give at most one key of metadata: the library writes several in no fixed order.
     """
@@ -30,7 +30,7 @@ def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> b
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read the arrays and the metadata of a safetensors file; one that is cut short is refused."""
+    """The arrays and the metadata of a safetensors file. One that is cut short is refused."""
     library = require("safetensors", "torch")
     read_bytes(path)  # a file that cannot be read has its own message
     try:
@@ -45,7 +45,7 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
 
 
 def checkpoint_bytes(state: State) -> bytes:
-    """Return the contents of a checkpoint."""
+    """The contents of a checkpoint."""
     arrays: dict[str, NDArray[Any]] = {}
     tree = {"edition": EDITION, **_without_arrays(state, "", arrays)}
     return tensor_bytes(arrays, {"state": json.dumps(tree, ensure_ascii=False)})
@@ -67,7 +67,7 @@ def load_checkpoint(path: Path) -> State:
 
 
 def _without_arrays(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value with each array moved to `arrays`, under its path."""
+    """The value, with each array moved to `arrays`, under its path."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {ARRAY: name}
