@@ -135,10 +135,7 @@ def test_pulling_a_run_imports_nothing_that_it_names(run, tmp_path, capsys, serv
             lambda files: files.update({"model.safetensors": b"x"}),
             "ann/tale/model.safetensors: damaged",
         ),
-        (
-            lambda files: files.update({"config.json": b"{}"}),
-            "ann/tale/config.json: damaged",
-        ),
+        (lambda files: files.update({"config.json": b"{}"}), "ann/tale/config.json: damaged"),
     ],
 )
 def test_an_incomplete_run_is_not_pulled(run, tmp_path, server, change, message, capsys):
