@@ -20,18 +20,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-LARGEST = 64 * 2**20  # bytes
-RENAMES = 40  # tries to replace a file that another process reads
 UTF8 = "utf-8-sig"  # with or without a byte order mark
 MARKS = [(codecs.BOM_UTF8, UTF8)]
 MARKS += [(mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)]
-# Codecs, but of no story.
+# Codecs in which no story is written.
 NO_TEXT = frozenset("idna punycode undefined unicode-escape raw-unicode-escape".split())
 DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.I)
 
 
 def home() -> Path:
-    """Return the folder of caches, scores and added games: DRRN_HOME, or ~/.drrn."""
+    """The folder of caches, scores and added games: DRRN_HOME, or ~/.drrn."""
     return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn")
 
 
@@ -43,8 +41,37 @@ def make_folder(folder: Path) -> None:
         raise InputError(f"{folder}: cannot be created: {error.strerror}") from error
 
 
+def json_bytes(value: Any, **layout: Any) -> bytes:
+    """The contents of a JSON file. `layout` is that of `json.dumps`.
+
+    Raises:
+        InputError: There is a number that JSON does not have, such as infinity.
+    """
+    try:
+        return json.dumps(value, allow_nan=False, **{"ensure_ascii": False, **layout}).encode()
+    except ValueError as error:
+        raise InputError(f"a result cannot be written as JSON: {error}") from error
+
+
+def check_json(data: bytes) -> None:
+    """Raise a ValueError for bytes that are not the whole of a JSON value."""
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not a number of JSON")
+
+    json.loads(data, parse_constant=refuse)
+
+
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a whole file or nothing: if the disk fills, the old file stays."""
+    """Write a whole file or nothing. If the disk fills, the old file stays.
+
+    JSON is read back first, so that a file that can be read is never replaced by one that cannot.
+    """
+    if path.suffix == ".json":
+        try:
+            check_json(data)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}; the old file is unchanged") from error
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.unlink(missing_ok=True)  # a killed process may have left it
@@ -60,9 +87,9 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise InputError(f"{path}: {cause}; the old file is unchanged") from error
 
 
-def _replace(temporary: Path, path: Path) -> None:
-    """Rename a file; on Windows this fails while another process reads the old one."""
-    for _ in range(RENAMES if sys.platform == "win32" else 0):
+def _replace(temporary: Path, path: Path, tries: int = 40) -> None:
+    """Rename a file. On Windows, this fails while another process reads the old one."""
+    for _ in range(tries if sys.platform == "win32" else 0):
         try:
             temporary.replace(path)
             return
@@ -78,7 +105,7 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append a line to a file, which may not exist; a last line that was cut short is ended."""
+    """Append a line to a file, which may not exist. A last line that was cut short is ended."""
     make_folder(path.parent)
     try:
         with path.open("ab+") as file:
@@ -91,7 +118,7 @@ def append_line(path: Path, line: str) -> None:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """Return the path of a file in a folder; refuse a name that leads outside of it."""
+    """The path of a file in a folder. A name that leads outside of it is refused."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()) or path == folder / "..":
         raise InputError(f"{name}: leads outside the folder {folder}")
@@ -107,7 +134,7 @@ def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
 
 
 def slug(name: str, *, plain: bool = False) -> str:
-    """Return a name that is safe as a file name; `plain`: of a-z, digits, dots and hyphens."""
+    """A name that is safe as a file name. If `plain`, it has only a-z, digits, dots, hyphens."""
     if plain:
         name = re.sub(r"[^a-z0-9.]+", "-", name.lower())
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "game"
@@ -142,17 +169,17 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file."""
+    """The text of a UTF-8 file."""
     return decode(read_bytes(path), str(path), UTF8)
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 file with their line feeds; no other character ends a line."""
+    """The lines of a UTF-8 file with their line feeds. No other character ends a line."""
     return list(io.StringIO(read_text(path)))
 
 
-def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
-    """Return the bytes of a file that is not too large."""
+def read_bytes(path: Path, largest: float = 64 * 2**20) -> bytes:
+    """The bytes of a file that is not too large."""
     try:
         if path.stat().st_size > largest:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; the limit is {largest:,}")
@@ -162,7 +189,7 @@ def read_bytes(path: Path, largest: float = LARGEST) -> bytes:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Return the table of a TOML file."""
+    """The table of a TOML file."""
     text = read_text(path)
     try:
         table: dict[str, Any] = tomllib.loads(text)
@@ -172,7 +199,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def json_or_none(path: Path) -> Any:
-    """Return the contents of a JSON file; None if it does not exist or is damaged."""
+    """The contents of a JSON file, or None if it does not exist or is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -182,10 +209,13 @@ def json_or_none(path: Path) -> Any:
 def read_csv(
     text: str, columns: Mapping[str, Callable[[str], Any]], source: object
 ) -> list[dict[str, Any]]:
-    """Return the rows of a CSV file; an `InputError` names the line that is not a row.
+    """The rows of a CSV file. An `InputError` names the line that is not a row.
 
-    `columns` are the names in the header, each with the function that reads a cell; it raises
-    ValueError with what the cell must be. `source` is the file's name in errors.
+    Args:
+        text: The contents of the file.
+        columns: The names in the header, each with the function that reads a cell. It raises a
+            ValueError with what the cell must be.
+        source: The file's name in errors.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows = []

@@ -22,6 +22,7 @@ from drrn.errors import InputError, require
 from drrn.game.contract import (
     Game,
     Observation,
+    checked,
     fingerprint_of,
     is_stopped,
     step_limit_of,
@@ -93,7 +94,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         super().reset(seed=seed)
         self._steps = 0
         self._regret = 0.0
-        self._show(self.game.reset(seed))
+        self._show(checked(self.game, self.game.reset(seed)))
         return self._page.text, self._info()
 
     def step(self, action: Action) -> tuple[str, float, bool, bool, Info]:
@@ -105,7 +106,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
                 self._solved.steps += 1
                 self._regret = max(q) - reward - self._solved.value()
         else:
-            self._show(self.game.step(index))
+            self._show(checked(self.game, self.game.step(index)))
             reward = self._page.reward
             self._regret = max(q) - q[index] if q else 0.0
         if self._is_advantage:

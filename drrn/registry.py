@@ -3,9 +3,10 @@
 Checking a name imports nothing of the user's; only `resolve` does. So the valid names do not depend
 on what happens to be loaded.
 
-`resolve` imports `module:attribute` only if the user named it: in a command, in a Python call, with
---trust (in Python: `drrn.trust`), or by starting the run that names it on this machine. What only a
-file names (config.json, a story's TOML, --config, a request of the page) is refused.
+`resolve` imports `module:attribute` only if the user named it: as the value of an option that takes
+code, in a Python call, with --trust (in Python: `drrn.trust`), or by starting the run that names it
+on this machine. What only a file names (config.json, a story's TOML, --config, a request of the
+page) is refused.
 """
 
 import functools
@@ -17,7 +18,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,10 @@ GROUPS["opener"] = "textgames.openers"  # see drrn.game.make.Opener
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
-SEPARATORS = re.compile(r"[=,+]")  # of names in NAME=VALUE,VALUE and in `one+other`
+# What precedes the colon in names of games and players, so no user's module.
+SCHEMES = frozenset(
+    "agent person llm diagnostic protocol twx textworld jericho scienceworld".split()
+)
 
 TRUSTED = "DRRN_TRUST"  # environment variable: trusted names, which processes inherit
 RECORD = "trusted-runs"  # file in the home folder: hashes of runs that were started here
@@ -45,12 +49,12 @@ log = logging.getLogger("drrn")
 
 
 def is_object(name: str) -> bool:
-    """Whether a name has the form `module:attribute`."""
-    return OBJECT.fullmatch(name) is not None
+    """Whether a name has the form `module:attribute`, and not that of our games and players."""
+    return OBJECT.fullmatch(name) is not None and name.partition(":")[0] not in SCHEMES
 
 
 def registered(kind: str) -> dict[str, "EntryPoint"]:
-    """Return the entry points of a kind, by name; the first on the path wins."""
+    """The entry points of a kind, by name. The first on the path wins."""
     return _entry_points(GROUPS[kind], tuple(sys.path))
 
 
@@ -70,17 +74,21 @@ def load(point: "EntryPoint") -> Any:
 
 
 def check_name(kind: str, name: str, built_in: Collection[str]) -> None:
-    """Refuse an unknown name; of `module:attribute`, only the form is checked."""
+    """Refuse an unknown name. Of `module:attribute`, only the form is checked."""
     if name in built_in:  # before the search of installed packages
         return
     names = list(dict.fromkeys([*built_in, *registered(kind)]))
+    scheme = name.partition(":")[0]
+    if OBJECT.fullmatch(name) and scheme in SCHEMES:
+        cause = f"{scheme}: starts the name of a game or a player of drrn"
+        raise InputError(f'{kind} is "{name}": {cause}; give your module another name')
     if name not in names and not is_object(name):
         cure = f"choose from {', '.join(names)}, or give your own as module:name"
         raise InputError(f'{kind} is "{name}"; {cure}.{did_you_mean(name, names)}')
 
 
 def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | None = None) -> Any:
-    """Return the object of a name.
+    """The object of a name.
 
     A module that is not installed is imported from the folder (default: the current one).
     """
@@ -118,27 +126,33 @@ def add_folder(folder: str) -> None:
 # --- trust
 
 
-def names_in(texts: Iterable[str]) -> set[str]:
-    """Return the names `module:attribute` in texts, such as the words of a command."""
-    return {part for text in texts for part in SEPARATORS.split(text) if is_object(part)}
+def names_in(text: object) -> list[str]:
+    """The names `module:attribute` in a setting: its value, or the parts of `one+other`."""
+    return [part for part in str(text).split("+") if is_object(part)]
 
 
-def trust(*texts: str) -> None:
+def trust(*names: str) -> None:
     """Allow `module:attribute` to be imported, by this process and by those that it starts.
+
+    Other names, such as those of built-in models, have no effect.
 
     Example:
         >>> drrn.trust("mymodels:Additive")
     """
-    os.environ[TRUSTED] = " ".join(sorted({*trusted(), *names_in(texts)}))
+    objects = [each for name in names for each in names_in(name)]
+    os.environ[TRUSTED] = " ".join(sorted({*trusted(), *objects}))
 
 
 def trusted() -> list[str]:
-    """Return the names that may be imported."""
+    """The names that may be imported."""
     return os.environ.get(TRUSTED, "").split()
 
 
 def record_run(facts: Any) -> None:
-    """Record outside a run's folder that the user started it; `facts` are its names and folders."""
+    """Record that the user started a run, outside of its folder.
+
+    `facts` are its names and folders.
+    """
     try:
         home().mkdir(parents=True, exist_ok=True)
         with (home() / RECORD).open("a", encoding="ascii") as file:
@@ -148,7 +162,7 @@ def record_run(facts: Any) -> None:
 
 
 def is_recorded(facts: Any) -> bool:
-    """Return whether a run with these names and folders was started by this user."""
+    """Whether a run with these names and folders was started by this user."""
     try:
         return _hash_of(facts) in (home() / RECORD).read_text(encoding="ascii").split()
     except (OSError, ValueError):

@@ -10,7 +10,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.progress import LAST, Progress
+from drrn.runs.progress import Progress
 from drrn.settings import Settings
 from drrn.suites.catalogue import with_options
 from tests.episodes import steps_of
@@ -112,10 +112,10 @@ def test_a_resumed_run_continues_its_budget(tmp_path):
 def test_the_last_100_training_episodes_are_averaged():
     settings = Settings.from_flat(replicas=1)
     progress = Progress(settings, limit=5)
-    episodes: list[Any] = [([(0, [0], 0, 50.0)], (1, [])), *[([(0, [0], 0, 1.0)], (1, []))] * LAST]
+    episodes: list[Any] = [([(0, [0], 0, 50.0)], (1, [])), *[([(0, [0], 0, 1.0)], (1, []))] * 100]
     progress.add(1, [[steps_of(*episodes)]], seconds=2.0)
     (row,) = progress.rows
-    assert (row["episodes"], row["interactions"], row["last_return"]) == (LAST + 1, LAST + 1, 1.0)
+    assert (row["episodes"], row["interactions"], row["last_return"]) == (101, 101, 1.0)
 
 
 def test_training_is_evaluated_on_the_dev_fold(stand_ins):

@@ -13,8 +13,11 @@ SPAWN = (
 TWO_ORPHANS = f"{SPAWN}{SPAWN}BrokenPipeError: [Errno 32] Broken pipe\nEOFError\n"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "target",
+    [TARGETS[0], *(pytest.param(target, marks=pytest.mark.full) for target in TARGETS[1:])],
+    ids=lambda target: target.name,
+)
 def test_a_killed_command_leaves_the_bytes_of_an_uninterrupted_one(
     target, tmp_path, jobs_in_process, real_curves
 ):

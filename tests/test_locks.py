@@ -5,6 +5,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.processes import is_locked, lock_file
 from drrn.runs.run import Run
 from tests.runs import results_of, resume_command, same_results, train
 
@@ -40,3 +41,13 @@ def test_the_second_of_two_commands_for_one_folder_is_rejected(tale, tmp_path, m
     assert "already exists" in capsys.readouterr().err
     train(tale, tmp_path / "alone")
     assert same_results(results_of(tmp_path / "run"), results_of(tmp_path / "alone"))
+
+
+def test_a_process_that_waits_for_a_lock_does_not_clear_the_file(tmp_path):
+    path = tmp_path / "alive"
+    with lock_file(path, "busy") as held:
+        held.write("12345")
+        held.flush()
+        with pytest.raises(InputError, match="busy"):
+            lock_file(path, "busy")
+        assert path.read_text() == "12345" and is_locked(path)

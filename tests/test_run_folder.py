@@ -8,8 +8,6 @@ import pytest
 import torch
 
 from drrn.cli import main
-from drrn.files import write_atomically
-from drrn.runs import storage
 from drrn.runs.run import Run
 from tests.runs import SMALL, results_of, resume_command, same_results, train
 
@@ -83,27 +81,6 @@ def test_a_run_interrupted_after_each_round_ends_with_the_same_results(
     for _ in range(2):
         main(["train", "--resume", str(tmp_path / "interrupted")])
     monkeypatch.setattr(Run, "save", save)
-    assert main(["train", "--resume", str(tmp_path / "interrupted")]) == 0
-    assert same_results(results_of(tmp_path / "interrupted"), results_of(tmp_path / "whole"))
-
-
-@pytest.mark.parametrize(
-    "last", ["config.json", "evaluations.csv", "checkpoint.safetensors", "vocabulary.json"]
-)
-def test_a_run_interrupted_after_any_file_ends_with_the_same_results(
-    tale, tmp_path, last, monkeypatch
-):
-    """An interruption may come between two files of one round, even of the last one."""
-    train(tale, tmp_path / "whole", "--rounds", "1")
-
-    def write_and_stop(path, data):
-        write_atomically(path, data)
-        if path.name == last:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(storage, "write_atomically", write_and_stop)
-    train(tale, tmp_path / "interrupted", "--rounds", "1")
-    monkeypatch.setattr(storage, "write_atomically", write_atomically)
     assert main(["train", "--resume", str(tmp_path / "interrupted")]) == 0
     assert same_results(results_of(tmp_path / "interrupted"), results_of(tmp_path / "whole"))
 

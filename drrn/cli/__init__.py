@@ -5,7 +5,7 @@ import importlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +18,6 @@ from drrn.version import __version__
 from drrn.writing import visible
 
 Table = Mapping[str, Any]  # of commands.toml
-UNVERIFIED = "DRRN_UNVERIFIED"  # see drrn.runs.storage
 
 
 class Parser(argparse.ArgumentParser):
@@ -58,8 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command is None:
             root.print_help()
             return 0
-        _trust(words, getattr(options, "trust", ()))
-        os.environ[UNVERIFIED] = "yes" if getattr(options, "unverified", False) else ""
+        trust_code(root.commands[options.command], options)
         if options.torch:
             require("torch", "torch")
         module, _, function = options.run.partition(":")
@@ -82,12 +80,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
-def _trust(words: Sequence[str], names: Sequence[str]) -> None:
-    """Allow the Python code that the user names in a command to be imported."""
-    for name in names:
+def trust_code(command: Parser, options: argparse.Namespace) -> None:
+    """Allow the Python code that the user names with --trust, or with an option that takes code."""
+    for name in getattr(options, "trust", ()):
         if not registry.is_object(name):
             raise InputError(f'--trust "{name}": give it as module:name')
-    registry.trust(*(word for word in words if not os.path.lexists(word)))  # a file is no name
+        registry.trust(name)
+    for action in command.all_actions():
+        names = CODE.get(getattr(action, "code", ""))
+        value = getattr(options, action.dest, None) if names else None
+        for text in value if isinstance(value, list) else [value]:
+            if names and isinstance(text, str):
+                registry.trust(*names(text))
+
+
+def _code_of_settings(text: str) -> Iterator[str]:
+    """Yield the values of settings that take code, from NAME=VALUE,VALUE."""
+    from drrn.runs.config import CODE_SETTINGS
+
+    name = ""
+    for part in text.split(","):
+        before, equals, after = part.partition("=")
+        name = before if equals else name
+        if name in CODE_SETTINGS:
+            yield after if equals else part
 
 
 def _read(root: Parser, words: Sequence[str]) -> argparse.Namespace:
@@ -223,7 +239,8 @@ def _add_options(group: Any, options: Table) -> None:
             arguments["type"] = Path
         if isinstance(option.get("choices"), str):
             arguments["choices"] = getattr(settings, option["choices"])
-        group.add_argument(name, **arguments)
+        code = arguments.pop("code", "")
+        group.add_argument(name, **arguments).code = code
 
 
 def _settings_options() -> dict[str, dict[str, Any]]:
@@ -247,6 +264,8 @@ def _settings_options() -> dict[str, dict[str, Any]]:
             read: Callable[[str], Any] = setting.read
             if setting.kind is not str:
                 read = _reader(replace(setting, name=f"--{name}"))
+            takes_code = setting.own or setting.name == "sentences"
+            common["code"] = "name" if takes_code else ""
             group[f"--{name}"] = {"type": read, "metavar": metavar, **common}
     return groups
 
@@ -262,6 +281,12 @@ def _reader(setting: Setting) -> Callable[[str], Any]:
     return read
 
 
+# The names in an option that takes code, by `code` in commands.toml.
+CODE: dict[str, Callable[[str], Iterable[str]]] = {
+    "name": lambda text: [text],
+    "player": lambda text: [text.partition("=")[2] or text],
+    "settings": _code_of_settings,
+}
 # Bounds of the numbers that are options, by `type` in commands.toml.
 NUMBERS: dict[str, dict[str, Any]] = {
     "int": {"kind": int},

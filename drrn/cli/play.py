@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.terminal import open_game, print_json, table, warn
 from drrn.errors import InputError, require
 from drrn.game import contract, episodes
-from drrn.game.contract import Game, Observation, close, ending_of, is_stopped, title_of
+from drrn.game.contract import Game, Observation, checked, close, ending_of, is_stopped, title_of
 from drrn.progress import tracked
 from drrn.serve import scores
 from drrn.settings import AGENT_POLICIES, DEPLOYED
@@ -114,18 +114,7 @@ def _load_player(options: argparse.Namespace, game: Game, policy: str, seed: int
     if learned != (title := title_of(game)):
         warn(f'the agent was trained on "{learned}", not on "{title}"; its advice may be poor')
     agent = Agent.load(options.agent, sentences=options.sentences)
-    _warn_about_damage(options.agent)
     return agent.policy(policy, seed=seed)
-
-
-def _warn_about_damage(folder: Path) -> None:
-    """Report a damaged file of a run that is not being trained, even if it is not needed."""
-    from drrn.runs.run import Run
-    from drrn.runs.storage import damage_of
-
-    damage = None if Run(folder).is_running else damage_of(folder)
-    if damage:
-        warn(damage)
 
 
 def _show_episodes(
@@ -325,26 +314,26 @@ class Session:
                 page, total = self._replay()
             else:
                 self.actions.append(int(answer))
-                page = self._step(page, int(answer))
+                page = self._step(page, int(answer), len(self.actions))
                 total += page.reward
         self._record(page, total)
         return self._plays_again()
 
     def _replay(self) -> tuple[Observation, float]:
         """The current page and the return so far. The seed makes each replay equal."""
-        page = self.game.reset(self.seed)
+        page = checked(self.game, self.game.reset(self.seed))
         total = 0.0
         if self.agent:
             self.agent.begin()
-        for index in self.actions:
-            page = self._step(page, index)
+        for number, index in enumerate(self.actions, 1):
+            page = self._step(page, index, number)
             total += page.reward
         return page, total
 
-    def _step(self, page: Observation, index: int) -> Observation:
+    def _step(self, page: Observation, index: int, number: int) -> Observation:
         if self.agent:
             self.agent.take(page, index)
-        return self.game.step(index)
+        return checked(self.game, self.game.step(index), number)
 
     def _show(self, page: Observation) -> None:
         self.view.text(page)
@@ -465,7 +454,6 @@ def run_watch(options: argparse.Namespace) -> None:
 
     run = Run(options.agent)
     agent = Agent.load(options.agent, sentences=options.sentences)
-    _warn_about_damage(options.agent)
     game = run.open_game(options.game, history=0)  # the player remembers the pages itself
     entry = run.config["game"]
     if contract.fingerprint_of(game) != entry["sha256"]:

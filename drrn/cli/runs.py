@@ -16,7 +16,6 @@ from drrn.game.episodes import mean_and_sd
 from drrn.runs.config import modules_in
 from drrn.runs.curve import draw_curves
 from drrn.runs.run import SUMMARY, Run
-from drrn.runs.storage import damage_of
 from drrn.settings import POLICIES
 from drrn.writing import counted
 
@@ -24,7 +23,7 @@ COMPARED = ["run", "model", "seeds", "round", "mean", "sd"]
 
 
 def run_list(options: argparse.Namespace) -> None:
-    summaries = [_summary(run) for run in Run.find(options.folder)]
+    summaries = [run.summary() for run in Run.find(options.folder)]
     if options.json:
         print_json(summaries)
         return
@@ -47,13 +46,6 @@ def run_list(options: argparse.Namespace) -> None:
             warn(each["fault"])
 
 
-def _summary(run: Run) -> dict[str, Any]:
-    """The run's entry. Damage of files that the entry does not need is added."""
-    entry = run.summary()
-    fault = None if entry["state"] == "running" else entry["fault"] or damage_of(run.folder)
-    return {**entry, "fault": fault}
-
-
 def _cells(run: dict[str, Any]) -> list[object]:
     scores = run["scores"] or {}
     rounds = None if run["rounds"] is None else f"{run['rounds_done']}/{run['rounds']}"
@@ -72,9 +64,6 @@ def run_compare(options: argparse.Namespace) -> None:
         _compare_games(runs, options, column)
         return
     entries = [_entry(run, runs[0], column, options.round) for run in runs]
-    for damage in dict.fromkeys(damage_of(run.folder) for run in runs if not run.is_running):
-        if damage:
-            warn(damage)
     reference = next((scores for run in runs if (scores := run.reference())), None)
     random, best = reference.of_measure(options.measure) if reference else (None, None)
     if options.json:

@@ -159,11 +159,15 @@ def check_index(index: int, count: int, *, stopped: bool = False) -> None:
         raise IndexError(f"action {index} is out of range; choose from 0 to {count - 1}")
 
 
-def checked(game: Game, observation: Any) -> Observation:
-    """Return the observation with plain values, or raise an `InputError` that names its fault."""
+def checked(game: Game, observation: Any, step: int = 0) -> Observation:
+    """Return the observation with plain values, or raise an `InputError` that names its fault.
+
+    `step` is the number of the step that showed it, 0 for the first page or an unknown one.
+    """
     fault = _fault(observation)
     if fault:
-        raise InputError(f"{game.name}: {fault} (see docs/games.md)")
+        at = f", step {step}" if step else ""
+        raise InputError(f"{game.name}{at}: {fault} (see docs/games.md)")
     text = observation.text
     actions = observation.actions
     if (
@@ -187,9 +191,27 @@ def _fault(observation: Any) -> str:
         return f"the text of an observation must be a str, not {type(text).__name__}"
     if isinstance(actions, (str, NoneType)) or not all(isinstance(a, str) for a in actions):
         return f"the actions of an observation must be a tuple of str, not {actions!r:.60}"
-    if not isinstance(reward, Real) or not math.isfinite(reward):
-        return f"the reward of an observation must be a finite number, not {reward!r:.60}"
+    rule = ""
+    if not isinstance(reward, Real) or reward != reward:
+        rule = "a finite number"
+    elif not _is_learnable(reward):
+        rule = "0 or from 1e-30 to 1e15 in size"
+    if rule:
+        text = f'{_number_text(reward)} on the page "{text:.40}"'
+        return f"the reward of an observation must be {rule}, not {text}"
     return ""
+
+
+def _is_learnable(reward: Any) -> bool:
+    """Whether the squares of returns of 1,000 such rewards are numbers of single precision."""
+    return bool(reward == 0 or 1e-30 <= abs(reward) <= 1e15)
+
+
+def _number_text(value: Any) -> str:
+    try:
+        return f"{value!r:.60}"
+    except ValueError:  # Python writes no integer of thousands of digits
+        return "a larger one"
 
 
 class StoryDefaults:

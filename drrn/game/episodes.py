@@ -123,8 +123,8 @@ def episode(
     steps = 0
     while page.actions and steps < limit and not (steps and is_stopped(game)):
         index = policy(page)
-        page = checked(game, game.step(index))
         steps += 1
+        page = checked(game, game.step(index), steps)
         yield Step(page, index)
 
 

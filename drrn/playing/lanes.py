@@ -51,16 +51,22 @@ class LocalLanes:
         self._opened: list[Game] = []
         self._finalizer = weakref.finalize(self, _close, self._opened)
         self._games = {0: game if copy is None else self._own(copy)}
+        self._steps: dict[int, int] = {}  # of the lanes' episodes
 
     def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
         """Start a new episode in each lane. Returns the first pages."""
+        self._steps |= dict.fromkeys(lanes, 0)
         games = [self._game(lane) for lane in lanes]
         return [_page(game, game.reset(seed)) for game, seed in zip(games, seeds, strict=True)]
 
     def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
         """Take the action with that index in each lane. Returns the next pages."""
-        games = [self._games[lane] for lane in lanes]
-        return [_page(game, game.step(index)) for game, index in zip(games, actions, strict=True)]
+        pages = []
+        for lane, index in zip(lanes, actions, strict=True):
+            game = self._games[lane]
+            self._steps[lane] += 1
+            pages.append(_page(game, game.step(index), self._steps[lane]))
+        return pages
 
     def close(self) -> None:
         """Close the copies. Garbage collection does it, too."""
@@ -85,8 +91,8 @@ class LocalLanes:
         return game
 
 
-def _page(game: Game, observation: Observation) -> LanePage:
-    observation = checked(game, observation)
+def _page(game: Game, observation: Observation, step: int = 0) -> LanePage:
+    observation = checked(game, observation, step)
     stopped = bool(observation.actions) and is_stopped(game)
     return LanePage(observation, ending_of(game, observation), stopped)
 

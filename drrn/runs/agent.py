@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -20,6 +18,7 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.history import History, with_history
 from drrn.compiled.solve import Score, policy_score
 from drrn.errors import InputError
+from drrn.files import json_bytes
 from drrn.game.contract import Observation, step_limit_of
 from drrn.game.episodes import Visits
 from drrn.game.make import GameSpec, as_game, open_game
@@ -35,21 +34,20 @@ from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
 from drrn.runs import storage, tensors
 from drrn.runs.config import check_vectors, read_config, spec_from
 from drrn.runs.limits import check_memory
-from drrn.runs.run import Run
+from drrn.runs.run import Run, config_bytes
 from drrn.runs.scores import compiled_or_none
 from drrn.runs.storage import CONFIG, MEMORY, WEIGHTS, WORDS
 from drrn.sentences import open_sentences
 from drrn.settings import DEPLOYED, POLICIES, Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
-from drrn.writing import check_texts, counted
+from drrn.writing import counted
 
 Q = NDArray[np.float32]
-BATCH = 64  # pages that are rated at once
 
 
 class QValues(np.ndarray[Any, np.dtype[np.float32]]):
-    """Q-values [replicas, actions]; a notebook displays a bar for each action."""
+    """Q-values [replicas, actions]. A notebook displays a bar for each action."""
 
     actions: tuple[str, ...] = ()
 
@@ -92,7 +90,7 @@ class Agent:
             model: The model.
             settings: The settings it was trained with.
             scales: The factor on each replica's rewards during learning, if they were scaled.
-            config: Returns the contents of the run's config.json; needed by `save`.
+            config: Returns the contents of the run's config.json, for `save`.
             recall: Reads pages in other words as pages of the training.
             alpha_factor: The factor on α of all replicas, or of each.
         """
@@ -106,7 +104,9 @@ class Agent:
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "cpu", sentences: str | None = None) -> Agent:
-        """Load the agent from the folder of a run; with `sentences`, it recalls by them.
+        """Load the agent from the folder of a run.
+
+        With `sentences`, it recalls pages by these sentence vectors.
 
         Raises:
             InputError: The folder is not a run, or a file is damaged.
@@ -115,16 +115,15 @@ class Agent:
         registry.trust(sentences or "")
         config = read_config(folder)
         settings = Settings.from_flat(config["settings"])
+        Run(folder).check(WORDS, WEIGHTS, MEMORY)
         check_vectors(folder, config)
         store, scales, alpha_factor = _load_vocabulary(folder, settings)
-        Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
         seeds = settings.run.seeds
         model = build_model(settings.model.name, shape, store, seeds, torch_device(device))
         path = folder / WEIGHTS
         arrays, metadata = tensors.load_tensors(path)
-        tensors.check_finite(path, arrays)
         if metadata.get("game") != config["game"]["sha256"]:
             raise InputError(f"{path}: these are the weights of another game")
         model.restore(arrays, str(path))
@@ -142,7 +141,7 @@ class Agent:
         return f"<Agent: {replicas} of {model.name}, encoder {model.encoder}>"
 
     def ask(self, state: str, actions: Sequence[str]) -> QValues:
-        """Return the Q-values of actions in a state, [replicas, actions].
+        """The Q-values of actions in a state, [replicas, actions].
 
         State and actions can be any texts. Unknown words are ignored, except by encoders that use
         given vectors, and by an agent that recalls. Asking does not change the agent.
@@ -152,23 +151,23 @@ class Agent:
         values.actions = page.actions
         return values
 
-    def q(self, pages: Sequence[Observation]) -> Q:
-        """Return Q of all replicas, [R, pages, A], for variants of one page."""
+    def q(self, pages: Sequence[Observation], batch: int = 64) -> Q:
+        """Q of all replicas, [R, pages, A], for variants of one page, some pages at once."""
         if self.recall and self.recall.page(pages[0]) is not pages[0]:  # in other words
             pages = [self.recall.page(page) for page in pages]
         batches = []
-        for first in range(0, len(pages), BATCH):
+        for first in range(0, len(pages), batch):
             store = self.model.store.scratch()
-            rows = [store.page(page.text, page.actions) for page in pages[first : first + BATCH]]
+            rows = [store.page(page.text, page.actions) for page in pages[first : first + batch]]
             q = self.model.q(pages_of([rows] * len(self.model.seeds), store))
             batches.append(q[:, :, : len(pages[0].actions)].cpu().numpy())
         values: NDArray[Any] = np.concatenate(batches, axis=1) / self.scales[:, :, None]
         return values
 
     def policy_name(self, name: str, otherwise: str = "best") -> str:
-        """Return the name of a policy; for "deployed", the one chosen after training.
+        """The name of a policy, or of the one chosen after training, if it is "deployed".
 
-        `otherwise` is for runs that chose none.
+        `otherwise` is the policy of runs that chose none.
         """
         if name != DEPLOYED:
             return name
@@ -178,7 +177,7 @@ class Agent:
     def act(self, text: str, actions: Sequence[str], *, policy: str = DEPLOYED) -> str:
         """Return the action that the agent chooses, by default with the deployed policy.
 
-        Each call is independent; use `policy` for an agent that remembers the episode.
+        Each call is independent. `policy` returns an agent that remembers the episode.
         """
         if policy not in self._players:
             self._players[policy] = self.policy(self.policy_name(policy, "greedy"))
@@ -193,11 +192,11 @@ class Agent:
         """
         if self.config is None:
             raise InputError("this agent has no run; save it with trainer.save(folder)")
-        config = storage.json_bytes(self.config())
+        config = config_bytes(self.config())
         Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
 
     def files(self) -> dict[str, bytes]:
-        """Return the contents of vocabulary.json, model.safetensors and, if any, memory.json."""
+        """The contents of vocabulary.json, model.safetensors and, if any, memory.json."""
         assert self.config is not None
         store = self.model.store
         vocabulary: dict[str, Any] = {
@@ -211,8 +210,10 @@ class Agent:
         if self.settings.exploration.alpha_spread:
             vocabulary["alpha_factors"] = self.alpha_factor.tolist()
         game = {"game": self.config()["game"]["sha256"]}
-        words = json.dumps(vocabulary, ensure_ascii=False).encode()
-        pages = {MEMORY: json.dumps(self.recall.pages).encode()} if self.recall else {}
+        pages = {}
+        if self.recall:
+            pages = {MEMORY: json_bytes(self.recall.pages, ensure_ascii=True)}
+        words = json_bytes(vocabulary)
         return {**pages, WORDS: words, WEIGHTS: tensors.tensor_bytes(self.model.state(), game)}
 
     def policy(self, name: str = DEPLOYED, *, seed: int = 0, replica: int | None = None) -> Player:
@@ -222,7 +223,7 @@ class Agent:
             name: "best", "softmax", "greedy", "softmax:4" with 4 times α, or "deployed": the
                 one chosen after training, or else "best".
             seed: Of the agent's random draws.
-            replica: The replica that plays; by default, the mean of all replicas' Q-values.
+            replica: The replica that plays. By default, it plays by the mean Q-values of all.
         """
         return Player(self, self.policy_name(name), seed, replica)
 
@@ -263,7 +264,7 @@ class Agent:
         return evaluate(rollouts, policies, self.alpha, episodes, run.seeds)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
-        """Return the compiled game and the exact expected score of each replica.
+        """The compiled game and the exact expected score of each replica.
 
         Raises:
             InputError: The game cannot be compiled, or the model depends on the actions' order, or
@@ -304,7 +305,7 @@ class Player:
         self.history = History(self.agent.settings.run.history)
 
     def __call__(self, observation: Observation) -> int:
-        """Return the index of the action that it chooses."""
+        """Choose an action, and return its index."""
         _, probabilities = self.thinks(observation)
         index = int(draw_actions(probabilities[None], self.generator.random(1))[0])
         self.take(observation, index)
@@ -321,9 +322,12 @@ class Player:
         return has_exit and self.visits.is_circle(self._with_history(observation))
 
     def act(self, text: str, actions: Sequence[str], reward: float = 0.0) -> str:
-        """Return the action that it chooses; call `begin` before each episode.
+        """Return the action that it chooses. Call `begin` before each episode.
 
-        `reward` is that of the last action: after a positive one, a page that recurs is no circle.
+        Args:
+            text: The page.
+            actions: The actions on it.
+            reward: Of the last action. After a positive one, a page that recurs is no circle.
         """
         if not isinstance(reward, Real):
             raise InputError(f"reward: {reward!r} is not a number")
@@ -331,12 +335,12 @@ class Player:
         return page.actions[self(page)]
 
     def thinks(self, observation: Observation) -> tuple[Q, Probabilities]:
-        """Return Q and the probability of each action."""
+        """Q and the probability of each action."""
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         return self._of_replicas(q), self.probabilities(q, self.is_circle(observation))
 
     def probabilities(self, q: Q, is_circle: bool) -> Probabilities:
-        """Return the probability of each action, from Q of all replicas, [R, A]."""
+        """The probability of each action, from Q of all replicas, [R, A]."""
         units = self.agent.scales * self.agent.alpha_factor[:, None]  # those of the settings' α
         scaled = self._of_replicas(q * units)
         page = Pages(np.zeros(1, np.int64), np.arange(len(scaled))[None])
@@ -363,7 +367,7 @@ def _page(text: str, actions: Sequence[str]) -> Observation:
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
-    """Return the sizes and encoders of the model."""
+    """The sizes and encoders of the model."""
     s = settings.model
     vectors = None
     sentences = None
@@ -384,17 +388,13 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
 
 
 def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Recall | None:
-    """Return the recall of a run, by the sentence vectors of that name or by its own, if any."""
+    """The recall of a run, by the sentence vectors of that name or by its own, if any."""
     settings = Settings.from_flat(config["settings"])
     name = name or (settings.model.sentences if settings.model.recall else None)
     if name is None:
         return None
-    Run(folder).check(MEMORY)
     if (folder / MEMORY).exists():
-        try:
-            return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
-        except storage.DAMAGE as error:
-            raise InputError(f"{folder / MEMORY}: not the pages of a run: {error}") from error
+        return Recall(storage.read_json(folder / MEMORY), open_sentences(name))
     game = with_history(spec_from(folder, config).open(), settings.run.history)
     if compiled := compiled_or_none(game, settings):
         return Recall(remember({}, pages_of_game(compiled)), open_sentences(name))
@@ -403,7 +403,7 @@ def load_recall(folder: Path, config: Mapping[str, Any], name: str | None) -> Re
 
 
 def torch_device(name: str | torch.device) -> torch.device:
-    """Return the PyTorch device of this name; refuse one that is not available."""
+    """The PyTorch device of this name. One that is not available is refused."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()  # the device "meta" fails only here
@@ -415,29 +415,14 @@ def torch_device(name: str | torch.device) -> torch.device:
 def _load_vocabulary(
     folder: Path, settings: Settings
 ) -> tuple[Store, list[float] | None, list[float]]:
-    """Return the words that the agent knows, the factors on rewards, if α is relative, and on α.
+    """The words that the agent knows, the factors on rewards, if α is relative, and those on α.
 
     A model whose weights belong to texts has the texts as well.
     """
-    path = folder / WORDS
-    vocabulary = storage.read_json(path, f"{folder}: the run has not finished a round yet")
-    scales = None
-    factors = [1.0]
-    try:
-        words = (vocabulary["states"], vocabulary["actions"])
-        check_texts("words", [*words[0], *words[1]])
-        store = Store.of_words(words[0], words[1], **settings.model.reading)
-        if "text_keys" in vocabulary:
-            for side, texts in store.sides.items():
-                texts.restore_keys(vocabulary["text_keys"][side])
-        if settings.exploration.alpha_relative:
-            scales = [float(scale) for scale in vocabulary["reward_scales"]]
-        if settings.exploration.alpha_spread:
-            factors = [float(factor) for factor in vocabulary["alpha_factors"]]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise InputError(f"{path}: not the vocabulary of a run: {error}") from error
-    count = settings.run.replicas
-    for name, values in (("reward_scales", scales or [1.0] * count), ("alpha_factors", factors)):
-        if len(values) not in (count, 1) or not all(0 < value < math.inf for value in values):
-            raise InputError(f"{path}: {name} must be {count} numbers above 0")
-    return store, scales, factors
+    vocabulary = storage.read_json(
+        folder / WORDS, f"{folder}: the run has not finished a round yet"
+    )
+    store = Store.of_words(vocabulary["states"], vocabulary["actions"], **settings.model.reading)
+    for side, keys in vocabulary.get("text_keys", {}).items():
+        store.sides[side].restore_keys(keys)
+    return store, vocabulary.get("reward_scales"), vocabulary.get("alpha_factors", [1.0])

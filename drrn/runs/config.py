@@ -1,4 +1,4 @@
-"""config.json of a run: the game, the settings and the versions; written, read and checked.
+"""config.json of a run: the game, the settings and the versions.
 
 A run may name Python modules, such as a model of the user's. They are imported only if the user
 trusts them, and folders in config.json are used only if the run was started on this machine.
@@ -14,25 +14,12 @@ from drrn import registry
 from drrn.errors import InputError
 from drrn.game.contract import Game, fingerprint_of, sources_of, title_of, training_of
 from drrn.game.make import GameSpec, spec_of
-from drrn.runs.storage import CONFIG, read_json
-from drrn.settings import CANDIDATES, Flat, Settings, recipe, settings_for
+from drrn.runs.storage import CONFIG, DAMAGE, check_files, read_json
+from drrn.settings import Flat, Settings, recipe, settings_for
 from drrn.version import __version__
-from drrn.writing import check_texts
 
 CODE_SETTINGS = ("model", "interaction", "encoder", "action_encoder", "learner", "sentences")
 GAME_SOURCE = "game"  # may be `module:name`, as well
-# The types of the values in config.json.
-NAME = (str, type(None))
-RUN_TYPES: dict[str, tuple[type, ...]] = {"folder": NAME, "recipe": NAME, "most_actions": (int,)}
-RUN_TYPES |= {"vectors": (dict, type(None)), "sentences": (dict,), "versions": (dict,)}
-RUN_TYPES |= {"deployment": (dict,), "selected_words": (list,), "settings": (dict,)}
-GAME_TYPES = {
-    **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
-    **dict.fromkeys(("title", "sha256"), (str,)),
-    **dict.fromkeys(("lenient", "shuffle", "outside", "by_name"), (bool,)),
-    "paraphrased": (bool, str),
-    "history": (int,),
-}
 # The paper's games by title: its α; it gives no number of epochs, so these were chosen on seeds
 # from 1,000, which no reported run uses.
 PAPER_GAMES: dict[str, dict[str, Any]] = {
@@ -42,7 +29,7 @@ PAPER_GAMES: dict[str, dict[str, Any]] = {
 
 
 def recommended_settings(game: Game) -> dict[str, Any]:
-    """Return the settings recommended for a game, for every model.
+    """The settings recommended for a game, for every model.
 
     They come from the game itself, or from the paper for its games. The rewards of a game that
     cannot be compiled are not known in advance, so there α is relative to their spread, unless the
@@ -59,27 +46,27 @@ def recommended_settings(game: Game) -> dict[str, Any]:
 def settings_for_game(
     game: Game, given: Flat, *, paper: bool = False, base: Flat | None = None
 ) -> Settings:
-    """Return the settings of a new run.
+    """The settings of a new run.
 
     Args:
         game: The game to learn.
-        given: Settings that the user gives, by name; one that would have no effect is refused.
+        given: Settings that the user gives, by name. One without an effect is refused.
         paper: Whether to start from the paper's settings instead of the strong recipe.
         base: Settings of another run, which count more than the recipe and less than `given`.
     """
     base = base or {}
-    registry.trust(*(value for value in given.values() if isinstance(value, str)))
+    registry.trust(*(str(given[name]) for name in CODE_SETTINGS if name in given))
     recommended = recommended_settings(game)
     defaults = recipe(paper=paper, recommended=recommended, given={**base, **given})
     settings = settings_for({**defaults, **base}, given)
     for name in CODE_SETTINGS:
-        for code in registry.names_in([str(settings.flat()[name])]):
+        for code in registry.names_in(settings.flat()[name]):
             registry.check_trust(code, name)
     return replace(settings, given=frozenset({**base, **given}))
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of the packages that affect results."""
+    """The versions of the packages that affect results."""
     from importlib import metadata
 
     packages = {name: metadata.version(name) for name in ("numpy", "torch")}
@@ -87,7 +74,7 @@ def versions() -> dict[str, str]:
 
 
 def game_entry(game: Game, spec: GameSpec | None) -> dict[str, Any]:
-    """Return the game's entry in config.json; a game given as an object has no source."""
+    """The game's entry in config.json. A game that was given as an object has no source."""
     opened_by = spec or spec_of(game)
     missing = {"source": None, "lenient": False, "encoding": None}
     entry = asdict(opened_by) if opened_by else missing
@@ -96,35 +83,26 @@ def game_entry(game: Game, spec: GameSpec | None) -> dict[str, Any]:
 
 
 def missing_text(folder: Path) -> str:
-    """Return the error for a folder that is not a run."""
+    """The error for a folder that is not a run."""
     what = f"not a run, since it has no {CONFIG}" if folder.is_dir() else "no such folder"
     return f"{folder}: {what}; drrn runs lists your runs"
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Read and check the config.json of a run."""
+    """Read the config.json of a run, and check it against the manifest."""
     path = folder / CONFIG
     config: dict[str, Any] = read_json(path, missing_text(folder))
+    check_files(folder, CONFIG)
     try:
         Settings.from_flat(config["settings"])
-        for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
-            config["game"][name]
-        config["most_actions"]
-        _check_types(config, RUN_TYPES)
-        _check_types(config["game"], GAME_TYPES)
-        if entry := config.get("deployment"):
-            scores = {name: float(mean) for name, (mean, _) in entry["scores"].items()}
-            if entry["policy"] not in CANDIDATES or entry["policy"] not in scores:
-                raise TypeError(f"no policy is named {entry['policy']!r:.40}")
-        check_texts("selected_words", config.get("selected_words", ()))
-    except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
+        _apply_trust(config)
+    except (*DAMAGE, InputError) as error:  # of a stranger's run
         raise InputError(f"{path}: not the settings of a run: {error}") from error
-    _apply_trust(config)
     return config
 
 
 def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
-    """Return the spec that opens the game of a run again."""
+    """The spec that opens the game of a run again."""
     entry = config["game"]
     if entry["source"] is None:
         cause = f'its game "{entry["title"]}" was given as an object, and no name opens it'
@@ -156,22 +134,14 @@ def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
         raise InputError(f"{path}: {cause}; restore that file, or start a new run")
 
 
-def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
-    for name, value in entry.items():
-        if name in types and type(value) not in types[name]:
-            raise TypeError(f'"{name}" is {value!r:.40}')
-    if isinstance(count := entry.get("most_actions"), int) and not 1 <= count < 2**31:
-        raise TypeError(f'"most_actions" is {count}')
-
-
 # --- modules that a run names
 
 
 def modules_in(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a run names as `module:name`, by setting."""
+    """What a run names as `module:name`, by setting."""
     names = {**config["settings"], GAME_SOURCE: config["game"]["source"]}
     kinds = (*CODE_SETTINGS, GAME_SOURCE)
-    return {kind: str(names[kind]) for kind in kinds if registry.names_in([str(names.get(kind))])}
+    return {kind: str(names[kind]) for kind in kinds if registry.names_in(names.get(kind))}
 
 
 def record_start(config: Mapping[str, Any]) -> None:
@@ -181,7 +151,10 @@ def record_start(config: Mapping[str, Any]) -> None:
 
 
 def _apply_trust(config: dict[str, Any]) -> None:
-    """Trust the modules of a run that was started here; otherwise, drop the folders it names."""
+    """Trust the modules of a run that was started here.
+
+    Of any other run, the folders that it names are dropped.
+    """
     modules = modules_in(config)
     if not modules:
         return
@@ -195,6 +168,6 @@ def _apply_trust(config: dict[str, Any]) -> None:
 
 
 def _origin(config: Mapping[str, Any]) -> list[Any]:
-    """Return what a run would import, and from where."""
+    """What a run would import, and from where."""
     game = config["game"]
     return [modules_in(config), config.get("folder"), game.get("folder"), game["sha256"]]

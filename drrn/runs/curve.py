@@ -41,8 +41,12 @@ def draw_curves(
 ) -> None:
     """Draw curves: the mean over replicas, with the standard deviation as a band up to the best.
 
-    A curve is a label, rounds, and the column of a line, such as "softmax_return"; `references` are
-    scores by name, None if not known. The suffix of a path determines the format.
+    Args:
+        curves: A label, rounds, and the column of a line, such as "softmax_return".
+        references: Scores by name, None if not known.
+        measure: The label of the vertical axis.
+        title: Of the figure.
+        paths: Files to write. Their suffixes determine the formats.
     """
     matplotlib = require("matplotlib", "plot")
     matplotlib.use("Agg")
@@ -73,12 +77,12 @@ def draw_curves(
 
 
 def _plain(text: str) -> str:
-    """Return text of others without control characters and without formulas."""
+    """The text without control characters and without formulas."""
     return visible(text).replace("$", r"\$")
 
 
 def _save(matplotlib: Any, figure: Any, path: Path) -> None:
-    """Write the figure in the format of the suffix; the same figure gives the same bytes."""
+    """Write the figure in the format of the suffix. Equal figures have equal bytes."""
     kind = path.suffix[1:]
     image = io.BytesIO()
     metadata = {"Software": None} if kind == "png" else {"Date": None}

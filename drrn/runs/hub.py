@@ -17,7 +17,7 @@ from drrn.errors import InputError, require
 from drrn.files import make_folder, write_atomically
 from drrn.processes import temporary_folder
 from drrn.runs import storage
-from drrn.runs.run import Run
+from drrn.runs.run import Run, config_bytes
 from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, CURVE, HASHES, WEIGHTS, WORDS
 
 HASHED = (storage.ROWS, storage.METRICS, storage.SCORES, storage.MEMORY, WORDS, WEIGHTS)
@@ -28,7 +28,7 @@ NEEDED = (CONFIG, WORDS, WEIGHTS, HASHES)
 def push_run(
     folder: Path, repository: str, *, private: bool = False, checkpoint: bool = False
 ) -> str:
-    """Upload a run to a repository such as "yourname/long-watch"; return its address.
+    """Upload a run to a repository such as "yourname/long-watch", and return its address.
 
     With the `checkpoint`, others can resume the run.
     """
@@ -53,9 +53,9 @@ def _stage(run: Run, staged: Path, *, checkpoint: bool) -> None:
     for path in (run.folder / name for name in SHARED):
         if path.is_symlink():
             raise InputError(f"{path}: a link to another file; replace it by a copy to share it")
-    run.check(CONFIG, *names)
+    run.check(*names)
     _remove_folders(config)
-    files = {CONFIG: storage.json_bytes(config)}
+    files = {CONFIG: config_bytes(config)}
     files |= {name: storage.read_bytes(run.folder / name) for name in names}
     storage.replace_files(staged, files)
     card = storage.read_bytes(run.folder / CARD) if run.has(CARD) else run.card()
@@ -88,7 +88,7 @@ def _hub_api() -> Any:
 
 
 def _check_download(repository: str, folder: Path) -> None:
-    """Refuse what is not a run or is damaged; remove unknown files and foreign paths."""
+    """Remove unknown files and foreign paths. What is not a run, or is damaged, is refused."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -100,11 +100,11 @@ def _check_download(repository: str, folder: Path) -> None:
         raise InputError(f"{repository}: not a run of drrn: it has no {missing[0]}")
     try:
         config = run.config
-        run.check(CONFIG, *HASHED, CHECKPOINT)
+        run.check(*HASHED, CHECKPOINT)
     except InputError as error:  # names the repository, not the temporary folder
         raise InputError(str(error).replace(str(folder), repository)) from error
     _remove_folders(config)
-    storage.replace_files(folder, {CONFIG: storage.json_bytes(config)})
+    storage.replace_files(folder, {CONFIG: config_bytes(config)})
 
 
 def _remove_folders(config: dict[str, Any]) -> None:

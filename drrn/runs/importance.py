@@ -10,13 +10,12 @@ from drrn.writing import UNSPACED, visible
 
 # A character of a script without spaces, or a run of letters and digits, like `writing.words`.
 WORD = re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[^\W_])+(?:['’](?:(?![{UNSPACED}])[^\W_])+)*")
-MAX_WORDS = 400  # of a text
 
 Span = tuple[int, int]
 
 
 def word_pages(page: Observation) -> list[Observation]:
-    """Return a page, and then the page without each word of its text and of its actions."""
+    """The page, and then the page without each word of its text and of its actions."""
     text = page.text
     actions = page.actions
     pages = [page, *(Observation(_without(text, span), actions) for span in _spans(text))]
@@ -28,7 +27,7 @@ def word_pages(page: Observation) -> list[Observation]:
 
 
 def word_importance(page: Observation, q: NDArray[Any]) -> dict[str, Any]:
-    """Return how much each word adds to Q: Q of the page, minus Q without the word.
+    """How much each word adds to Q: Q of the page, minus Q without the word.
 
     Words of the text have a value for each action, words of an action one for that action. Offsets
     of words count UTF-16 units of the visible text, as browsers do. `q` is that of `word_pages`.
@@ -41,8 +40,8 @@ def word_importance(page: Observation, q: NDArray[Any]) -> dict[str, Any]:
     return {"state": state, "actions": menu}
 
 
-def _spans(text: str) -> list[Span]:
-    return [match.span() for match in WORD.finditer(text)][:MAX_WORDS]
+def _spans(text: str, limit: int = 400) -> list[Span]:
+    return [match.span() for match in WORD.finditer(text)][:limit]
 
 
 def _without(text: str, span: Span) -> str:

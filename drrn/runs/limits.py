@@ -1,4 +1,4 @@
-"""Limits of a run: rejects settings that do not fit in memory; reports divergence."""
+"""Limits of a run: settings that fit in memory, weights that are finite, words that are read."""
 
 import logging
 import os
@@ -14,13 +14,7 @@ from drrn.text import Store, Vocabulary
 
 log = logging.getLogger("drrn")
 
-# Bytes.
-WEIGHT = 4
-PER_REPLICA = 16_000  # generators and lists, whatever the model
-PER_EPISODE = 100  # at least one transition
-PER_WORKER = 100_000_000  # Python and its modules
 SLOTS = {"sgd": 0, "adam": 2}  # numbers that an optimiser keeps for each weight
-SATURATED = 5.0  # tanh(5) is 0.9999: larger inputs to a unit make no difference
 SIZES = (
     "hidden layers action_hidden embedding replicas batch_size episodes_per_round "
     "evaluation_episodes workers"
@@ -65,20 +59,28 @@ def memory_needed(settings: Settings, words: int) -> int:
     outputs = width * (model.action_hidden or 0)
     copies = 2 + SLOTS[learner.optimiser] + (learner.average is not None)
     batch = learner.batch_size * width * model.layers
-    episodes = PER_EPISODE * max(run.episodes_per_round, run.evaluation_episodes)
-    each = WEIGHT * (copies * (side + width + outputs) + 2 * batch) + episodes + PER_REPLICA
-    return run.replicas * each + (run.workers - 1) * PER_WORKER
+    numbers = copies * (side + width + outputs) + 2 * batch
+    episodes = max(run.episodes_per_round, run.evaluation_episodes)
+    transition = 100
+    generators = 16_000
+    each = 4 * numbers + transition * episodes + generators
+    process = 100_000_000  # Python and its modules
+    return run.replicas * each + (run.workers - 1) * process
 
 
 class Divergence:
-    """Checks the weights after each round: they must be finite, and should not saturate."""
+    """Checks the weights after each round: they must be finite, and should not saturate.
 
-    def __init__(self, settings: Settings) -> None:
+    A unit is saturated if its input is above 5, since tanh(5) is 0.9999.
+    """
+
+    def __init__(self, settings: Settings, saturated: float = 5.0) -> None:
+        self.saturated = saturated
         self.remedy = f"choose a learning_rate below {settings.learning_rate:g}"
         self.warns = settings.uses("layers")  # once
 
     def check(self, weights: Mapping[str, NDArray[Any]], number: int) -> None:
-        """Raise an `InputError` for weights that are not finite; warn once of saturated units."""
+        """Warn once of saturated units. Weights that are not finite are an `InputError`."""
         for name, array in weights.items():
             if not np.isfinite(array).all():
                 what = f'weights "{name}" contain NaN or infinity'
@@ -86,13 +88,13 @@ class Divergence:
             if not self.warns or not name.startswith("weight ") or not array.size:
                 continue
             median = float(np.median(np.abs(array)))
-            if median > SATURATED:
+            if median > self.saturated:
                 self.warns = False
                 log.warning(SATURATION, number, name[len("weight ") :], median, self.remedy)
 
 
 def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
-    """Warn if a model that reads words has none to read; raise an error if there are no actions."""
+    """Warn if a model that reads words has none to read. A game without actions is refused."""
     if not len(store.actions):
         raise InputError(f"{name}: its first page has no actions, so there is nothing to learn")
     for side, vocabulary, _ in _sides_by_words(store, settings.model):
@@ -131,7 +133,7 @@ class VocabularyLimit:
 
 
 def _memory() -> int:
-    """Return the bytes of memory of this machine; no limit if they are not known."""
+    """The bytes of memory of this machine. If they are not known, there is no limit."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):

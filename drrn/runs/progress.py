@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from drrn.learning.experience import Steps
     from drrn.text import State
 
-LAST = 100  # training episodes whose mean return is recorded, as in papers on Jericho
 COLUMNS = {
     "replica": int,
     "seed": int,
@@ -31,11 +30,16 @@ Row = dict[str, Any]
 
 
 class Progress:
-    """Counts what each replica plays to learn; evaluations do not count."""
+    """Counts what each replica plays to learn, without evaluations."""
 
-    def __init__(self, settings: Settings, limit: int) -> None:
-        """Check that a round's share of the interactions allows an episode of `limit` steps."""
+    def __init__(self, settings: Settings, limit: int, last: int = 100) -> None:
+        """Check that a round's share of the interactions allows an episode of `limit` steps.
+
+        `last` is the number of training episodes whose mean return is recorded. It is 100 in papers
+        on Jericho.
+        """
         self.settings = settings
+        self.last = last
         total, rounds = settings.run.interactions, settings.run.rounds
         if total and total // rounds < limit:
             what = f"interactions is {total}, which gives {total // rounds} to each round"
@@ -48,7 +52,7 @@ class Progress:
         self.rows: list[Row] = []
 
     def budgets(self, number: int, played: Sequence[Sequence[Steps]]) -> list[int]:
-        """Return the steps that each replica may still play in a round.
+        """The steps that each replica may still play in a round.
 
         A round has its share of the interactions, and what earlier ones left. `played` are the
         parts of the round so far.
@@ -68,28 +72,23 @@ class Progress:
             returns = [total for steps in own for total in steps.returns]
             self.interactions[replica] += sum(map(len, own))
             self.episodes[replica] += len(returns)
-            self.returns[replica] = (self.returns[replica] + returns)[-LAST:]
+            self.returns[replica] = (self.returns[replica] + returns)[-self.last :]
             mean = round(statistics.fmean(self.returns[replica] or [0.0]), 6)
             counts = (self.interactions[replica], self.episodes[replica])
             numbers = (replica, seed, number, *counts, mean, round(seconds, 1))
             self.rows.append(dict(zip(COLUMNS, numbers, strict=True)))
 
     def state(self) -> State:
-        """Return what a resumed run needs, besides the rows."""
+        """What a resumed run needs, besides the rows."""
         return {"counts": [self.interactions, self.episodes], "returns": self.returns}
 
     def restore(self, state: State) -> None:
         """Continue from a saved state."""
         self.interactions, self.episodes = state["counts"]
-        self.returns = [list(map(float, returns)) for returns in state["returns"]]
-        counts = [*self.interactions, *self.episodes]
-        sizes = {len(part) for part in (self.interactions, self.episodes, self.returns)}
-        is_whole = all(type(count) is int and abs(count) < 2**63 for count in counts)
-        if not is_whole or sizes != {self.settings.run.replicas}:
-            raise ValueError("the counts are not whole numbers, one for each replica")
+        self.returns = [list(returns) for returns in state["returns"]]
 
     def csv_bytes(self) -> bytes:
-        """Return the contents of progress.csv."""
+        """The contents of progress.csv."""
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
@@ -98,13 +97,13 @@ class Progress:
 
 
 def read_progress(path: Path) -> list[Row]:
-    """Return the rows of a progress.csv; none if an older version wrote the run."""
+    """The rows of a progress.csv. Runs of older versions have none."""
     if not path.exists():
         return []
     return read_csv(decode(read_bytes(path), str(path), "utf-8"), COLUMNS, path)
 
 
 def means_by_round(rows: Sequence[Row], column: str) -> dict[int, float]:
-    """Return the mean of a column over replicas, by round."""
+    """The mean of a column over replicas, by round."""
     numbers = sorted({row["round"] for row in rows})
     return {n: statistics.fmean(row[column] for row in rows if row["round"] == n) for n in numbers}

@@ -5,12 +5,12 @@
     progress.csv            interactions, episodes and seconds of each replica and round
     metrics.jsonl           one JSON object for each round, computed from evaluations.csv
     reference_scores.json   random play and the best possible score
-    learning.json           what the pictures of its learning need; see drrn.runs.records
+    learning.json           what the pictures of its learning need (drrn.runs.records)
     model.safetensors       weights after the last round
     vocabulary.json         words of states and actions
     memory.json             pages of the training, if the agent recalls by meaning
     checkpoint.safetensors  the state of the trainer after the last round
-    hashes.json             SHA-256 of each file
+    hashes.json             SHA-256 of each file, written last
     curve.png               the learning curve
     README.md               the model card
 
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from drrn.errors import InputError, require
-from drrn.files import make_folder, remove_leftovers
+from drrn.files import json_bytes, make_folder, remove_leftovers
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.notebook import Picture
@@ -46,6 +46,8 @@ from drrn.runs.storage import (
     HASHES,
     LEARNING,
     METRICS,
+    NEXT,
+    PROGRESS,
     ROWS,
     SCORES,
     WORDS,
@@ -60,12 +62,11 @@ if TYPE_CHECKING:
 
 LOCK = ".lock"
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # characters that Markdown interprets
-MAX_DEPTH = 4  # of folders that are searched for runs
 SUMMARY = (
     "run state game model recipe replicas seed interactions rounds_done rounds scores measure when "
     "fault"
 ).split()
-# What restoring a damaged or foreign checkpoint may raise.
+# What restoring a foreign checkpoint may raise.
 LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
 
 
@@ -98,7 +99,7 @@ class Run:
                 print(finished.number)
 
     Read one: `run.config`, `run.settings`, `run.rounds()`, `run.reference()`, `run.open_game()`,
-    `run.summary()`, `run.compare(other)`; `Run.find(folder)` returns every run below a folder.
+    `run.summary()`, `run.compare(other)`. `Run.find(folder)` returns every run below a folder.
     `Agent.load(folder)` loads its agent. Reading does not need PyTorch.
     """
 
@@ -107,12 +108,12 @@ class Run:
 
     @classmethod
     def create(cls, folder: str | Path, trainer: Trainable) -> "Run":
-        """Start a run in a new folder; one that is not empty is refused."""
+        """Start a run in a new folder. One that is not empty is refused."""
         run = cls(folder)
         remedy = f"resume it with --resume {folder}, or choose another name with --out"
         config = trainer.config()
         record_start(config)
-        files = {CONFIG: storage.json_bytes(config), ROWS: scores.csv_bytes([])}
+        files = {CONFIG: config_bytes(config), ROWS: scores.csv_bytes([])}
         run.create_files(files, remedy)
         return run
 
@@ -122,19 +123,19 @@ class Run:
             raise InputError(f"{self.folder}: is a file; a run needs a folder")
         make_folder(self.folder)
         with self.locked():
-            # hashes.json alone is of a run that was killed as it was created
-            if any(path.name not in (LOCK, HASHES) for path in self.folder.iterdir()):
+            # hashes-next.json alone is of a run that was killed as it was created
+            if any(path.name not in (LOCK, NEXT) for path in self.folder.iterdir()):
                 raise InputError(f"{self.folder}: already exists; {remedy}")
             storage.replace_files(self.folder, files)
 
     @staticmethod
-    def find(folder: str | Path) -> "list[Run]":
-        """Return every run in a folder and its subfolders, the last written first."""
+    def find(folder: str | Path, depth: int = 4) -> "list[Run]":
+        """Every run in a folder and its subfolders, up to some depth, the last written first."""
         folder = Path(folder)
         if not folder.is_dir():
             cure = "drrn train writes its runs to runs/, or to --out"
             raise InputError(f"{folder}: no such folder; {cure}")
-        runs = [Run(path) for path in _run_folders(folder)]
+        runs = [Run(path) for path in _run_folders(folder, depth)]
         return sorted(runs, key=lambda run: (run.when(), str(run.folder)), reverse=True)
 
     # --- reading
@@ -158,7 +159,7 @@ class Run:
         return (self.folder / name).is_file()
 
     def game_spec(self, name: str | None = None, **options: Any) -> GameSpec:
-        """Return the spec of its game, or of another by name, with other options of `make`."""
+        """The spec of its game, or of another by name, with other options of `make`."""
         config = self.config
         if name is None:
             return replace(spec_from(self.folder, config), **options)
@@ -171,20 +172,20 @@ class Run:
         return self.game_spec(name, **options).open()
 
     def rows(self) -> list[scores.Row]:
-        """Return the rows of evaluations.csv."""
+        """The rows of evaluations.csv."""
         return scores.read_rows(self.folder / ROWS)
 
     def rounds(self) -> list[scores.RoundScores]:
-        """Return the scores of each finished round."""
+        """The scores of each finished round."""
         rows = self.rows() if self.has(ROWS) else []
         return scores.rounds_of(rows, self.settings, self.progress())
 
     def progress(self) -> list[scores.Row]:
-        """Return the rows of progress.csv."""
-        return read_progress(self.folder / storage.PROGRESS)
+        """The rows of progress.csv."""
+        return read_progress(self.folder / PROGRESS)
 
     def round(self, number: int | None = None) -> scores.RoundScores:
-        """Return the scores of a round; by default, of the last."""
+        """The scores of a round, by default of the last."""
         rounds = self.rounds()
         if not rounds:
             raise InputError(f"{self.folder}: the run has not finished a round yet")
@@ -207,27 +208,19 @@ class Run:
         return "return" if self.config["game"].get("suite") else "final_reward"
 
     def reference(self) -> scores.ReferenceScores | None:
-        """Return the reference scores; None if the run has none."""
+        """The reference scores, or None if the run has none."""
         path = self.folder / SCORES
         if not path.exists():
             return None
         self.check(SCORES)
-        try:
-            reference = scores.ReferenceScores(**storage.read_json(path))
-            values = [reference.random, *(v for v in asdict(reference).values() if v is not None)]
-            if not all(map(scores.is_number, values)):
-                raise TypeError("not numbers")
-        except TypeError as error:
-            remedy = storage.remedy(path)
-            raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
-        return reference
+        return scores.ReferenceScores(**storage.read_json(path))
 
     def frame(self) -> Any:
-        """Return the rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
+        """The rows of evaluations.csv as a pandas DataFrame (needs pandas)."""
         return require("pandas", "notebook").DataFrame(self.rows())
 
     def plot(self) -> Picture:
-        """Return the learning curve, with random play and the best possible score."""
+        """The learning curve, with random play and the best possible score."""
         self.round()
         title = self.config["game"]["title"]
         svg = scores.rounds_svg(title, self.rounds(), self.reference())
@@ -243,7 +236,7 @@ class Run:
     def compare(
         self, other: "Run", column: str = "softmax_final_reward", number: int | None = None
     ) -> dict[str, Any]:
-        """Return how much higher this run scores than another after a round; see `difference_of`.
+        """How much higher this run scores than another after a round, as by `difference_of`.
 
         Raises:
             InputError: The runs learned different games, or a file is damaged.
@@ -252,7 +245,7 @@ class Run:
 
         for run in (other, self):
             run.round(number)
-            run.check(CONFIG, ROWS)
+            run.check(ROWS)
         game = other.config["game"]
         mine = self.config["game"]
         if mine["sha256"] != game["sha256"]:
@@ -267,16 +260,16 @@ class Run:
         storage.check_files(self.folder, *names)
 
     def when(self) -> str:
-        """Return when a file of the run was last written."""
+        """When a file of the run was last written."""
         moments = [path.stat().st_mtime for path in self.folder.iterdir() if path.is_file()]
         moment = datetime.datetime.fromtimestamp(max(moments, default=0.0))
         return moment.isoformat(sep=" ", timespec="seconds")
 
     def summary(self) -> dict[str, Any]:
-        """Return the run's entry in a list.
+        """The run's entry in a list.
 
-        Its state is running, finished, interrupted, agent (without its run) or damaged. Scores are
-        means of `measure` after the last round, by policy; `fault` is why a run is damaged.
+        Its state is running, finished, interrupted, agent (without its run) or damaged, for the
+        reason in `fault`. Scores are means of `measure` after the last round, by policy.
         """
         entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
         try:
@@ -289,7 +282,7 @@ class Run:
         settings = config["settings"]
         is_running = self.is_running
         if not is_running:  # a running one may be writing
-            self.check(CONFIG, ROWS, METRICS)
+            self.check(ROWS, METRICS)
         rounds = self.rounds()
         done = rounds[-1].number if rounds else 0
         state = "finished" if done >= settings["rounds"] else "interrupted"
@@ -313,7 +306,7 @@ class Run:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Let only this process write to the folder; removes what a killed process left."""
+        """Let only this process write to the folder. What a killed process left is removed."""
         if not self.folder.is_dir():
             raise InputError(missing_text(self.folder))
         busy = f"{self.folder}: another process is using this run; wait, or choose another folder"
@@ -348,9 +341,9 @@ class Run:
         from drrn.runs import tensors
 
         files = {**self._new_config(trainer), ROWS: scores.csv_bytes(trainer.rows)}
-        files[storage.PROGRESS] = trainer.progress.csv_bytes()
+        files[PROGRESS] = trainer.progress.csv_bytes()
         if record:
-            files[LEARNING] = json.dumps(record.as_json(), ensure_ascii=False).encode()
+            files[LEARNING] = json_bytes(record.as_json())
         files[CHECKPOINT] = tensors.checkpoint_bytes(trainer.state())
         storage.replace_files(self.folder, {**files, **_computed_files(trainer)})
 
@@ -360,12 +353,12 @@ class Run:
             storage.replace_files(self.folder, config)
 
     def ensure_reference(self, trainer: Trainable) -> scores.ReferenceScores:
-        """Return the reference scores, which are computed and saved if the run has none."""
+        """The reference scores. They are computed and saved if the run has none."""
         reference = self.reference()
         if reference is None:
             episodes = trainer.settings.run.evaluation_episodes
             reference = scores.reference_scores(trainer.game, trainer.compiled, episodes)
-            storage.replace_files(self.folder, {SCORES: storage.json_bytes(asdict(reference))})
+            storage.replace_files(self.folder, {SCORES: json_bytes(asdict(reference), indent=2)})
         return reference
 
     def write_card(self) -> None:
@@ -378,7 +371,7 @@ class Run:
         storage.replace_files(self.folder, {CARD: self.card()})
 
     def card(self) -> bytes:
-        """Return the model card: what was learned, the scores, the settings, how to load it."""
+        """The model card: what was learned, the scores, the settings, how to load it."""
         config = self.config
         settings = config["settings"]
         rounds = self.rounds()
@@ -399,68 +392,60 @@ class Run:
         return text.encode()
 
     def restore(self, trainer: Trainable) -> None:
-        """Restore the trainer to the state after the last finished round; refuse a damaged file."""
+        """Restore the trainer to the state after the last finished round."""
         from drrn.runs import tensors
 
-        checkpoint = self.folder / CHECKPOINT
-        if not checkpoint.exists():
-            self.check(CONFIG, CHECKPOINT)  # refuses a run that had one
-            storage.settle_hashes(self.folder)
+        self.check(ROWS, PROGRESS, CHECKPOINT, LEARNING)
+        path = self.folder / CHECKPOINT
+        if not path.exists():  # it was interrupted in its first round
             if not self.has(ROWS):
                 storage.replace_files(self.folder, {ROWS: scores.csv_bytes([])})
             return
-        rows = self.rows()  # before the hashes, since it can name the line
-        self.check(CONFIG, ROWS, CHECKPOINT, LEARNING)
-        path = checkpoint
         try:
             trainer.restore(tensors.load_checkpoint(path), str(path))
         except LOAD_ERRORS as error:
             cause = f"does not belong to this run: {error}"
             raise InputError(f"{path}: {cause}; {storage.remedy(path)}") from error
         done = trainer.round
-        trainer.rows = [row for row in rows if row["round"] <= done]
+        trainer.rows = [row for row in self.rows() if row["round"] <= done]
         trainer.progress.rows = [row for row in self.progress() if row["round"] <= done]
-        scores.check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
-        storage.settle_hashes(self.folder)
         # the process may have been killed between the checkpoint and what is computed from it
         storage.replace_files(self.folder, _computed_files(trainer))
 
     def check_complete(self) -> None:
-        """Refuse to start again at round 1 if the checkpoint of a later round is missing.
-
-        The rows of round 1 exist shortly before its checkpoint; then nothing is lost.
-        """
-        checkpoint = self.folder / CHECKPOINT
-        if checkpoint.exists() or not (self.has(ROWS) or self.has(WORDS)):
+        """Refuse to train an agent again that was saved or shared without its checkpoint."""
+        if self.has(CHECKPOINT) or not self.has(WORDS):
             return
         if not self.has(ROWS):
             raise InputError(
                 f"{self.folder}: an agent saved without its run; it can play, but not be resumed"
             )
-        done = max((row["round"] for row in self.rows()), default=0)
-        if done > 1 or self.has(WORDS):
-            cause = f"missing, so the run cannot be resumed after round {done}"
-            raise InputError(f"{checkpoint}: {cause}; start a new run")
+        cause = "missing, so the run cannot be resumed"
+        raise InputError(f"{self.folder / CHECKPOINT}: {cause}; start a new run")
 
     def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
-        """Return config.json if settings have changed, or the deployed policy was chosen."""
+        """config.json, if settings have changed or the deployed policy was chosen."""
         config = trainer.config()
         before = storage.read_json(self.folder / CONFIG)
         if all(before.get(name) == config.get(name) for name in ("settings", "deployment")):
             return {}
-        return {CONFIG: storage.json_bytes(config)}
+        return {CONFIG: config_bytes(config)}
+
+
+def config_bytes(config: Mapping[str, Any]) -> bytes:
+    """The contents of config.json."""
+    return json_bytes(config, indent=2, ensure_ascii=True)  # a path may have half a character
 
 
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:
-    """Return the files computed from the trainer and its rows: metrics, weights, words."""
+    """The files computed from the trainer and its rows: metrics, weights, words."""
     rounds = scores.rounds_of(trainer.rows, trainer.settings, trainer.progress.rows)
-    lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
-    metrics = "".join(f"{line}\n" for line in lines)
-    return {METRICS: metrics.encode(), **trainer.agent_files()}
+    metrics = b"".join(json_bytes(each.as_json()) + b"\n" for each in rounds)
+    return {METRICS: metrics, **trainer.agent_files()}
 
 
 def _quote(text: str) -> str:
-    """Return a YAML string; JSON strings are valid YAML."""
+    """The text as a YAML string. JSON strings are valid YAML."""
     return json.dumps(visible(text), ensure_ascii=False)
 
 
@@ -473,16 +458,13 @@ def _escape(text: object) -> str:
     return MARKDOWN.sub(r"\\\1", " ".join(visible(str(text)).split()))
 
 
-def _run_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders that hold a run; subfolders of a run are not searched."""
-    depth = len(folder.parts)
+def _run_folders(folder: Path, depth: int) -> Iterator[Path]:
+    """Yield the folders that hold a run. Subfolders of a run are not searched."""
     for name, subfolders, files in os.walk(folder):
         path = Path(name)
-        is_damaged = HASHES in files and not {ROWS, WORDS}.isdisjoint(files)
-        if CONFIG in files or is_damaged:
+        if HASHES in files or {CONFIG, ROWS} <= set(files):  # others write a config.json, too
             subfolders.clear()
-            if {HASHES, ROWS, WORDS} & set(files):  # other programs write a config.json, too
-                yield path
-        elif len(path.parts) - depth >= MAX_DEPTH:
+            yield path
+        elif len(path.relative_to(folder).parts) >= depth:
             subfolders.clear()
         subfolders[:] = sorted(each for each in subfolders if not each.startswith("."))

@@ -50,11 +50,11 @@ class RoundScores:
     replicas: list[Row]
 
     def values(self, column: str) -> list[float]:
-        """Return the value of each replica."""
+        """The value of each replica."""
         return [replica[column] for replica in self.replicas]
 
     def score(self, policy: str = "softmax", measure: str = "final_reward") -> float:
-        """Return the mean over replicas of a policy's score."""
+        """The mean over replicas of a policy's score."""
         column = f"{policy}_{measure}"
         if column not in POLICY_COLUMNS:
             names = f"{', '.join(POLICIES)} and {', '.join(MEASURES)}"
@@ -62,11 +62,11 @@ class RoundScores:
         return self.mean(column)
 
     def mean(self, column: str) -> float:
-        """Return the mean over replicas."""
+        """The mean over replicas."""
         return statistics.fmean(self.values(column))
 
     def sd(self, column: str) -> float:
-        """Return the standard deviation over replicas; 0 for a single replica."""
+        """The standard deviation over replicas, 0 for a single one."""
         return mean_and_sd(self.values(column))[1]
 
     @property
@@ -77,7 +77,7 @@ class RoundScores:
         return any(abs(a - b) > 1e-6 for a, b in zip(returns, rewards, strict=True))
 
     def as_json(self) -> dict[str, Any]:
-        """Return the round's entry in metrics.jsonl: means and deviations, then each replica."""
+        """The round's entry in metrics.jsonl: means and deviations, then each replica."""
         entry: dict[str, Any] = {"round": self.number, "episodes_played": self.episodes_played}
         for column in POLICY_COLUMNS:
             entry[column] = round(self.mean(column), 6)
@@ -123,7 +123,10 @@ def rounds_svg(
 def rounds_of(
     rows: Sequence[Row], settings: Settings, progress: Sequence[Row] = ()
 ) -> list[RoundScores]:
-    """Group the rows of evaluations.csv by round; a run by interactions needs its progress."""
+    """The rows of evaluations.csv by round.
+
+    The episodes of a run that counts interactions are in its `progress`.
+    """
     episodes = means_by_round(progress, "episodes") if settings.run.interactions else {}
     per_round = settings.run.episodes_per_round
     groups = itertools.groupby(rows, key=itemgetter("round"))
@@ -131,7 +134,7 @@ def rounds_of(
 
 
 def _value(column: str, cell: str) -> Any:
-    """Return the value of a cell; raise ValueError with what it must be."""
+    """The value of a cell, or a ValueError with what it must be."""
     if column in WHOLE:
         if not (cell.isascii() and cell.isdecimal()):
             raise ValueError(f"{column} must be a whole number")
@@ -158,7 +161,7 @@ def is_number(value: Any) -> bool:
 
 
 def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[Row]:
-    """Return one row for each replica: every policy's scores, and the share of each ending."""
+    """One row for each replica: every policy's scores, and the share of each ending."""
     rows: list[Row] = [{"replica": r, "seed": seed} for r, seed in enumerate(settings.run.seeds)]
     for each in evaluations:
         row = rows[each.replica]
@@ -172,7 +175,7 @@ def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> li
 
 
 def csv_bytes(rows: Sequence[Row]) -> bytes:
-    """Return the contents of evaluations.csv."""
+    """The contents of evaluations.csv."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
@@ -182,18 +185,9 @@ def csv_bytes(rows: Sequence[Row]) -> bytes:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read evaluations.csv and check every cell; an `InputError` names the line."""
+    """The rows of evaluations.csv. An `InputError` names the line of an invalid one."""
     text = decode(read_bytes(path, math.inf), str(path), "utf-8")
     return read_csv(text, {column: partial(_value, column) for column in COLUMNS}, path)
-
-
-def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) -> None:
-    """Check that there is one row for each replica of each finished round."""
-    expected = list(itertools.product(range(1, rounds + 1), range(replicas)))
-    if [(row["round"], row["replica"]) for row in rows] != expected:
-        counts = f"{len(rows)} rows, but checkpoint.safetensors has {rounds} rounds"
-        cure = "restore both files from a copy, or start a new run"
-        raise InputError(f"{path}: it has {counts} of {replicas} replicas; {cure}")
 
 
 # --- reference scores
@@ -201,9 +195,9 @@ def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) ->
 
 @dataclass(frozen=True)
 class ReferenceScores:
-    """Scores to compare with: mean final rewards, and mean returns if the game pays before its end.
+    """Scores to compare with: mean final rewards, and mean returns if the game pays on the way.
 
-    `best` is None if it is not known. `random_return` is None if it equals `random`; `best_return`
+    `best` is None if it is not known. `random_return` is None if it equals `random`. `best_return`
     is None if it equals `best` or is not known.
     """
 
@@ -213,14 +207,14 @@ class ReferenceScores:
     best_return: float | None = None
 
     def of_measure(self, measure: str) -> tuple[float, float | None]:
-        """Return random play and the best score, by "final_reward" or "return"."""
+        """Random play and the best score, by "final_reward" or "return"."""
         if measure == "return" and self.random_return is not None:
             return self.random_return, self.best_return
         return self.random, self.best
 
 
 def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> ReferenceScores:
-    """Compute the scores of a compiled game; sample random play of any other game."""
+    """Compute the scores of a compiled game. For any other game, random play is sampled."""
     if compiled is None:
         game = evaluation_game_of(game) or game
         summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
@@ -250,7 +244,7 @@ def _best(compiled: Compiled, discount: float | None) -> float | None:
 def compiled_or_none(
     game: Game, settings: Settings, progress: Callable[[int], None] | None = None
 ) -> Compiled | None:
-    """Compile the game; return None if that is impossible or the settings forbid it.
+    """Compile the game, or return None if that is impossible or the settings forbid it.
 
     `progress` is called with the number of states visited so far.
     """

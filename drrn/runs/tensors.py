@@ -9,18 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError, require
-from drrn.runs.storage import DAMAGE, parse_json, read_bytes, remedy
+from drrn.runs.storage import DAMAGE, read_bytes
 from drrn.text import State
 
 EDITION = 4  # of checkpoints; raised whenever their contents change
-INFINITE = "/best"  # arrays in which -inf is valid: the best return of an empty memory
 ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> bytes:
-    """Return arrays in the safetensors format.
+    """Arrays in the safetensors format.
 
     Give at most one key of metadata: the library writes several in no fixed order.
     """
@@ -31,7 +30,7 @@ def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> b
 
 
 def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Read the arrays and the metadata of a safetensors file; one that is cut short is refused."""
+    """The arrays and the metadata of a safetensors file. One that is cut short is refused."""
     library = require("safetensors", "torch")
     read_bytes(path)  # a file that cannot be read has its own message
     try:
@@ -42,32 +41,21 @@ def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise InputError(f"{path}: not a complete safetensors file: {error}") from error
 
 
-def check_finite(path: Path, arrays: Arrays) -> None:
-    """Refuse numbers that no run writes."""
-    for name, array in arrays.items():
-        if array.dtype.kind != "f":
-            continue
-        is_best = name.endswith(INFINITE)
-        if not (np.isfinite(array) | (is_best & (array == -np.inf))).all():
-            raise InputError(f'{path}: damaged: "{name}" contains NaN or infinity; {remedy(path)}')
-
-
 # --- checkpoints: nested dictionaries and lists of arrays and of JSON values
 
 
 def checkpoint_bytes(state: State) -> bytes:
-    """Return the contents of a checkpoint."""
+    """The contents of a checkpoint."""
     arrays: dict[str, NDArray[Any]] = {}
     tree = {"edition": EDITION, **_without_arrays(state, "", arrays)}
     return tensor_bytes(arrays, {"state": json.dumps(tree, ensure_ascii=False)})
 
 
 def load_checkpoint(path: Path) -> State:
-    """Read a checkpoint; one that is damaged or of another edition is refused."""
+    """Read a checkpoint. One of another edition is refused."""
     arrays, metadata = load_tensors(path)
-    check_finite(path, arrays)
     try:
-        state: dict[str, Any] = _with_arrays(parse_json(metadata["state"]), arrays)
+        state: dict[str, Any] = _with_arrays(json.loads(metadata["state"]), arrays)
         edition = state.pop("edition")
     except DAMAGE as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
@@ -79,7 +67,7 @@ def load_checkpoint(path: Path) -> State:
 
 
 def _without_arrays(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the value with each array moved to `arrays`, under its path."""
+    """The value, with each array moved to `arrays`, under its path."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {ARRAY: name}

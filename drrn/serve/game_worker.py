@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
 from drrn.game import contract
-from drrn.game.contract import Game, Observation, title_of
+from drrn.game.contract import Game, Observation, checked, title_of
 from drrn.game.make import GameSpec
 from drrn.serve.products import AGENTS, needed
 
@@ -53,7 +53,7 @@ class _Episode:
             self.seed = -1
             self.moves = []
             self.total = 0.0
-            self.page = self.game.reset(seed)
+            self.page = checked(self.game, self.game.reset(seed))
         for move in moves[len(self.moves) :]:
             self.seed = -1
             if isinstance(move, int):
@@ -68,7 +68,7 @@ class _Episode:
     def _step(self, index: int) -> None:
         if not 0 <= index < len(self.page.actions):
             raise InputError("This action no longer exists. The story has changed.")
-        self.page = self.game.step(index)
+        self.page = checked(self.game, self.game.step(index))
         self.total += self.page.reward
 
 

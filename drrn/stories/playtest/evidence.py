@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
-from drrn.game.contract import THE_END, Game, Observation, ending_of
+from drrn.game.contract import THE_END, Game, Observation, checked, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.counts import GameCounts
@@ -297,6 +297,7 @@ def arrival_of(game: Game, page: Observation, state: Any = None) -> Arrival:
     if isinstance(game, AuthoredGame):
         state = game.state if state is None else state
         return Arrival(page, game.position_at(state), game.face_at(state).ending)
+    page = checked(game, page)
     name = ending_of(game, page)
     if name and state is not None:
         ending_at = getattr(game, "ending_at", None)
