@@ -3,7 +3,7 @@
 import pytest
 
 from drrn.document import to_text
-from drrn.stories.playtest.counts import VariableUse
+from drrn.stories.playtest.findings import VariableUse
 from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.playtest.report import report
 
@@ -27,7 +27,7 @@ STALL = """\
 
 @pytest.fixture
 def findings(story):
-    return StoryTest(story(STALL), 5.0).run()
+    return StoryTest(story(STALL), clicks=1_000).run()
 
 
 def test_words_of_the_shortest_and_longest_play_through(findings):

@@ -39,7 +39,7 @@ RULES = "".join(
 
 @pytest.fixture
 def findings(story):
-    return StoryTest(story(DOORS, RULES), 10.0).run()
+    return StoryTest(story(DOORS, RULES), clicks=1_000).run()
 
 
 def test_probabilities_equal_those_computed_by_hand(findings):

@@ -83,7 +83,7 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-@pytest.mark.slow
+@pytest.mark.full
 def test_many_games_in_turn_release_their_memory(tmp_path):
     assert int(output_of(MANY, tmp_path)[0]) < 30  # MB; one game needs about that much
 
@@ -98,7 +98,7 @@ print("done")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_interpreter_exits_with_open_games(tmp_path):
     assert output_of(EXIT, tmp_path) == ["done"]
 
@@ -120,12 +120,11 @@ print(other.step(0).actions[0].replace(" ", "_"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
     assert output_of(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
 
-@pytest.mark.slow
 def test_a_game_that_was_never_closed_is_collected(tmp_path):
     (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
     gc.collect()
@@ -138,7 +137,6 @@ def test_a_game_that_was_never_closed_is_collected(tmp_path):
     assert len(OPEN_ISOLATES) == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["native", "hosted"])
 def test_the_story_of_a_deleted_game_is_collected(tmp_path, engine):
     page = tiny_story(
@@ -206,7 +204,7 @@ def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(open_page):
     assert game.step(0).text == "1002 go on"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_rejected_story_releases_its_engine_and_others_continue(monkeypatch, open_page):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
     before = len(OPEN_ISOLATES)
@@ -236,7 +234,7 @@ def test_games_are_played_in_two_threads(open_page):
     assert texts == ["A cave."] * 6
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     fork = {

@@ -18,7 +18,6 @@ from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import counted, one_line, visible_json
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-RANDOM_SECONDS = 10  # of random games, if not every state was visited
 
 
 def run(options: argparse.Namespace) -> None:
@@ -31,9 +30,7 @@ def run(options: argparse.Namespace) -> None:
     if not os.access(path.parent, os.W_OK) or not path.parent.is_dir():
         raise InputError(f"{path}: {path.parent} is not a folder to write to; choose another --out")
     game.search_seconds = options.seconds
-    findings = inspect_game(
-        game, None, limit=options.limit, seconds=RANDOM_SECONDS, progress=status_line()
-    )
+    findings = inspect_game(game, None, limit=options.limit, seconds=10, progress=status_line())
     clear_status()
     try:
         with path.open("x", encoding="utf-8") as file:

@@ -16,8 +16,8 @@ from drrn.stories.authored import EXPLORE_LIMIT
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import story_map
 from drrn.stories.map.svg import check_map_file, story_map_svg
+from drrn.stories.playtest.budget import Budget
 from drrn.stories.playtest.findings import Findings, Play, Statistics
-from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.report import endings_table
 from drrn.stories.playtest.solve import walkthrough
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
             compiled,
             why_not,
             limit=min(options.limit, EXPLORE_LIMIT),
-            seconds=float(options.seconds or RANDOM_SECONDS),
+            seconds=float(options.seconds or Budget.seconds),
             progress=terminal.status_line(),
         )
     finally:
