@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _compile(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, str]:
-    """Return the compiled game, or why it cannot be compiled."""
+    """The compiled game, or why it cannot be compiled."""
     progress = terminal.counter("states", options.limit)
     try:
         compiled = compile_game(game, limit=options.limit, memory=options.memory, progress=progress)
@@ -111,7 +111,8 @@ def inspection(findings: Findings, command: str = "") -> Document:
         notes = [literal(note) for note in findings.notes]
         sections.append(Section(f"Notes ({len(notes)})", [Bullets(notes)]))
     if findings.passages.total:
-        sections.append(Section("For the author", [_author_hint(findings, command)]))
+        hint = f"Problems, paths and coverage: see `drrn test {literal(command or findings.name)}`."
+        sections.append(Section("For the author", [hint]))
     return Document(literal(findings.title), blocks, sections)
 
 
@@ -148,7 +149,7 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
 
 
 def _scores(findings: Findings) -> Section:
-    """Build the table of scores; estimates have their standard errors."""
+    """Build the table of scores, with the standard errors of estimates."""
     plays = {
         "best play": findings.best,
         "best without memory, at least": findings.memoryless,
@@ -186,16 +187,3 @@ def _endings(findings: Findings) -> Block:
             cure = "; in the TOML, `ends` names the pages that end the story"
         return f"none{'' if findings.complete else ' so far'}; every page has actions{cure}"
     return endings_table(findings)
-
-
-def _author_hint(findings: Findings, command: str) -> str:
-    """Count what drrn test reports in detail."""
-    counts = []
-    if findings.never_reached:
-        counts.append(f"{counted(len(findings.never_reached), 'passage')} never reached")
-    if findings.trap_states and findings.endings:
-        counts.append(f"{counted(findings.trap_states, 'state')} without a path to an ending")
-    if findings.unplayable:
-        counts.append(f"{counted(len(findings.unplayable), 'problem')} in the source")
-    details = "; ".join(counts) or "Paths to each ending, coverage, values of variables"
-    return f"{details}: see `drrn test {literal(command or findings.name)}`."

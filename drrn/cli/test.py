@@ -111,7 +111,7 @@ def _toml_of(story: str) -> Path:
 
 
 def _page(document: Document, test: StoryTest, findings: Findings, story: str) -> str:
-    """Return the report as a self-contained page with the map."""
+    """The report as a self-contained page with the map."""
     from drrn.pages import rendered, safe_markup
 
     map_svg = ""

@@ -87,23 +87,17 @@ def path_of(table: Mapping[str, Any]) -> ClickPath:
     choices = tuple(map(int, table.get("choices", ())))
     chances = tuple(map(float, table.get("chances", ())))
     seed = None if table.get("seed") is None else int(table["seed"])
-    if choices and len(choices) != len(actions):
-        raise ValueError("either every action has an index, or none")
-    if chances and len(chances) != len(actions):
-        raise ValueError("either every action has a probability, or none")
+    words = table.get("typed", [])
+    if not isinstance(words, list) or not all(isinstance(one, str | None) for one in words):
+        raise ValueError("typed words must be a list of texts")
+    count = len(actions)
+    # A path that ends in an error has no last page, and so no words there.
+    sizes = len(choices) in (0, count), len(chances) in (0, count)
+    if not all(sizes) or len(words) not in (0, count, count + 1):
+        raise ValueError("a list must have an entry for every action, or none")
     curious = min(2, max(0, int(table.get("curious", 0))))
-    words = _words_of(table.get("typed", []), len(actions))
-    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, words)
-
-
-def _words_of(entries: Any, count: int) -> tuple[str, ...]:
-    """The words typed on each page of a path with `count` actions, if any."""
-    # A path that ends in an error has no last page.
-    if not isinstance(entries, list) or len(entries) not in (0, count, count + 1):
-        raise ValueError("either every page has an entry of typed words, or none")
-    if not all(entry is None or isinstance(entry, str) for entry in entries):
-        raise ValueError("typed words must be texts")
-    return tuple(entry or "" for entry in entries)
+    typed = tuple(one or "" for one in words)
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, typed)
 
 
 def replay(game: Game, path: ClickPath, outcomes: int = 50_000) -> list[Click]:

@@ -255,7 +255,6 @@ class Findings:
     dead_ends: list[Issue] = field(default_factory=list)
     broken_links: list[Issue] = field(default_factory=list)
     errors: list[Issue] = field(default_factory=list)
-    unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
     obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure

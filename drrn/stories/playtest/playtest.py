@@ -99,7 +99,7 @@ class StoryTest:
         try:
             self._run_passes()
             if self.solution is not None:  # words, choices and numbers at the end are counted
-                part = self.meter.spent + EXTRA / 2
+                part = self.meter.spent + max(0.1, 2.0 / self.meter.budget.seconds)
                 self._play(part, part, random_only=True, most=1_000)
         except KeyboardInterrupt:
             self.interrupted = True
@@ -259,8 +259,7 @@ def inspect_game(
         compiled: The compiled game, which makes all numbers exact.
         why_not: Why it is not compiled.
         limit: How many states to visit otherwise.
-        seconds: How long to play random games otherwise.
-        games: How many random games to play otherwise.
+        seconds: How long to play random games otherwise, at most `games`.
         returns: Whether to compute the highest return and the best memoryless policy.
         progress: Called with a description of what is being done.
     """
@@ -324,7 +323,6 @@ def gather(
         **_dead_ends(source, evidence, solution),
         broken_links=coverage.broken_links(source),
         errors=coverage.errors(source, evidence),
-        unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
         obstacles=coverage.obstacles(source, evidence, exact=exact, limit=limit),
