@@ -191,12 +191,14 @@ def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
     open_story(
         {"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."}
     )
-    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
+    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--seconds", "1"])
     output = capsys.readouterr().out
-    for part in ("uses Math.random()", "Random play (200 games", "100 % ± "):
+    for part in ("uses Math.random()", "Random play (", "100 % ± "):
         assert part in output
-    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
-    assert json.loads(capsys.readouterr().out)["random"]["games"] == 200
+    main(
+        ["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--seconds", "1", "--json"]
+    )
+    assert json.loads(capsys.readouterr().out)["random"]["games"] > 1
 
 
 @needs_formats

@@ -59,17 +59,17 @@ def test_a_story_whose_script_remembers_is_loaded_again_for_each_walk(tmp_path, 
     assert ends.count("Seen 1 times.") >= 4  # a comparison detects it after at most two games
 
 
-def report_of(pages, tmp_path, **limits):
+def report_of(pages, tmp_path, clicks=600, **limits):
     (tmp_path / "tale.html").write_text(tiny_story(pages), encoding="utf-8")
     game = open_hosted(tmp_path / "tale.html", shuffle=False)
-    findings = StoryTest(game, clicks=600, **limits).run()
+    findings = StoryTest(game, clicks=clicks, **limits).run()
     return game, findings
 
 
 def test_words_that_the_story_compares_with_are_typed(tmp_path, home):
     check = "story.show(document.getElementById('w').value === 'sesame' ? 'Cave' : 'Start')"
     rock = f'A rock. <input type="text" id="w"><button onclick="{check}">Say it</button>'
-    game, findings = report_of({"Start": rock, "Cave": "Gold."}, tmp_path)
+    game, findings = report_of({"Start": rock, "Cave": "Gold."}, tmp_path, clicks=200)
     assert [ending.name for ending in findings.endings] == ["Cave"]
     assert not findings.exact
     probability = findings.endings[0].probability
