@@ -57,11 +57,7 @@ def curve(
 ) -> str | None:
     """Draw learning curves as SVG, with a band of the deviation, which ends at the best score.
 
-    Args:
-        title: The title.
-        lines: The curves.
-        references: Scores with their names, such as that of best play.
-        box: Left, top, right and bottom of the curves in the drawing.
+    `box` is the left, top, right and bottom of the curves in the drawing.
     """
     left, top, right, bottom = box
     scores = {name: value for name, value in references.items() if value is not None}

@@ -154,7 +154,7 @@ def test_inspect_prints_best_and_random_scores_and_the_odds_of_each_ending(capsy
     assert paths == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    for part in ("random play", "50.0 %", "see drrn"):
+    for part in ("random play", "50.0 %", "1 passage never reached: see drrn"):
         assert part in out
     assert "best play" not in out  # all endings pay the same
 

@@ -111,23 +111,20 @@ def test_a_game_that_is_not_compiled_gives_estimates_near_the_exact_values(story
         assert difference < 5 * other.probability.error
 
 
-# --- details: words, numbers at the end, uses of variables, tags, and choices
+# --- details: words, numbers at the end, uses of variables, and choices
 
 STALL = """\
-:: Start [shop]
+:: Start
 <<set $coins = 5>>A stall of hats.
 [[Buy.|Till]]
 [[Leave.|Home]]
 
-:: Till [shop dusty]
+:: Till
 <<set $coins = $coins - 2>>You pay.
 [[Go home.|Home]]
 
 :: Home
 <<if $coins gt 4>>All <<endif>>coins: <<print $coins>>
-
-:: Look [stylesheet]
-.shop { color: blue }
 """
 
 
@@ -164,13 +161,9 @@ def test_passages_that_set_and_read_a_variable(stall):
     assert stall.uses == {"$coins": VariableUse(["Start", "Till"], ["Home"])}
 
 
-def test_a_tag_is_unused_if_nothing_names_it(stall):
-    assert stall.unused_tags == ["dusty"]
-
-
 def test_the_report_has_a_section_for_each_of_them(stall):
     text = to_text(report(stall))
     for title in ("Words per play-through", "Numbers at the end", "Where variables are used"):
         assert title in text
-    assert "shortest 7, mean" in text and "Tags that nothing refers to" in text
+    assert "shortest 7, mean" in text
     assert stall.as_json()["choices"][0]["leads_to"]

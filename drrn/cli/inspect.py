@@ -111,8 +111,7 @@ def inspection(findings: Findings, command: str = "") -> Document:
         notes = [literal(note) for note in findings.notes]
         sections.append(Section(f"Notes ({len(notes)})", [Bullets(notes)]))
     if findings.passages.total:
-        hint = f"Problems, paths and coverage: see `drrn test {literal(command or findings.name)}`."
-        sections.append(Section("For the author", [hint]))
+        sections.append(Section("For the author", [_author_hint(findings, command)]))
     return Document(literal(findings.title), blocks, sections)
 
 
@@ -187,3 +186,16 @@ def _endings(findings: Findings) -> Block:
             cure = "; in the TOML, `ends` names the pages that end the story"
         return f"none{'' if findings.complete else ' so far'}; every page has actions{cure}"
     return endings_table(findings)
+
+
+def _author_hint(findings: Findings, command: str) -> str:
+    """Count what drrn test reports in detail."""
+    counts = []
+    if findings.never_reached:
+        counts.append(f"{counted(len(findings.never_reached), 'passage')} never reached")
+    if findings.trap_states and findings.endings:
+        counts.append(f"{counted(findings.trap_states, 'state')} without a path to an ending")
+    if findings.unplayable:
+        counts.append(f"{counted(len(findings.unplayable), 'problem')} in the source")
+    details = "; ".join(counts) or "Paths to each ending, coverage, values of variables"
+    return f"{details}: see `drrn test {literal(command or findings.name)}`."

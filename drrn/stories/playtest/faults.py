@@ -8,14 +8,13 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from drrn.errors import did_you_mean
 from drrn.files import home, read_text
 from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
 from drrn.stories.hosted import patterns
-from drrn.stories.hosted.variables import SHARED_TAGS, has_code, is_shared, variable_uses
+from drrn.stories.hosted.variables import has_code, is_shared, variable_uses
 from drrn.stories.playtest.coverage import PREFIXES, Source
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import (
@@ -179,7 +178,6 @@ def _reached_from(start: str, links: dict[str, set[str]]) -> set[str]:
 
 # --- the variables of a story, and where its source uses them
 
-ENGINE_TAGS = {"nobr", "bookmark", "noreturn", "nosave"}
 # Formats whose variables can be read from the source.
 WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
 # Chapbook: a line such as "gold (condition): value" above "--", or {… for: 'gold'}.
@@ -221,20 +219,6 @@ class VariableUses:
             return {patterns.WORD.findall(name)[-1] for name in self.by_name}
         texts = [passage.text for passage in passages if has_code(passage)]
         return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The variables and tags, by the fields of the findings."""
-        return {"uses": dict(sorted(self.by_name.items())), "unused_tags": self._unused_tags()}
-
-    def _unused_tags(self) -> list[str]:
-        """List the tags of pages that no style, script, passage or rule names."""
-        if self.source.engine == INK:
-            return []
-        texts = [passage.text for passage in self.story.passages.values()]
-        tags = {tag for passage in self.story.pages.values() for tag in passage.tags}
-        named = " ".join((*texts, repr(self.source.rules)))
-        return sorted(tag for tag in tags - SHARED_TAGS - ENGINE_TAGS if tag not in named)
 
     def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
         for name in sorted({*settings, *read}):

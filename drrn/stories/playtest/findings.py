@@ -255,13 +255,13 @@ class Findings:
     dead_ends: list[Issue] = field(default_factory=list)
     broken_links: list[Issue] = field(default_factory=list)
     errors: list[Issue] = field(default_factory=list)
+    unplayable: list[str] = field(default_factory=list)  # code and links that cannot be played
     left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
     advice: list[str] = field(default_factory=list)
     obstacles: list[str] = field(default_factory=list)  # what hides passages, and the cure
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
     uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable
-    unused_tags: list[str] = field(default_factory=list)  # that nothing refers to
     words: Spread | None = None  # read in random games that reach an ending
     numbers: list[Spread] = field(default_factory=list)  # variables at the end
     choices: list[Choice] = field(default_factory=list)

@@ -283,13 +283,7 @@ class Games:
         return pages[key].path
 
     def _seldom_taken(self, now: Arrival, draw: random.Random, pull: float = 8.0) -> int:
-        """Draw an action. Those towards untried ones are likely, and often taken ones are not.
-
-        Args:
-            now: The page, with its position.
-            draw: The random generator.
-            pull: The weight of an action that leads nearer to one that was never taken.
-        """
+        """Draw an action: seldom taken ones are likely, those towards untried ones by `pull`."""
         if self._drawn_clicks % self.refresh == 0:
             self._measure_distances()
         self._drawn_clicks += 1

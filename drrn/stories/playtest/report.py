@@ -200,7 +200,7 @@ def _checks(findings: Findings) -> list[Note]:
 
 
 def _details(findings: Findings) -> Iterator[Section]:
-    """Yield the sections on words, numbers at the end, variables, tags and choices."""
+    """Yield the sections on words, numbers at the end, variables and choices."""
     if words := findings.words:
         counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
         games = f"of {counted(words.games, 'random game')} with an end"
@@ -214,8 +214,6 @@ def _details(findings: Findings) -> Iterator[Section]:
     uses = findings.uses.items()
     rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
     yield _table("Where variables are used", ["variable", "set in", "read in"], rows, "lll")
-    tags = [doc.Bullets([literal(tag) for tag in findings.unused_tags])]
-    yield Section("Tags that nothing refers to", tags if findings.unused_tags else [])
     rows = []
     for choice in findings.choices:
         targets = [f"{name} ({count:,})" for name, count in choice.leads_to.items()]

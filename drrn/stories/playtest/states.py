@@ -110,9 +110,7 @@ class Search(StateSearch):
     ) -> dict[EndingId, float]:
         """The share of random games that reaches each ending within the states visited.
 
-        Args:
-            negligible: The share of games that is not followed further.
-            max_work: The number of outcomes to follow.
+        Shares below `negligible` are not followed further, nor more than `max_work` outcomes.
         """
         odds: Counter[EndingId] = Counter()
         mass = self.rows.get(None, {}).get(0, {})
