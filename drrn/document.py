@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from drrn.errors import require
+from drrn.errors import InputError, require
 from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, visible
 
@@ -168,6 +168,12 @@ class Document:
     title: str
     blocks: Sequence[Block] = ()
     sections: Sequence[Section] = ()
+
+    def _repr_html_(self) -> str | None:
+        try:
+            return to_html(self)
+        except InputError:  # without Jinja2, a notebook shows the plain text
+            return None
 
 
 def literal(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a notebook displays: pages of games, Q-values, learning curves, maps; as HTML and SVG."""
+"""What a notebook displays as HTML and SVG: pages of games, Q-values, learning curves, maps."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -10,10 +10,6 @@ from drrn.errors import InputError
 from drrn.files import write
 from drrn.pages import rendered
 
-TOP = 28.0  # of a curve, in its SVG
-BOTTOM = 228.0
-LEFT = 40.0
-RIGHT = 400.0
 BACKGROUND = '<rect width="100%" height="100%" fill="#fff"/>'
 COLOURS = ("#2f6fab", "#c2571a", "#8250c4")
 
@@ -36,7 +32,7 @@ class Picture:
 
 
 def html(template: str, **values: Any) -> str | None:
-    """Render a template of notebooks; None, so that the plain text is shown, without Jinja2."""
+    """Render a template of notebooks. Without Jinja2, the result is None."""
     try:
         return rendered(f"notebook_{template}", **values)
     except InputError:
@@ -53,8 +49,17 @@ class Line:
     sds: Sequence[float]
 
 
-def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | None]) -> str | None:
-    """Draw learning curves as SVG, with a band of the deviation, which ends at the best score."""
+def curve(
+    title: str,
+    lines: Sequence[Line],
+    references: Mapping[str, float | None],
+    box: tuple[float, float, float, float] = (40.0, 28.0, 400.0, 228.0),
+) -> str | None:
+    """Draw learning curves as SVG, with a band of the deviation, which ends at the best score.
+
+    `box` is the left, top, right and bottom of the curves in the drawing.
+    """
+    left, top, right, bottom = box
     scores = {name: value for name, value in references.items() if value is not None}
     bound = scores.get("best", float("inf"))
     values = [*scores.values(), *(m for line in lines for m in line.means)]
@@ -64,8 +69,8 @@ def curve(title: str, lines: Sequence[Line], references: Mapping[str, float | No
 
     def at(x: float, y: float) -> tuple[float, float]:
         share = (min(max(y, low), high) - low) / (high - low)
-        across = LEFT + (RIGHT - LEFT) * x / last
-        return round(across, 1), round(BOTTOM - (BOTTOM - TOP) * share, 1)
+        across = left + (right - left) * x / last
+        return round(across, 1), round(bottom - (bottom - top) * share, 1)
 
     drawn = []
     for line, colour in zip(lines, COLOURS, strict=False):
@@ -87,7 +92,7 @@ def _path(points: Any) -> str:
 
 
 def live_display() -> Callable[[Any], None] | None:
-    """Return a function that replaces what it displayed last; None outside notebooks."""
+    """A function that replaces what it displayed last. Outside notebooks, there is none."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):

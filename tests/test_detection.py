@@ -37,308 +37,210 @@ LISTED = '[[ending]]\npassage = "End"\nreward = 1\n'
 Case = tuple[str, str, str, str, str]
 
 
-def everywhere(fault: str, story: str, broken: str, whole: str) -> list[Case]:
-    """Return the cases of a story that is the same in every engine."""
-    return [(engine, fault, story, broken, whole) for engine in HEADERS]
+def cases(fault: str, story: str, *variants: tuple[str, str, str]) -> list[Case]:
+    """The cases of a story, for each engine (or all of them) with its gap."""
+    return [
+        (engine, fault, story, broken, whole)
+        for names, broken, whole in variants
+        for engine in (HEADERS if names == "all" else names.split())
+    ]
 
 
+BAG = END + "\n:: Bag\nCrumbs in a bag.\n"
+SHOP = ":: Start\n@[[In.|Shop]]\n\n:: Shop\n{}\n[[Buy.|Till]]\n\n:: Till\n{}\n[[Back.|Shop]]" + END
+LINK = ':: Start\n<<set $to to "@">>\n<<link "Go."{}>><</link>>' + END
+HARLOWE_LINK = ':: Start\n(set: $to to "@")\n{}' + END
+GOLD = ":: Start\n<<set $gold {} 2>>[[In.|Shop]]\n\n:: Shop\n{}" + END
+HATS = {
+    "twine1": "<<set $hats = 3>>",
+    "sugarcube": "<<set $hats to 3>>",
+    "harlowe": "(set: $hats to 3)",
+}
+MINE = (
+    ":: Start\n<<set $gold = 2>>[[In.|Mine]]\n\n:: Mine\n@<<set $gold = $gold + 1>><<endif>>"
+    "<<print $gold>>\n[[Dig.|Mine]]\n[[Drill.|Mine]]\n[[Rest.|Mine]]\n[[Sing.|Mine]]" + END
+)
+PIT = ":: Start\n[[Down.|Pit]]" + END + "\n:: Pit\n[[Dig.|Mud]]\n\n:: Mud\n[[Dig.|Pit]]@\n"
+LOFT = ":: Start\n[[Up.|Attic]]\n[[In.|@]]" + END + ATTIC + "\n:: @\nHay.\n[[Down.|End]]\n"
+CELL = ":: Start\n[[Steal.|Cell]]" + END + "\n:: Cell\nBars everywhere.@\n"
+KEY = {
+    "twine1": "<<set $key = @>>\n<<if $key>>[[Up.|Attic]]<<endif>>",
+    "sugarcube": "<<set $key to @>>\n<<if $key>>[[Up.|Attic]]<</if>>",
+    "harlowe": "(set: $key to @)\n(if: $key)[ [[Up.|Attic]] ]",
+}
+FALSE = ("false", "true")
+EMPTY = "unreachable"
 CASES: list[Case] = [
-    *everywhere("broken link", ":: Start\nA hall.\n[[Go.|@]]" + END, "Edn", "End"),
-    *everywhere("unreachable", ":: Start\nA hall.@" + END + ATTIC, "", "\n[[Up.|Attic]]"),
-    *everywhere(
-        "trap",
-        ":: Start\n[[Steal.|Cell]]" + END + "\n:: Cell\nBars everywhere.@\n",
-        "",
-        "\n[[Out.|End]]",
-    ),
-    *everywhere(
-        "loop",
-        ":: Start\n[[Down.|Pit]]" + END + "\n:: Pit\n[[Dig.|Mud]]\n\n:: Mud\n[[Dig.|Pit]]@\n",
-        "",
-        "\n[[Climb.|End]]",
-    ),
-    *everywhere(
-        "duplicate passage",
-        ":: Start\n[[Up.|Attic]]\n[[In.|@]]" + END + ATTIC + "\n:: @\nHay.\n[[Down.|End]]\n",
-        "Attic",
-        "Loft",
-    ),
-    *everywhere("missing file", ':: Start\n<img src="pic/@.png" alt="">' + END, "no", "yes"),
-    ("twine1", "missing file", ":: Start\n[img[pic/@.png]]" + END, "no", "yes"),
-    ("sugarcube", "missing file", ":: Start\n[img[A hat|pic/@.png]]" + END, "no", "yes"),
-    (
-        "sugarcube",
+    *cases("broken link", ":: Start\nA hall.\n[[Go.|@]]" + END, ("all", "Edn", "End")),
+    *cases(EMPTY, ":: Start\nA hall.@" + END + ATTIC, ("all", "", "\n[[Up.|Attic]]")),
+    *cases("trap", CELL, ("all", "", "\n[[Out.|End]]")),
+    *cases("loop", PIT, ("all", "", "\n[[Climb.|End]]")),
+    *cases("duplicate passage", LOFT, ("all", "Attic", "Loft")),
+    *cases("missing file", ':: Start\n<img src="pic/@.png" alt="">' + END, ("all", "no", "yes")),
+    *cases("missing file", ":: Start\n[img[pic/@.png]]" + END, ("twine1", "no", "yes")),
+    *cases("missing file", ":: Start\n[img[A hat|pic/@.png]]" + END, ("sugarcube", "no", "yes")),
+    *cases(
         "missing file",
         ':: Start\n<<cacheaudio "a" "@">>' + END,
-        "no.ogg",
-        "https://example.org/no.ogg",
+        ("sugarcube", "no.ogg", "https://example.org/no.ogg"),
     ),
-    ("chapbook", "missing file", ":: Start\n{embed image: 'pic/@.png'}" + END, "no", "yes"),
+    *cases("missing file", ":: Start\n{embed image: 'pic/@.png'}" + END, ("chapbook", "no", "yes")),
     # A condition that never holds.
-    (
-        "twine1",
-        "condition",
-        ":: Start\n<<set $key = @>>\n<<if $key>>[[Up.|Attic]]<<endif>>" + END + ATTIC,
-        "false",
-        "true",
+    *(
+        case
+        for name in KEY
+        for case in cases("condition", f":: Start\n{KEY[name]}{END}{ATTIC}", (name, *FALSE))
     ),
-    (
-        "sugarcube",
+    *cases(
         "condition",
-        ":: Start\n<<set $key to @>>\n<<if $key>>[[Up.|Attic]]<</if>>" + END + ATTIC,
-        "false",
-        "true",
+        ':: Start\n<<set $open to @>><<if $open>><<include "Bag">><</if>>' + BAG,
+        ("sugarcube", *FALSE),
     ),
-    (
-        "harlowe",
+    *cases(
         "condition",
-        ":: Start\n(set: $key to @)\n(if: $key)[ [[Up.|Attic]] ]" + END + ATTIC,
-        "false",
-        "true",
+        ':: Start\n(set: $open to @)(if: $open)[(display: "Bag")]' + BAG,
+        ("harlowe", *FALSE),
     ),
     # A link whose target is computed.
-    (
-        "sugarcube",
-        "broken link",
-        ':: Start\n<<set $to to "@">>\n<<link "Go." $to>><</link>>' + END,
-        "Edn",
-        "End",
+    *cases("broken link", LINK.format(" $to"), ("sugarcube", "Edn", "End")),
+    *cases(
+        "broken link", HARLOWE_LINK.format('(link-goto: "Go.", $to)'), ("harlowe", "Edn", "End")
     ),
-    (
-        "harlowe",
-        "broken link",
-        ':: Start\n(set: $to to "@")\n(link-goto: "Go.", $to)' + END,
-        "Edn",
-        "End",
-    ),
-    (
-        "sugarcube",
+    *cases(
         "thrown error",
-        ':: Start\n<<set $to to "@">>\n<<link "Go.">><<goto $to>><</link>>' + END,
-        "Edn",
-        "End",
+        LINK.replace("<</link>>", "<<goto $to>><</link>>").format(""),
+        ("sugarcube", "Edn", "End"),
     ),
-    (
-        "harlowe",
-        "error page",
-        ':: Start\n(set: $to to "@")\n(link: "Go.")[(go-to: $to)]' + END,
-        "Edn",
-        "End",
+    *cases(
+        "error page", HARLOWE_LINK.format('(link: "Go.")[(go-to: $to)]'), ("harlowe", "Edn", "End")
     ),
-    # Pages that show an error, with and without links; errors that are thrown.
-    ("sugarcube", "error page", ":: Start\n<<@ 1>>" + END, "prnit", "print"),
-    (
-        "sugarcube",
+    *cases("broken link", ":: Start\n{embed passage: '@'}" + END, ("chapbook", "Edn", "End")),
+    # Pages that show an error, with and without links. Errors that are thrown.
+    *cases("error page", ":: Start\n<<@ 1>>" + END, ("sugarcube", "prnit", "print")),
+    *cases(
         "error page",
         ":: Start\n[[Up.|Attic]]" + END + "\n:: Attic\nDust. <<@ 1>>\n",
-        "prnit",
-        "print",
+        ("sugarcube", "prnit", "print"),
     ),
-    ("harlowe", "error page", ":: Start\n(@: 1)" + END, "prnit", "print"),
-    ("harlowe", "error page", ":: Start\n(print: 1 + @)" + END, '"a"', "2"),
-    (
-        "sugarcube",
+    *cases("error page", ":: Start\n(@: 1)" + END, ("harlowe", "prnit", "print")),
+    *cases("error page", ":: Start\n(print: 1 + @)" + END, ("harlowe", '"a"', "2")),
+    *cases(
+        "error page", ":: Start\ngold: 2\n--\nYou have {@}." + END, ("chapbook", "gold + 1", "gold")
+    ),
+    *cases(
+        "error page", ":: Start\ngold: 2\n--\n{gold} and {@}." + END, ("chapbook", "hats", "gold")
+    ),
+    *cases(
         "thrown error",
         ':: Start\n<<link "Hm.">><<run setTimeout(() => { @ })>><</link>>' + END,
-        "gone.away",
-        "1",
+        ("sugarcube", "gone.away", "1"),
     ),
-    (
-        "chapbook",
+    *cases(
         "thrown error",
         ":: Start\n[[Up.|Attic]]" + END + "\n:: Attic\nx: @\n--\nDust {x}.\n",
-        "gone.away",
-        "1",
+        ("chapbook", "gone.away", "1"),
     ),
-    # Variables.
-    ("twine1", "unused variable", ":: Start\n<<set $hats = 3>>@" + END, "", "<<print $hats>>"),
-    ("sugarcube", "unused variable", ":: Start\n<<set $hats to 3>>@" + END, "", "$hats hats."),
-    (
-        "sugarcube",
+    # Variables that are set and never used.
+    *cases(
+        "unused variable", f":: Start\n{HATS['twine1']}@{END}", ("twine1", "", "<<print $hats>>")
+    ),
+    *cases(
         "unused variable",
-        ":: Start\n<<set $hats to 3>>@" + END,
-        "",
-        "<<script>>go(State.variables.hats)<</script>>".replace("go", "void "),
+        f":: Start\n{HATS['sugarcube']}@{END}",
+        ("sugarcube", "", "$hats hats."),
+        ("sugarcube", "", "<<script>>void (State.variables.hats)<</script>>"),
     ),
-    ("harlowe", "unused variable", ":: Start\n(set: $hats to 3)@" + END, "", "$hats hats."),
-    (
-        "twine1",
+    *cases("unused variable", f":: Start\n{HATS['harlowe']}@{END}", ("harlowe", "", "$hats hats.")),
+    *cases("unused variable", ":: Start\ngold: 2\n--\n@" + END, ("chapbook", "", "{gold} coins.")),
+    *cases(
+        "unused variable", ":: Start\n<% s.gold = 2; %>@" + END, ("snowman", "", "<%= s.gold %>")
+    ),
+    # Variables that are never set, or shown before they are set.
+    *cases(
         "unset variable",
-        ":: Start\n<<set $hats = 3>><<print $@ + $hats>>" + END,
-        "hast",
-        "hats",
+        f":: Start\n{HATS['twine1']}<<print $@ + $hats>>{END}",
+        ("twine1", "hast", "hats"),
     ),
-    (
-        "sugarcube",
-        "unset variable",
-        ":: Start\n<<set $hats to 3>>$@ of $hats hats." + END,
-        "hast",
-        "hats",
+    *(
+        case
+        for name in ("sugarcube", "harlowe")
+        for case in cases(
+            "unset variable",
+            f":: Start\n{HATS[name]}$@ of $hats hats.{END}",
+            (name, "hast", "hats"),
+        )
     ),
-    (
-        "harlowe",
-        "unset variable",
-        ":: Start\n(set: $hats to 3)$@ of $hats hats." + END,
-        "hast",
-        "hats",
-    ),
-    ("sugarcube", "unset variable", ":: Start\n@$name" + END, "", '<<textbox "$name" "Ann">>'),
-    # A variable that is shown before it is set.
-    (
-        "twine1",
-        "unset variable",
-        ":: Start\n@[[In.|Shop]]\n\n:: Shop\n<<print $hats>> hats.\n[[Buy.|Till]]\n\n"
-        ":: Till\n<<set $hats = 1>>\n[[Back.|Shop]]" + END,
-        "",
-        "<<set $hats = 0>>\n",
-    ),
-    (
-        "sugarcube",
-        "unset variable",
-        ":: Start\n@[[In.|Shop]]\n\n:: Shop\n$hats hats.\n[[Buy.|Till]]\n\n"
-        ":: Till\n<<set $hats to 1>>\n[[Back.|Shop]]" + END,
-        "",
-        "<<set $hats to 0>>\n",
-    ),
-    (
-        "harlowe",
-        "unset variable",
-        ":: Start\n@[[In.|Shop]]\n\n:: Shop\n$hats hats.\n[[Buy.|Till]]\n\n"
-        ":: Till\n(set: $hats to 1)\n[[Back.|Shop]]" + END,
-        "",
-        "(set: $hats to 0)\n",
-    ),
-    # Numbers.
-    (
-        "twine1",
-        "number below zero",
-        ":: Start\n<<set $gold = 2>>[[In.|Shop]]\n\n:: Shop\n<<set $gold = $gold - @>><<print $gold>>"
-        + END,
-        "3",
-        "2",
-    ),
-    (
-        "twine1",
-        "number below zero",
-        ":: Start\n<<set $gold = 2>>[[In.|Shop]]\n\n:: Shop\n<<set $gold = $gold - 3>>@<<print $gold>>"
-        + END,
-        "",
-        "<<if $gold lt 0>>A debt: <<endif>>",
-    ),
-    (
-        "sugarcube",
-        "number below zero",
-        ":: Start\n<<set $gold to 2>>[[In.|Shop]]\n\n:: Shop\n<<set $gold -= @>>$gold coins." + END,
-        "3",
-        "2",
-    ),
-    (
-        "twine1",
-        "growing number",
-        ":: Start\n<<set $gold = 2>>[[In.|Mine]]\n\n:: Mine\n@<<set $gold = $gold + 1>><<endif>>"
-        "<<print $gold>>\n[[Dig.|Mine]]\n[[Drill.|Mine]]\n[[Rest.|Mine]]\n[[Sing.|Mine]]" + END,
-        "<<if true>>",
-        "<<if $gold lt 9>>",
-    ),
-    # A condition may ask for a variable that Harlowe does not know yet: it is 0.
-    (
-        "harlowe",
-        "unset variable",
-        ":: Start\n[[In.|Shop]]\n\n:: Shop\n@\n[[Buy.|Till]]\n\n"
-        ":: Till\n(set: $ring to 1)\n[[Back.|Shop]]" + END,
-        "$ring rings.",
-        "(if: $ring is 1)[One ring.]",
-    ),
-    # Inserts and variables of Chapbook; variables of Snowman.
-    ("chapbook", "error page", ":: Start\ngold: 2\n--\nYou have {@}." + END, "gold + 1", "gold"),
-    ("chapbook", "error page", ":: Start\ngold: 2\n--\n{gold} and {@}." + END, "hats", "gold"),
-    ("chapbook", "unused variable", ":: Start\ngold: 2\n--\n@" + END, "", "{gold} coins."),
-    ("chapbook", "broken link", ":: Start\n{embed passage: '@'}" + END, "Edn", "End"),
-    ("snowman", "unused variable", ":: Start\n<% s.gold = 2; %>@" + END, "", "<%= s.gold %>"),
-    (
-        "snowman",
+    *cases(
         "unset variable",
         ":: Start\n<% s.gold = 2; %><%= @ + s.gold %>" + END,
-        "s.glod",
-        "1",
+        ("snowman", "s.glod", "1"),
     ),
+    *cases(
+        "unset variable", ":: Start\n@$name" + END, ("sugarcube", "", '<<textbox "$name" "Ann">>')
+    ),
+    *cases(
+        "unset variable",
+        SHOP.format("<<print $hats>> hats.", "<<set $hats = 1>>"),
+        ("twine1", "", "<<set $hats = 0>>\n"),
+    ),
+    *cases(
+        "unset variable",
+        SHOP.format("$hats hats.", "<<set $hats to 1>>"),
+        ("sugarcube", "", "<<set $hats to 0>>\n"),
+    ),
+    *cases(
+        "unset variable",
+        SHOP.format("$hats hats.", "(set: $hats to 1)"),
+        ("harlowe", "", "(set: $hats to 0)\n"),
+    ),
+    # A condition may ask for a variable that Harlowe does not know yet: it is 0.
+    *cases(
+        "unset variable",
+        SHOP.replace("@", "").format("@", "(set: $ring to 1)"),
+        ("harlowe", "$ring rings.", "(if: $ring is 1)[One ring.]"),
+    ),
+    # Numbers.
+    *cases(
+        "number below zero",
+        GOLD.format("=", "<<set $gold = $gold - @>><<print $gold>>"),
+        ("twine1", "3", "2"),
+    ),
+    *cases(
+        "number below zero",
+        GOLD.format("=", "<<set $gold = $gold - 3>>@<<print $gold>>"),
+        ("twine1", "", "<<if $gold lt 0>>A debt: <<endif>>"),
+    ),
+    *cases(
+        "number below zero",
+        GOLD.format("to", "<<set $gold -= @>>$gold coins."),
+        ("sugarcube", "3", "2"),
+    ),
+    *cases("growing number", MINE, ("twine1", "<<if true>>", "<<if $gold lt 9>>")),
     # A side bar: its links are choices, and it displays passages.
-    (
-        "sugarcube",
-        "unreachable",
+    *cases(
+        EMPTY,
         ":: Start\nA hall." + END + "\n:: StoryMenu\n@\n\n:: Bag\nCrumbs. <<return>>\n",
-        "",
-        "[[Bag]]",
+        ("sugarcube", "", "[[Bag]]"),
     ),
-    (
-        "sugarcube",
-        "unreachable",
-        ":: Start\nA hall."
-        + END
-        + "\n:: StoryInterface\n<div id='passages'></div>@\n\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        '<div data-passage="Bag"></div>',
+    *cases(
+        EMPTY,
+        ":: Start\nA hall." + BAG + "\n:: StoryInterface\n<div id='passages'></div>@\n",
+        ("sugarcube", "", '<div data-passage="Bag"></div>'),
     ),
     # Passages that another one displays.
-    (
-        "twine1",
-        "unreachable",
-        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        '<<display "Bag">>',
+    *cases(
+        EMPTY,
+        ":: Start\n@" + BAG,
+        ("twine1", "", '<<display "Bag">>'),
+        ("sugarcube", "", '<<include "Bag">>'),
+        ("sugarcube", "", '<<linkreplace "Look.">><<include "Bag">><</linkreplace>>'),
+        ("harlowe", "", '(display: "Bag")'),
+        ("chapbook", "", "{embed passage: 'Bag'}"),
     ),
-    (
-        "sugarcube",
-        "unreachable",
-        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        '<<include "Bag">>',
-    ),
-    (
-        "sugarcube",
-        "unreachable",
-        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        '<<linkreplace "Look.">><<include "Bag">><</linkreplace>>',
-    ),
-    (
-        "sugarcube",
-        "unreachable",
-        ":: Start\nA hall." + END + "\n:: PassageFooter\n@\n\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        '<<include "Bag">>',
-    ),
-    (
-        "harlowe",
-        "unreachable",
-        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        '(display: "Bag")',
-    ),
-    (
-        "chapbook",
-        "unreachable",
-        ":: Start\n@" + END + "\n:: Bag\nCrumbs in a bag.\n",
-        "",
-        "{embed passage: 'Bag'}",
-    ),
-    (
-        "sugarcube",
-        "condition",
-        ':: Start\n<<set $open to @>><<if $open>><<include "Bag">><</if>>'
-        + END
-        + "\n:: Bag\nCrumbs in a bag.\n",
-        "false",
-        "true",
-    ),
-    (
-        "harlowe",
-        "condition",
-        ':: Start\n(set: $open to @)(if: $open)[(display: "Bag")]'
-        + END
-        + "\n:: Bag\nCrumbs in a bag.\n",
-        "false",
-        "true",
+    *cases(
+        EMPTY,
+        ":: Start\nA hall." + BAG + "\n:: PassageFooter\n@\n",
+        ("sugarcube", "", '<<include "Bag">>'),
     ),
 ]
 NAMES = [
@@ -350,10 +252,19 @@ NEEDS_ENGINE = pytest.mark.skipif(
     importlib.util.find_spec("py_mini_racer") is None or not REAL_FORMATS,
     reason="needs drrn[twine] and the story formats (../shared/formats)",
 )
-PARAMETERS = [
-    pytest.param(*case, marks=[] if case[0] == "twine1" else [pytest.mark.slow, NEEDS_ENGINE])
-    for case in CASES
+# Kinds without a case in Twine 1, of which the first is always tried in its engine.
+ENGINE_ONLY = [
+    next(case for case in CASES if case[1] == kind) for kind in ("error page", "thrown error")
 ]
+
+
+def marks_of(case: Case) -> list[pytest.MarkDecorator]:
+    if case[0] == "twine1":
+        return []
+    return [NEEDS_ENGINE] if case in ENGINE_ONLY else [NEEDS_ENGINE, pytest.mark.full]
+
+
+PARAMETERS = [pytest.param(*case, marks=marks_of(case)) for case in CASES]
 
 
 @pytest.fixture(scope="module")
@@ -366,10 +277,10 @@ def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def findings_of(path: Path, seconds: float = 3.0, **options: Any) -> Findings:
+def findings_of(path: Path, clicks: int = 1_000, **options: Any) -> Findings:
     game = drrn.make(path, **{"shuffle": False, **options})
     try:
-        return StoryTest(game, seconds).run()
+        return StoryTest(game, clicks=clicks).run()
     finally:
         getattr(game, "close", lambda: None)()
 
@@ -398,7 +309,7 @@ def test_a_fault_is_reported_and_its_repair_is_not(
     assert kinds(results[1]) == [], results[1].problems
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @NEEDS_ENGINE
 @pytest.mark.parametrize(("engine", "text"), NAMES)
 def test_a_page_that_names_a_passage_without_a_link_is_an_ending(
@@ -414,7 +325,7 @@ def test_a_page_that_names_a_passage_without_a_link_is_an_ending(
     assert words == [" falls.", "he end."]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @NEEDS_ENGINE
 def test_an_error_of_a_header_is_reported_once(tmp_path: Path, formats: None):
     story = ":: PassageHeader\n<<prnit 1>>\n\n:: Start\n[[Up.|Attic]]" + END + ATTIC
@@ -446,14 +357,14 @@ You row. @@.hide;You arrive after $clicks clicks.@@
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @NEEDS_ENGINE
 def test_a_story_that_goes_on_with_a_click_anywhere_is_played_to_its_end(
     tmp_path: Path, formats: None
 ):
     path = tmp_path / "tale.twee"
     path.write_text(HEADERS["sugarcube"] + CLICKS, encoding="utf-8")
-    findings = findings_of(path, seconds=15)
+    findings = findings_of(path)
     (ending,) = findings.endings
     assert findings.exact, findings.why_not
     assert not findings.problems
@@ -463,7 +374,7 @@ def test_a_story_that_goes_on_with_a_click_anywhere_is_played_to_its_end(
     assert ending.last_words.endswith("You arrive after 2 clicks.")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @NEEDS_ENGINE
 def test_a_last_passage_that_reveals_more_is_an_ending(tmp_path: Path, formats: None):
     story = ':: Start\n[[Go.|Room]]\n\n:: Room\nA chest. (link: "Open it")[It is empty.]\n'
@@ -474,7 +385,7 @@ def test_a_last_passage_that_reveals_more_is_an_ending(tmp_path: Path, formats: 
     assert [ending.name for ending in findings.endings] == ["Room"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @NEEDS_ENGINE
 def test_a_script_that_fails_before_the_first_page_is_an_error(tmp_path: Path, formats: None):
     story = ":: Script [script]\nState.noSuchThing();\n\n:: Start\n[[Go.|End]]" + END
@@ -486,7 +397,7 @@ def test_a_script_that_fails_before_the_first_page_is_an_error(tmp_path: Path, f
 
 
 INK = json.dumps(STALL)
-INK_CASES = [
+INK_CASES: list[Any] = [
     ("unused variable", '"ev",2,{"VAR=": "coins"}', '"ev",2,{"VAR=": "coins"},0,{"VAR=": "hats"}'),
     ("missing file", '{"#": "stall"}', '{"#": "IMAGE: pic/no.png"}'),
     ("number below zero", '{"VAR?": "coins"}, 1, "-"', '{"VAR?": "coins"}, 3, "-"'),

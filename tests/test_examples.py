@@ -34,7 +34,7 @@ def test_the_page_and_the_source_of_the_cellar_are_the_same_story():
 
 @pytest.mark.parametrize("kind", ["html", "twee"])
 def test_the_cellar_needs_no_format_and_its_four_faults_come_first(kind, home, capsys):
-    assert main(["test", str(EXAMPLES / f"cellar.{kind}")]) == 1
+    assert main(["test", str(EXAMPLES / f"cellar.{kind}"), "--seconds", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("4 problems")
     problems = [line for line in lines[3:12] if line.startswith(("✗", "!"))]
@@ -60,7 +60,6 @@ def test_the_error_of_an_example_in_source_names_the_documented_command(
     assert any(name in line.split() for line in documented)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not INK_COMPILER.exists(), reason="needs drrn formats add ink")
 def test_the_ink_example_is_solved_and_has_no_problems(home):
     pytest.importorskip("bink", reason="needs the extra ink")
@@ -68,6 +67,6 @@ def test_the_ink_example_is_solved_and_has_no_problems(home):
     target = home / "formats" / INK_COMPILER.name
     target.parent.mkdir(parents=True)
     target.write_bytes(INK_COMPILER.read_bytes())
-    findings = StoryTest(open_ink(EXAMPLES / "toll-bridge.ink", shuffle=False), seconds=10).run()
+    findings = StoryTest(open_ink(EXAMPLES / "toll-bridge.ink", shuffle=False)).run()
     assert findings.exact and findings.problems == ()
     assert {ending.name for ending in findings.endings} == {"over", "river"}

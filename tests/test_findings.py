@@ -9,7 +9,7 @@ import drrn
 from drrn.cli import main
 from drrn.document import to_html, to_markdown, to_text
 from drrn.files import read_toml
-from drrn.stories.playtest.findings import mean_of, share_of
+from drrn.stories.playtest.findings import VariableUse, mean_of, share_of
 from drrn.stories.playtest.playtest import StoryTest, inspect_game
 from drrn.stories.playtest.report import report
 
@@ -39,7 +39,7 @@ RULES = "".join(
 
 @pytest.fixture
 def findings(story):
-    return StoryTest(story(DOORS, RULES), 10.0).run()
+    return StoryTest(story(DOORS, RULES), clicks=1_000).run()
 
 
 def test_probabilities_equal_those_computed_by_hand(findings):
@@ -109,3 +109,61 @@ def test_a_game_that_is_not_compiled_gives_estimates_near_the_exact_values(story
         assert other.probability.error > 0
         difference = abs(one.probability.mean - other.probability.mean)
         assert difference < 5 * other.probability.error
+
+
+# --- details: words, numbers at the end, uses of variables, and choices
+
+STALL = """\
+:: Start
+<<set $coins = 5>>A stall of hats.
+[[Buy.|Till]]
+[[Leave.|Home]]
+
+:: Till
+<<set $coins = $coins - 2>>You pay.
+[[Go home.|Home]]
+
+:: Home
+<<if $coins gt 4>>All <<endif>>coins: <<print $coins>>
+"""
+
+
+@pytest.fixture
+def stall(story):
+    return StoryTest(story(STALL), clicks=1_000).run()
+
+
+def test_words_of_the_shortest_and_longest_play_through(stall):
+    # 4 words at the start and 3 at home, or 2 more at the till and 2 at home.
+    assert stall.words.games > 50
+    assert (stall.words.least, stall.words.most) == (7, 8)
+    assert stall.words.least < stall.words.mean < stall.words.most
+
+
+def test_numbers_at_the_end_of_all_games_and_of_each_ending(stall):
+    numbers = {(number.name, number.ending): number for number in stall.numbers}
+    assert numbers.keys() == {("$coins", ""), ("$coins", "Home")}
+    values = numbers["$coins", ""]
+    assert (values.least, values.most, values.games) == (3, 5, stall.words.games)
+    assert 3.7 < values.mean < 4.3
+
+
+def test_choices_are_counted_with_what_they_lead_to(stall):
+    choices = {(choice.passage, choice.choice): choice for choice in stall.choices}
+    buy = choices["Start", "Buy."]
+    leave = choices["Start", "Leave."]
+    assert buy.offered == leave.offered == stall.words.games
+    assert buy.leads_to.keys() == {"Till"} and leave.leads_to.keys() == {"Home"}
+    assert buy.leads_to["Till"] + leave.leads_to["Home"] == buy.offered
+
+
+def test_passages_that_set_and_read_a_variable(stall):
+    assert stall.uses == {"$coins": VariableUse(["Start", "Till"], ["Home"])}
+
+
+def test_the_report_has_a_section_for_each_of_them(stall):
+    text = to_text(report(stall))
+    for title in ("Words per play-through", "Numbers at the end", "Where variables are used"):
+        assert title in text
+    assert "shortest 7, mean" in text
+    assert stall.as_json()["choices"][0]["leads_to"]

@@ -6,9 +6,11 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.stories.playtest.budget import Budget
 from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.helpers import Helper, Helpers
 from drrn.stories.playtest.play import Games
-from drrn.stories.playtest.playtest import Helper, Helpers, StoryTest
+from drrn.stories.playtest.playtest import StoryTest
 from tests.stories import FORK, open_hosted, open_story
 from tests.tiny_engine import tiny_story
 
@@ -35,7 +37,7 @@ def played(path: Path, games: int, first: int = 0, stride: int = 1) -> Evidence:
         open_story(path, shuffle=False, lenient=True), evidence, first=first, stride=stride
     )
     for _ in range(games):
-        player.play_random(float("inf"))
+        player.play_random()
     return evidence
 
 
@@ -57,12 +59,12 @@ def test_merged_games_are_those_of_one_process(walk):
     assert min(map(len, filter(None, paths))) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_processes_find_the_same_problems_as_one(walk):
     reports = []
     for jobs in (1, 2):
         game = open_story(walk, shuffle=False, lenient=True)
-        reports.append(StoryTest(game, 4.0, jobs=jobs).run())
+        reports.append(StoryTest(game, clicks=2_000, jobs=jobs).run())
     one, two = reports
     assert not one.exact and not two.exact
     assert [(p.kind, p.passage) for p in one.problems] == [
@@ -71,11 +73,10 @@ def test_two_processes_find_the_same_problems_as_one(walk):
     assert [ending.name for ending in one.endings] == [ending.name for ending in two.endings]
 
 
-@pytest.mark.slow
 def test_processes_report_games_with_seeds_of_their_own(walk):
     helpers = Helpers(open_story(walk, shuffle=False, lenient=True), 2)
-    helpers.start(2.0)
-    (evidence,) = helpers.finish(wait=True)
+    helpers.start(Budget(clicks=300))
+    (evidence,) = helpers.finish()
     assert evidence.random.games > 10
     seeds = [page.path.seed for page in evidence.pages.values() if page.path.seed is not None]
     assert seeds and all(seed % 2 == 1 for seed in seeds)
@@ -84,17 +85,17 @@ def test_processes_report_games_with_seeds_of_their_own(walk):
 def test_a_process_that_fails_does_not_lose_the_report(walk):
     helpers = Helpers(open_story(walk, shuffle=False, lenient=True), 2)
     walk.write_text(FORK, encoding="utf-8")  # the process reads another story, and refuses it
-    helpers.start(30.0)
-    assert helpers.finish(wait=True) == []
+    helpers.start(Budget())
+    assert helpers.finish() == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_story_that_loops_in_another_process_is_reported(tmp_path, home):
     pages = {"Start": "A gate. [[In->In]] [[Off->End]]", "In": "{{(() => { for (;;); })()}}"}
     path = tmp_path / "loop.html"
     path.write_text(tiny_story({**pages, "End": "Home."}), encoding="utf-8")
     game = open_hosted(path, shuffle=False)
-    findings = StoryTest(game, 12.0, jobs=2).run()
+    findings = StoryTest(game, clicks=50, jobs=2).run()
     game.close()
     assert any("loops" in problem.text for problem in findings.problems)
 

@@ -105,7 +105,7 @@ print(other.step(0).actions[0].replace(" ", "_"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.slow
+@pytest.mark.full
 def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
     assert output_of(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
@@ -177,7 +177,7 @@ def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(open_page):
     assert game.step(0).text == "1002 go on"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_rejected_story_releases_its_engine_and_others_continue(monkeypatch, open_page):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
     before = len(OPEN_ISOLATES)

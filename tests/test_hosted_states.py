@@ -138,7 +138,7 @@ def test_global_variables_of_scripts_distinguish_states(open_story):
 
 
 @pytest.mark.full
-def test_sampled_odds_are_near_the_exact_ones(open_story, monkeypatch):
+def test_sampled_odds_are_near_the_exact_ones(open_story):
     game = open_story(
         {
             "Start": "[[go->Dice]]",
@@ -148,8 +148,7 @@ def test_sampled_odds_are_near_the_exact_ones(open_story, monkeypatch):
         }
     )
     evidence = Evidence()
-    monkeypatch.setattr(play, "RANDOM_GAMES", 40)
-    play.Games(game, evidence).play_many(600.0)
+    play.Games(game, evidence).play_many(40)
     assert evidence.random.games == 40
     counts = {key.passage: len(games) for key, games in evidence.random.endings.items()}
     assert counts["A"] + counts["B"] == 40
@@ -160,18 +159,19 @@ def test_sampled_odds_are_near_the_exact_ones(open_story, monkeypatch):
 
 @pytest.mark.slow
 def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
-    open_story, tmp_path, capsys, monkeypatch
+    open_story, tmp_path, capsys
 ):
-    monkeypatch.setattr(play, "RANDOM_GAMES", 5)
     open_story(
         {"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."}
     )
-    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
+    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--seconds", "1"])
     output = capsys.readouterr().out
-    for part in ("uses Math.random()", "Random play (5 games", "100 % ± 15.6 %"):
+    for part in ("uses Math.random()", "Random play (", "100 % ± "):
         assert part in output
-    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
-    assert json.loads(capsys.readouterr().out)["random"]["games"] == 5
+    main(
+        ["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--seconds", "1", "--json"]
+    )
+    assert json.loads(capsys.readouterr().out)["random"]["games"] > 1
 
 
 @needs_formats

@@ -6,14 +6,12 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.stories.playtest import play, playtest
+from drrn.stories.playtest.playtest import inspect_game
 from tests.sample_games import Walk
 
 
-def inspect_stepped(game, games=200, seconds=600.0, monkeypatch=None):
-    if monkeypatch:
-        monkeypatch.setattr(play, "RANDOM_GAMES", games)
-    return playtest.inspect_game(game, None, "it lists no outcomes", seconds=seconds)
+def inspect_stepped(game, games=60, seconds=600.0):
+    return inspect_game(game, None, "it lists no outcomes", seconds=seconds, games=games)
 
 
 class Corridor:
@@ -42,8 +40,8 @@ class Corridor:
         return drrn.Observation(f"Room {self.room}.", actions, float(index == 0))
 
 
-def test_random_games_count_returns_endings_and_pages(monkeypatch):
-    findings = inspect_stepped(Corridor(), 60, 600, monkeypatch)
+def test_random_games_count_returns_endings_and_pages():
+    findings = inspect_stepped(Corridor())
     (out,) = findings.endings
     table = findings.statistics
     assert (findings.games, table.pages, table.actions) == (60, 3, 3)
@@ -55,8 +53,8 @@ def test_random_games_count_returns_endings_and_pages(monkeypatch):
     assert 0 < out.probability.error < 0.1 and findings.random.steps.mean <= 4
 
 
-def test_ctrl_c_returns_the_sampled_games(monkeypatch):
-    findings = inspect_stepped(Corridor(interrupted_at=9), 60, 600, monkeypatch)
+def test_ctrl_c_returns_the_sampled_games():
+    findings = inspect_stepped(Corridor(interrupted_at=9))
     assert findings.interrupted and 0 < findings.games < 9
     with pytest.raises(KeyboardInterrupt):
         inspect_stepped(Nothing())
@@ -69,14 +67,10 @@ class Nothing(Walk):
         raise KeyboardInterrupt
 
 
-def test_a_truncated_game_has_no_outcome_but_its_pages_count(monkeypatch):
-    findings = inspect_stepped(Walk(), 5, 1e-9, monkeypatch)
-    assert (findings.games, findings.statistics.pages, findings.random, findings.endings) == (
-        0,
-        1,
-        None,
-        [],
-    )
+def test_a_truncated_game_has_no_outcome_but_its_pages_count():
+    findings = inspect_stepped(Walk(), 5, 1e-9)
+    assert (findings.games, findings.statistics.pages, findings.random) == (0, 1, None)
+    assert findings.endings == []
 
 
 def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):

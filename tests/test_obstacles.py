@@ -5,10 +5,9 @@ import pytest
 from drrn.document import to_html, to_markdown, to_text
 from drrn.stories.hosted.variables import condition_around
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import Source
+from drrn.stories.playtest.coverage import Source, obstacles
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.stories.playtest.findings import Findings
-from drrn.stories.playtest.obstacles import obstacles
 from drrn.stories.playtest.report import report
 
 

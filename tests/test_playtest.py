@@ -96,7 +96,7 @@ def test_compiled_and_explored_statistics_are_equal(game, compiled):
         assert [(e.name, e.reward, e.rule) for e in findings.endings] == [("Hall", 9, 1)]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_stories_have_reachable_endings_and_no_traps(name):
     game = open_story(name)

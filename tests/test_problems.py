@@ -13,16 +13,13 @@ from drrn.stories.playtest.playtest import StoryTest
 from drrn.stories.twine.rules import Rules
 
 
-@pytest.fixture(autouse=True)
-def few_games(monkeypatch):
-    """Limit the number of games and the extra search, so that tests are fast."""
-    monkeypatch.setattr("drrn.stories.playtest.playtest.MAX_GAMES", 200)
-    monkeypatch.setattr("drrn.stories.playtest.playtest.EXTRA_SECONDS", 0.5)
+def findings_of(game):
+    return StoryTest(game, clicks=1_000).run()
 
 
 def problems_of(game):
-    """Return the problems of a story as (kind, passage, line, clicks)."""
-    problems = StoryTest(game, 10).run().problems
+    """The problems of a story as (kind, passage, line, clicks)."""
+    problems = findings_of(game).problems
     clicks = [problem.path.actions if problem.path else None for problem in problems]
     rows = zip(problems, clicks, strict=True)
     return [(problem.kind, problem.passage, problem.line, path) for problem, path in rows]
@@ -77,31 +74,28 @@ HOME = '[[ending]]\npassage = "Home"\nreward = 1\n'
 ALWAYS = "[[expect]]\nalways_ends = true\n"
 
 
-def test_a_page_that_ends_and_is_not_listed_is_a_trap(story):
-    assert problems_of(story(CELL, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
-    plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
-    assert problems_of(story(plain, HOME)) == [("trap", "Cell", 5, ("To the cell.",))]
+GATE = "<<if 1 is 2>>[[Out.|Start]]<<endif>>"
+TRAP = [("trap", "Cell", 5, ("To the cell.",))]
 
 
-def test_a_passage_behind_the_link_that_a_trap_names_is_no_problem_of_its_own(story):
-    locked = CELL.replace("<<if 1 is 2>>[[Out.|Start]]", "<<if 1 is 2>>[[Out.|Yard]]")
-    problems = problems_of(story(f"{locked}:: Yard\nFree.\n"))
-    assert problems == [("trap", "Cell", 5, ("To the cell.",))]
-
-
-def test_a_page_without_links_is_an_ending_if_none_are_listed(story):
-    plain = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "")
-    assert problems_of(story(plain)) == []
-
-
-def test_a_link_to_the_start_does_not_excuse_a_dead_end(story):
-    assert [problem[:2] for problem in problems_of(story(CELL))] == [("trap", "Cell")]
-    again = CELL.replace("<<if 1 is 2>>[[Out.|Start]]<<endif>>", "THE END [[Play again.|Start]]")
-    assert problems_of(story(again)) == []
+@pytest.mark.parametrize(
+    ("gate", "rules", "problems"),
+    [
+        (GATE, HOME, TRAP),
+        ("", HOME, TRAP),  # not listed
+        ("", None, []),  # none are listed: a page without links is an ending
+        (GATE, None, TRAP),  # a link to the start is no excuse
+        ("THE END [[Play again.|Start]]", None, []),
+        # A passage behind the link that a trap names is no problem of its own.
+        ("<<if 1 is 2>>[[Out.|Yard]]<<endif>>\n:: Yard\nFree.", None, TRAP),
+    ],
+)
+def test_a_page_that_ends_is_a_trap_if_it_is_not_meant_to(story, gate, rules, problems):
+    assert problems_of(story(CELL.replace(GATE, gate), rules)) == problems
 
 
 def test_a_story_with_a_trap_does_not_always_end(story):
-    (problem,) = StoryTest(story(CELL, HOME + ALWAYS), 10).run().problems
+    (problem,) = findings_of(story(CELL, HOME + ALWAYS)).problems
     assert (problem.kind, problem.passage, problem.severity) == ("trap", "Cell", "error")
     assert "expected: the story always ends" in problem.text
 
@@ -122,7 +116,7 @@ CIRCLE = """\
 def test_a_loop_is_reported_in_a_story_without_an_ending_unless_it_leads_to_the_start(story):
     assert problems_of(story(CIRCLE)) == [("loop", "Ring", 5, ("In.",))]
     assert problems_of(story(CIRCLE.replace(":: Rim\n", ":: Rim\n[[Out.|Start]]\n"))) == []
-    (problem,) = StoryTest(story(CIRCLE, ALWAYS), 10).run().problems
+    (problem,) = findings_of(story(CIRCLE, ALWAYS)).problems
     assert (problem.kind, problem.severity) == ("loop", "error")
 
 
@@ -142,7 +136,7 @@ def test_a_page_that_only_names_or_displays_a_passage_is_an_ending(story):
 
 
 def test_an_allowed_trap_is_an_ending(story):
-    findings = StoryTest(story(CELL, f'allow = ["trap"]\n{HOME}{ALWAYS}'), 10).run()
+    findings = findings_of(story(CELL, f'allow = ["trap"]\n{HOME}{ALWAYS}'))
     assert findings.problems == () and findings.intended_endings == 2
     assert [check.status for check in findings.expectations] == ["passed"]
 
@@ -202,7 +196,7 @@ def test_a_story_of_which_most_is_left_out_is_refused_with_the_cure(tmp_path, ca
     assert main(["test", str(file)]) == 2
     out, error = capsys.readouterr()
     assert not out and "drrn formats add sugarcube" in error and "line 2" in error
-    assert main(["test", str(file), "--lenient"]) != 2
+    assert main(["test", str(file), "--lenient", "--seconds", "1"]) != 2
 
 
 DEBT = """\

@@ -18,7 +18,6 @@ from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import counted, one_line, visible_json
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-RANDOM_SECONDS = 10  # of random games, if not every state was visited
 
 
 def run(options: argparse.Namespace) -> None:
@@ -32,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{path}: {path.parent} is not a folder to write to; choose another --out")
     game.search_seconds = options.seconds
     findings = inspect_game(
-        game, None, limit=options.limit, seconds=RANDOM_SECONDS, progress=status_line()
+        game, None, limit=options.limit, seconds=min(10, options.seconds), progress=status_line()
     )
     clear_status()
     try:
@@ -51,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def annotation(game: Explorable, findings: Findings, story: str) -> str:
-    """Return the TOML: the story's rules, and a rule to fill in for each other ending."""
+    """The TOML: the story's rules, and a rule to fill in for each other ending."""
     lines = [
         "# The reward of an ending is what it is worth, for example from -20 (worst) to 20 (best).",
         f"title = {_quoted(title_of(game))}",
@@ -91,7 +90,7 @@ def _endings(findings: Findings) -> Iterator[tuple[Ending, str]]:
 
 
 def _distinct(ending: Ending) -> list[str]:
-    """Return the last words of its pages; of those that differ in numbers alone, the first.
+    """The last words of its pages, of which those that differ in numbers alone are one.
 
     The longest are first: the first rule that matches a page counts, and a text can contain others.
     """
@@ -102,14 +101,14 @@ def _distinct(ending: Ending) -> list[str]:
 
 
 def _restart_links(game: Explorable, findings: Findings) -> str:
-    """Return the links on endings that are not actions, because they restart the story."""
+    """The links on endings that are not actions, because they restart the story."""
     restarts = RestartLinks(game.story)
     labels = {label for ending in findings.endings for label in restarts.links_in(ending.name)}
     return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(labels))
 
 
 def _conditions(game: Explorable, ending: Ending, words: str) -> list[str]:
-    """Return the conditions of an ending: its rule's, else its passage and, if needed, words."""
+    """The conditions of an ending: its rule's, else its passage and, if needed, words."""
     if ending.rule is not None:
         parts = game.rules.endings[ending.rule - 1].condition.parts
         return [f"{key} = {_quoted(value)}" for key, value in parts.items()]

@@ -16,8 +16,8 @@ from drrn.stories.authored import EXPLORE_LIMIT
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import story_map
 from drrn.stories.map.svg import check_map_file, story_map_svg
+from drrn.stories.playtest.budget import Budget
 from drrn.stories.playtest.findings import Findings, Play, Statistics
-from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.report import endings_table
 from drrn.stories.playtest.solve import walkthrough
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
             compiled,
             why_not,
             limit=min(options.limit, EXPLORE_LIMIT),
-            seconds=float(options.seconds or RANDOM_SECONDS),
+            seconds=float(options.seconds or Budget.seconds),
             progress=terminal.status_line(),
         )
     finally:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _compile(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, str]:
-    """Return the compiled game, or why it cannot be compiled."""
+    """The compiled game, or why it cannot be compiled."""
     progress = terminal.counter("states", options.limit)
     try:
         compiled = compile_game(game, limit=options.limit, memory=options.memory, progress=progress)
@@ -148,7 +148,7 @@ def _statistics(findings: Findings, table: Statistics) -> Iterator[Fact]:
 
 
 def _scores(findings: Findings) -> Section:
-    """Build the table of scores; estimates have their standard errors."""
+    """Build the table of scores, with the standard errors of estimates."""
     plays = {
         "best play": findings.best,
         "best without memory, at least": findings.memoryless,

@@ -1,49 +1,41 @@
 """`drrn test STORY`: play-test a story: its problems, endings, coverage and expectations."""
 
 import argparse
-import contextlib
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from drrn.cli import terminal
 from drrn.document import Document, github_annotations, to_html, to_markdown, to_text
-from drrn.errors import InputError, OutOfTime, require
+from drrn.errors import InputError, require
 from drrn.files import slug, write
-from drrn.game.contract import Game, close, title_of, training_of
-from drrn.game.episodes import Policy
+from drrn.game.contract import Game, close, title_of
 from drrn.processes import cores
-from drrn.settings import Settings, recipe
 from drrn.stories.authored import AuthoredGame
 from drrn.stories.map.svg import check_map_file, legend_html, story_map_svg
 from drrn.stories.playtest.checks import require_playable
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings, Problem
 from drrn.stories.playtest.playtest import StoryTest
-from drrn.stories.playtest.report import MAX_ROWS, headline, report
+from drrn.stories.playtest.report import headline, report
 from drrn.writing import visible, visible_json
 
-MAX_LISTED = 30  # items of a list in a terminal
-MAX_IN_SUMMARY = 50  # items of a list on GitHub
 ALL_LISTED = "all of them with --format json"
 REPORTS = {".html": "html", ".md": "markdown", ".json": "json", ".txt": "text"}  # by suffix
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the play-test; return 1 if a problem is an error."""
+    """Run the play-test. Returns 1 if a problem is an error."""
     if options.watch:
-        others = (options.map, options.out, options.paths, options.agent)
+        others = (options.map, options.out, options.paths)
         if options.format != "text" or any(others):
             raise InputError("--watch prints problems only; leave out the other options")
         return Watch(options).run()
     _check_out(options)
-    if options.agent:
-        require("torch", "torch")
     if options.map:
         check_map_file(options.map)
     folder = options.paths
@@ -53,14 +45,10 @@ def run(options: argparse.Namespace) -> int:
     if not options.lenient:
         require_playable(game)
     status = terminal.status_line("Ctrl-C stops and reports")
-    train = quick_player if options.agent else None
-    test = StoryTest(game, options.seconds, status, train, options.jobs or cores())
+    test = StoryTest(game, options.seconds, status, jobs=options.jobs or cores())
     try:
         findings = test.run()
         terminal.clear_status()
-        if options.agent and findings.agent is None:
-            needs = "endings of different worth, a story without exact numbers, and --seconds 20"
-            terminal.warn(f"No agent played: --agent needs {needs} or more.")
         _print_report(test, findings, options)
         if folder:
             count = _write_paths(findings, folder)
@@ -112,7 +100,7 @@ def _format_report(
     if name == "markdown":
         return to_markdown(document)
     width = terminal.terminal_width()
-    return to_text(document, width=width, limit=MAX_LISTED, hint=ALL_LISTED) + "\n"
+    return to_text(document, width=width, limit=30, hint=ALL_LISTED) + "\n"
 
 
 def _toml_of(story: str) -> Path:
@@ -123,7 +111,7 @@ def _toml_of(story: str) -> Path:
 
 
 def _page(document: Document, test: StoryTest, findings: Findings, story: str) -> str:
-    """Return the report as a self-contained page with the map."""
+    """The report as a self-contained page with the map."""
     from drrn.pages import rendered, safe_markup
 
     map_svg = ""
@@ -134,7 +122,7 @@ def _page(document: Document, test: StoryTest, findings: Findings, story: str) -
         legend = legend_html(drawing)
     except InputError as error:  # too many pages to draw
         terminal.warn(f"The page has no map: {error}")
-    body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
+    body = to_html(document, limit=300, hint=ALL_LISTED)
     parts = {"body": body, "map": map_svg, "legend": legend}
     markup = {name: safe_markup(text) for name, text in parts.items()}
     return rendered("story_page.html", title=title_of(test.game), story=story, **markup)
@@ -143,7 +131,7 @@ def _page(document: Document, test: StoryTest, findings: Findings, story: str) -
 def _print_for_github(document: Document, findings: Findings) -> None:
     """Write the step summary to the job's file, if it has one, and print the annotations."""
     file = os.environ.get("GITHUB_STEP_SUMMARY")
-    summary = to_markdown(document, level=2, limit=MAX_IN_SUMMARY)
+    summary = to_markdown(document, level=2, limit=50)
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(f"{summary}\n")
@@ -156,7 +144,7 @@ def _print_for_github(document: Document, findings: Findings) -> None:
 
 
 def _write_paths(findings: Findings, folder: Path) -> int:
-    """Write a file for each path; return their number."""
+    """Write a file for each path. Returns their number."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = [(name, why, path) for name, why, path in _paths(findings) if path is not None]
     for number, (name, why, path) in enumerate(paths, 1):
@@ -174,8 +162,6 @@ def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
 
 # --- drrn test --watch: tests a story again whenever one of its files is saved
 
-FIRST_SECONDS = 1.2  # of the first, short test of a saved story
-POLL_SECONDS = 0.3
 NUMBER = re.compile(r"\d+")  # a count in a problem's text varies from test to test
 
 Stamps = dict[Path, tuple[int, int]]  # time and size of each file
@@ -187,10 +173,20 @@ class SavedError(Exception):
 
 
 class Watch:
-    """Tests a story, shortly and then for longer, until one of its files is saved."""
+    """Tests a story, shortly and then for longer, whenever one of its files is saved.
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    Args:
+        options: The options of the command.
+        first: CPU seconds of the short test.
+        interval: Seconds between two looks at the files.
+    """
+
+    def __init__(
+        self, options: argparse.Namespace, first: float = 1.2, interval: float = 0.3
+    ) -> None:
         self.options = options
+        self.first = first
+        self.interval = interval
         self.files = {Path(options.game), _toml_of(options.game)}
         self.stamps: Stamps = {}
         self.quick: Problems = {}  # of the last short test
@@ -199,7 +195,7 @@ class Watch:
         self.failed = False
 
     def run(self) -> int:
-        """Test until Ctrl-C; return 1 if the last report has an error."""
+        """Test until Ctrl-C. Returns 1 if the last report has an error."""
         try:
             while True:
                 self.stamps = self._current_stamps()
@@ -212,7 +208,7 @@ class Watch:
                     self.failed = True
                     terminal.warn(f"{time.strftime('%H:%M:%S')}  {error}")
                 while self.stamps == self._current_stamps():
-                    time.sleep(POLL_SECONDS)
+                    time.sleep(self.interval)
         except KeyboardInterrupt:
             return 1 if self.failed else 0
 
@@ -222,8 +218,8 @@ class Watch:
             self._add_files(game)
             if not self.options.lenient:
                 require_playable(game)
-            exact, self.quick = self._report(game, FIRST_SECONDS, self.quick)
-            if not exact and self.options.seconds > FIRST_SECONDS:
+            exact, self.quick = self._report(game, self.first, self.quick)
+            if not exact and self.options.seconds > self.first:
                 self._report(game, self.options.seconds, self.problems)
         finally:
             terminal.clear_status()
@@ -232,7 +228,11 @@ class Watch:
     def _report(self, game: Game, seconds: float, before: Problems) -> tuple[bool, Problems]:
         """Test the story, and print which problems are new, and which of those before are fixed.
 
-        Return whether the test is exact, and its problems. A save of a file is a SavedError.
+        Returns:
+            Whether the test is exact, and its problems.
+
+        Raises:
+            SavedError: A file was saved.
         """
         show = terminal.status_line("Ctrl-C ends")
 
@@ -276,33 +276,3 @@ class Watch:
     def _current_stamps(self) -> Stamps:
         states = {file: file.stat() for file in self.files if file.is_file()}
         return {file: (state.st_mtime_ns, state.st_size) for file, state in states.items()}
-
-
-# --- --agent: a small agent, trained within seconds
-
-SMALL: dict[str, Any] = {
-    **{"rounds": 12, "episodes_per_round": 20, "replan": 10, "updates": 60},
-    **{"replicas": 1, "hidden": 50, "evaluation_episodes": 1},
-}
-
-
-def quick_player(game: Game) -> Callable[[], Policy]:
-    """Train a small agent on a game until it raises `OutOfTime`.
-
-    Returns a function that starts an episode and returns its policy.
-    """
-    from drrn.runs.trainer import Trainer
-
-    require("torch", "torch").set_num_threads(1)  # the matrices are small
-    chosen = recipe(paper=False, recommended=training_of(game))
-    trainer = Trainer(game, Settings.from_flat({**chosen, **SMALL}))
-    with contextlib.suppress(OutOfTime):
-        for _ in trainer.train():
-            pass
-    player = trainer.agent.policy()
-
-    def new_policy() -> Policy:
-        player.begin()
-        return player
-
-    return new_policy

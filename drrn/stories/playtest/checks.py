@@ -22,8 +22,6 @@ from drrn.stories.twine import native
 from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line, percent
 
-CLOSE = 2.0  # an estimate within so many standard errors of its bound is unsure
-
 _Verdict = tuple[str, str, ClickPath | None, str]  # status, result, a path, its passage
 
 
@@ -34,9 +32,10 @@ class Checker:
     findings: Findings
     evidence: Evidence
     solution: Solution | None
+    close: float = 2.0  # standard errors from its bound within which an estimate is unsure
 
     def check(self, expected: Expectation) -> Check:
-        """Return the verdict on one expectation."""
+        """The verdict on one expectation."""
         status, result, path, passage = self._verdict(expected)
         path = None if status == PASSED else path
         return Check(expected.text, status, result, expected.line, passage, path)
@@ -58,7 +57,7 @@ class Checker:
         return self._best(expected.best) if expected.best is not None else self._always_ends()
 
     def _endings(self, name: str) -> dict[EndingId, EndingRecord]:
-        """Return the endings by a name, or with these words on their last page."""
+        """The endings by a name, or with these words on their last page."""
         words = one_line(name).casefold()
         return {
             key: record
@@ -80,7 +79,7 @@ class Checker:
                 return UNSURE, "no random game ended within the time limit", path, ""
             odds = share.mean
             result = f"{share.percent} of {tally.games:,} random games reach it"
-            if abs(odds - bound.number) <= CLOSE * share.error:
+            if abs(odds - bound.number) <= self.close * share.error:
                 result += ", too close to decide; allow more --seconds"
                 return UNSURE, result, path, ""
         if bound.holds(odds):
@@ -90,7 +89,7 @@ class Checker:
         return FAILED, result, path, ""
 
     def _reached(self, name: str, path: ClickPath | None) -> _Verdict:
-        """Report whether a passage is reached; if not, the clicks to a page that names it."""
+        """Whether a passage is reached. If not, the path leads to a page that names it."""
         if path is not None:
             return PASSED, f"reached in {_clicks(path)}", None, name
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]

@@ -16,10 +16,6 @@ from drrn.game.contract import Enumerable, Game, Observation, Outcomes, is_stopp
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.search import LostError, UnlistedError
 
-MAX_SEEDS = 300  # tried for a path that has no seed and may be impossible
-SEED_SECONDS = 10.0  # to find a seed for any other path
-MAX_OUTCOMES = 50_000  # examined for a path that needs luck
-
 NUMBERS = re.compile(r"(\d+(?:,\d+)*)(?:@(\d+)([ct]?))?")  # a path as `ClickPath.numbers` writes it
 
 HOW = ("", "t", "c")  # at its end, for each kind of player: see `ClickPath.curious`
@@ -46,7 +42,10 @@ class ClickPath:
 
     @property
     def numbers(self) -> str:
-        """Numbers of choices from 1, and the seed, for `--path`; "" if they leave draws open."""
+        """Numbers of choices from 1, and the seed, for `--path`.
+
+        There are none ("") if they would leave draws open.
+        """
         by_chance = self.seed is None and any(chance < 1 for chance in self.chances)
         if by_chance or len(self.choices) != len(self.actions):
             return ""
@@ -79,47 +78,50 @@ def read_path(file: Path) -> ClickPath:
 
 
 def path_of(table: Mapping[str, Any]) -> ClickPath:
-    """Return the path of its JSON; raise ValueError, TypeError or KeyError if it is none."""
+    """The path of its JSON.
+
+    Raises:
+        ValueError, TypeError, KeyError: It is not the JSON of a path.
+    """
     actions = tuple(map(str, table["actions"]))
     choices = tuple(map(int, table.get("choices", ())))
     chances = tuple(map(float, table.get("chances", ())))
     seed = None if table.get("seed") is None else int(table["seed"])
-    if choices and len(choices) != len(actions):
-        raise ValueError("either every action has an index, or none")
-    if chances and len(chances) != len(actions):
-        raise ValueError("either every action has a probability, or none")
+    words = table.get("typed", [])
+    if not isinstance(words, list) or not all(isinstance(one, str | None) for one in words):
+        raise ValueError("typed words must be a list of texts")
+    count = len(actions)
+    # A path that ends in an error has no last page, and so no words there.
+    sizes = len(choices) in (0, count), len(chances) in (0, count)
+    if not all(sizes) or len(words) not in (0, count, count + 1):
+        raise ValueError("a list must have an entry for every action, or none")
     curious = min(2, max(0, int(table.get("curious", 0))))
-    words = _words_of(table.get("typed", []), len(actions))
-    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, words)
+    typed = tuple(one or "" for one in words)
+    return ClickPath(actions, choices, seed, chances, str(table["comes_to"]), curious, typed)
 
 
-def _words_of(entries: Any, count: int) -> tuple[str, ...]:
-    """Return the words typed on each page of a path with `count` actions; () if none."""
-    # A path that ends in an error has no last page.
-    if not isinstance(entries, list) or len(entries) not in (0, count, count + 1):
-        raise ValueError("either every page has an entry of typed words, or none")
-    if not all(entry is None or isinstance(entry, str) for entry in entries):
-        raise ValueError("typed words must be texts")
-    return tuple(entry or "" for entry in entries)
-
-
-def replay(game: Game, path: ClickPath) -> list[Click]:
-    """Play a path; return its pages, each with the index of the action taken there.
+def replay(game: Game, path: ClickPath, outcomes: int = 50_000) -> list[Click]:
+    """Play a path. Returns its pages, each with the index of the action taken there.
 
     The game must have its actions in the story's own order (`shuffle=False`). Without a seed, draws
-    are chosen so that the path is possible. A path with an action that is not offered is refused.
+    are chosen so that the path is possible, by following up to so many outcomes. A path with an
+    action that is not offered is refused.
     """
     if path.seed is None and isinstance(game, Enumerable):
         with contextlib.suppress(InputError, LostError, UnlistedError):
-            for clicks in _continue(game, path, 0, game.opening(), [MAX_OUTCOMES]):
+            for clicks in _continue(game, path, 0, game.opening(), [outcomes]):
                 return clicks
     return replay_episode(game, path)[1]
 
 
 def replay_episode(
-    game: Game, path: ClickPath, seconds: float = SEED_SECONDS
+    game: Game, path: ClickPath, seconds: float = 10.0, seeds: int = 300
 ) -> tuple[int, list[Click]]:
-    """Play a path as an episode; return its seed with the pages, as `replay` does."""
+    """Play a path as an episode. Returns its seed, and the pages as `replay` does.
+
+    Without a seed, one is searched for that many seconds. At most `seeds` are tried for a path
+    that may be impossible.
+    """
     until = time.monotonic() + seconds
     longest: list[Click] = []
     number = 0
@@ -131,7 +133,7 @@ def replay_episode(
         if len(clicks) > len(longest):
             longest = clicks
             number = seed
-        if time.monotonic() > until or (seed >= MAX_SEEDS and not path.chances):
+        if time.monotonic() > until or (seed >= seeds and not path.chances):
             break
     if len(longest) > len(path):
         return number, longest
@@ -166,7 +168,7 @@ def _continue(
 
 
 def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
-    """Play a path as far as its actions are offered; yield its pages, with words typed there."""
+    """Play a path as far as its actions are offered. Yields its pages, with words typed there."""
     if isinstance(game, HostedGame):
         game.walks = path.curious > 0
         game.curious = path.curious
@@ -183,7 +185,7 @@ def follow(game: Game, path: ClickPath, seed: int) -> Iterator[Click]:
 
 
 def _index(page: Observation, path: ClickPath, number: int) -> int | None:
-    """Return the index of an action of the path on a page; several may have the same words."""
+    """The index of an action of the path on a page, where several may have the same words."""
     words = path.actions[number]
     if path.choices:
         choice = path.choices[number]

@@ -1,5 +1,7 @@
-"""Coverage of a story: passages and links, broken links, dead ends, values, and advice."""
+"""Coverage of a story: passages and links, dead ends, values, what is missing, and advice."""
 
+import math
+from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -8,23 +10,20 @@ from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.hosted import patterns
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.variables import condition_around, is_shared
 from drrn.stories.playtest import findings
-from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
-from drrn.stories.playtest.findings import Coverage, Issue, Values
+from drrn.stories.playtest.evidence import Evidence, is_number
+from drrn.stories.playtest.findings import Coverage, Issue, Values, upper_share
 from drrn.stories.twine.layout import ENDING
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
-from drrn.writing import one_line, percent
+from drrn.writing import counted, one_line, percent
 
 NOWHERE = ", which is not a passage"  # how the reader reports a link without a target
 BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
-RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
-MIN_VISITS = 20  # of each page of a loop before it is reported
-MAX_LISTED_VALUES = 8
-MAX_VALUE_LENGTH = 30
 
 PREFIXES = {"chapbook": "", "snowman": "s."}  # of variables, in the author's code
 
@@ -32,7 +31,7 @@ Pair = tuple[str, str]  # a passage, and one that it links to
 
 
 class Source:
-    """The story that a game was read from, with its links; empty for other games."""
+    """The story that a game was read from, with its links. It is empty for other games."""
 
     def __init__(self, game: Game) -> None:
         self.story = Story("", {})
@@ -52,7 +51,7 @@ class Source:
 
     @cached_property
     def links(self) -> dict[str, set[str]]:
-        """The passages that each passage links to or displays; unparsed, those that it names."""
+        """The passages that each passage links to, displays or, if it was not parsed, names."""
         if not isinstance(self.game, AuthoredGame):
             return {}
         parsed = {name: set(targets) for name, targets in self.game.links.items()}
@@ -67,7 +66,7 @@ class Source:
         return links
 
     def offered(self, name: str) -> set[str]:
-        """Return the passages to which a passage has links, not those that it only names."""
+        """The passages to which a passage has links, not those that it only names."""
         if self.engine == INK:
             return self.links[name]
         page = self.story.pages.get(name)
@@ -77,7 +76,7 @@ class Source:
         return {target for _, _, target in _links_in(text)} & self.pages.keys()
 
     def condition(self, name: str, target: str) -> str:
-        """Return the condition under which a passage displays its link to another one, or ""."""
+        """The condition under which a passage displays its link to another one, or ""."""
         page = self.story.pages.get(name)
         if page is None or self.engine == INK:
             return ""
@@ -86,12 +85,12 @@ class Source:
         return one_line(condition_around(text, starts[0])) if starts else ""
 
     def name_of(self, variable: str) -> str:
-        """Return a variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
+        """A variable as the author writes it: $gold, gold (Ink, Chapbook) or s.gold."""
         prefix = "" if self.engine == INK else PREFIXES.get(self.format_name, "$")
         return prefix + variable.lstrip("$")
 
     def reward(self, key: EndingId) -> float:
-        """Return what an ending pays, without payments for events on its page."""
+        """What an ending pays, without payments for events on its page."""
         if not self.engine:
             return key.reward
         if key.rule is None:
@@ -100,7 +99,7 @@ class Source:
 
     @cached_property
     def pages(self) -> dict[str, int]:
-        """Passages that a player can reach, with their lines; not those that only code runs."""
+        """Passages that a player can reach, not those that only code runs, with their lines."""
         passages = self.story.passages.values()
         shared = [passage for passage in passages if is_shared(passage)]
         tags = {tag for one in shared for tag in patterns.LOOKED_UP_TAG.findall(one.text)}
@@ -126,7 +125,7 @@ def passages_covered(source: Source, evidence: Evidence) -> Coverage:
 
 
 def links_covered(source: Source, evidence: Evidence) -> Coverage:
-    """Count the links that led to their target; links that are not actions do not count."""
+    """Count the links that led to their target, among the links that are actions."""
     written = {(name, target) for name in source.links for target in source.offered(name)}
     pairs = (written | (source.pairs & evidence.links)) - (set(source.no_actions) - evidence.links)
     return Coverage(len(pairs & evidence.links), len(pairs))
@@ -196,11 +195,11 @@ def _seldom(evidence: Evidence) -> str:
     games = evidence.random.games
     if games <= 10:
         return "few games were played"
-    return f"if at all, in less than {percent(RULE_OF_THREE / games).lstrip('< ')} of random games"
+    return f"if at all, in less than {percent(upper_share(games)).lstrip('< ')} of random games"
 
 
 def broken_links(source: Source) -> list[Issue]:
-    """List links to passages that do not exist; computed targets are not reported."""
+    """List links to passages that do not exist, except computed ones."""
     if source.engine == INK:
         return []
     if source.engine == NATIVE and not source.unsupported:
@@ -266,9 +265,10 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
 
 
 def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
-    """Return why a page is not meant to end the story; "" for an ending.
+    """Explain why a page is not meant to end the story. For an ending, there is no reason.
 
-    If the TOML lists endings, every other page is; else a page with links that are not offered.
+    If the TOML lists endings, no other page is one. Else a page with links that are not offered is
+    none.
     """
     has_list = bool(source.rules.endings)
     is_named = ENDING["name"].search(key.passage) or ENDING["text"].search(text)
@@ -289,7 +289,7 @@ def _trapped(source: Source, key: EndingId, text: str, evidence: Evidence) -> st
 
 
 def _has_exit(passage: str, evidence: Evidence) -> bool:
-    """Return whether a page of a passage has a choice that leads to another passage."""
+    """Whether a page of a passage has a choice that leads to another passage."""
     pages = [page for page in evidence.pages.values() if page.passage == passage]
     steps = [page.successors.values() for page in pages if page.path.curious < 2]
     after = {key for step in steps for keys in step for key in keys}
@@ -309,10 +309,11 @@ def errors(source: Source, evidence: Evidence) -> list[Issue]:
     return issues
 
 
-def loops(evidence: Evidence) -> list[Issue]:
+def loops(evidence: Evidence, least_visits: int = 20) -> list[Issue]:
     """List pages from which no ending was reached although every action was tried.
 
-    In a story without endings, these are pages from which its start was not reached either.
+    In a story without endings, these are pages from which its start was not reached either. Pages
+    with fewer than `least_visits` are not reported: an action may work later.
     """
     pages = evidence.pages
     start = None if evidence.endings else next((page.passage for page in pages.values()), None)
@@ -327,7 +328,7 @@ def loops(evidence: Evidence) -> list[Issue]:
             escaping.add(key)
             queue.append(key)
     stuck = [page for key, page in pages.items() if key not in escaping]
-    if any(page.visits < MIN_VISITS for page in stuck):  # an action may work later
+    if any(page.visits < least_visits for page in stuck):
         return []
     issues: dict[str, Issue] = {}
     what = "a loop without a way out: no ending was reached from here"
@@ -352,21 +353,25 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
 def variable_values(source: Source, evidence: Evidence) -> list[Values]:
     """List the values of every variable, by name."""
     return [
-        Values(source.name_of(name), len(values), values_text(list(values.values())))
+        Values(
+            source.name_of(name),
+            len(values),
+            values_text(list(values.values()), is_cut=len(values) >= evidence.max_values),
+        )
         for name, values in sorted(evidence.variables.items())
     ]
 
 
-def values_text(values: list[Value]) -> str:
+def values_text(values: list[Value], most: int = 8, *, is_cut: bool = False) -> str:
     """Format the values of a variable: a range of numbers, or the first few."""
-    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    rest = len(values) - MAX_LISTED_VALUES
+    numbers = [value for value in values if is_number(value)]
+    rest = len(values) - most
     if rest > 0 and len(numbers) == len(values):
         return f"{min(numbers):g} to {max(numbers):g}"
     more = f" and {rest:,} more" if rest > 0 else ""
-    if len(values) >= MAX_VALUES:
+    if is_cut:
         more = " and many more"
-    return ", ".join(map(_value, sorted(values, key=_order)[:MAX_LISTED_VALUES])) + more
+    return ", ".join(map(_value, sorted(values, key=_order)[:most])) + more
 
 
 def _order(value: Value) -> tuple[bool, float, str]:
@@ -387,6 +392,136 @@ def _value(value: Value) -> str:
     return _shortened(f'"{value}"' if isinstance(value, str) else str(value))
 
 
-def _shortened(text: str) -> str:
+def _shortened(text: str, most: int = 30) -> str:
     text = one_line(text)
-    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# --- what stands in the way of passages that were not reached, and the cure
+
+
+def obstacles(
+    source: Source, evidence: Evidence, *, exact: bool, limit: float, most: int = 6
+) -> list[str]:
+    """Name what hides the passages that were not reached, the largest part first, and the cure.
+
+    Args:
+        source: The story.
+        evidence: What was observed.
+        exact: Whether every path was followed.
+        limit: The play-test's time limit in seconds. Four times as much is advised.
+        most: How many obstacles to name.
+    """
+    passages = evidence.passages
+    cure = f"--seconds {max(1, math.ceil(4 * limit))}"
+    unreached = [name for name in source.pages if name not in passages]
+    behind: dict[str, list[str]] = {}
+    for name in unreached:
+        passage, target = _gate(source, evidence, name)
+        if line := _obstacle(source, evidence, passage, target, exact, cure):
+            behind.setdefault(line, []).append(name)
+    lines = []
+    hidden = [name for name in source.pages if name in passages and passages[name].curious]
+    if hidden:
+        lines.append(
+            f'{counted(len(hidden), "passage")}, such as "{hidden[0]}", reached only by games that '
+            "type in words, do not wait for timers, or move the pointer; [inputs] in the TOML "
+            "gives random games the words to type in."
+        )
+    for line, names in sorted(behind.items(), key=lambda item: -len(item[1]))[:most]:
+        such_as = "" if len(names) == 1 else "such as "
+        lines.append(f'{counted(len(names), "passage")}, {such_as}"{names[0]}": {line}')
+    is_late = evidence.last_news > 0.6 * evidence.visits
+    if unreached and not exact and is_late:
+        more = f"more time will find more ({cure})"
+        lines.append(f"New passages turned up until the end: {more}.")
+    return lines
+
+
+def _gate(source: Source, evidence: Evidence, name: str) -> tuple[str, str]:
+    """The reached passage that should lead to another one, and its link. Both may be ""."""
+    queue = [name]
+    for target in queue:
+        origins = [one for one, to in source.links.items() if target in to]
+        for origin in origins:
+            if origin in evidence.passages:
+                return ("", "") if (origin, target) in source.no_actions else (origin, target)
+        queue += [origin for origin in origins if origin not in queue]
+    # No link leads there: perhaps code does, once the right word is typed.
+    return (min(evidence.asking), name) if len(evidence.asking) == 1 else ("", "")
+
+
+def _obstacle(
+    source: Source, evidence: Evidence, passage: str, target: str, exact: bool, cure: str
+) -> str:
+    """Describe the obstacle between a passage and a target."""
+    if passage in evidence.asking:
+        return (
+            f'"{passage}" asks for a typed word or passcode; {_tried(source.game)}. '
+            "Give the word in [inputs] of the TOML."
+        )
+    if exact or not passage:  # a condition that never holds is a problem
+        return ""
+    text = source.story.passages[passage].text
+    link = f'its link to "{target}"'
+    if patterns.DRAGGED.search(text):
+        return (
+            f'"{passage}" has things to drag, and not every way to drag is played. Play it by hand.'
+        )
+    if condition := source.condition(passage, target):
+        values = _values_in(source, evidence, passage, condition)
+        check = f"Check where the story sets it, or use {cure}."
+        return f'"{passage}" shows {link} only if {condition}{values}. {check}'
+    if share := _puzzling_share(evidence, passage):
+        puzzle = "a puzzle, or clicks in some order"
+        copy = "test a copy that starts behind it"
+        return f'"{passage}" took {percent(share)} of all clicks: {puzzle}. Use {cure}, or {copy}.'
+    if any(page.passage == passage and page.untried for page in evidence.pages.values()):
+        return f'not every link of "{passage}" was tried in the time. Use {cure}.'
+    if patterns.TIMED.search(text):
+        return f'a timer of "{passage}" hides "{target}", or shows it late. Use {cure}.'
+    if patterns.DRAWN.search(text):
+        return f'a random draw in "{passage}". Use {cure}.'
+    return f'"{passage}" names "{target}" and never showed it. Check when it does.'
+
+
+def _tried(game: Game, most: int = 5) -> str:
+    """Describe which of the story's words were typed."""
+    words = list(dict.fromkeys(game.stage.words)) if isinstance(game, HostedGame) else []
+    if not words:
+        return "the story compares with no word that could be tried"
+    listed = ", ".join(words[:most]) + (", …" if len(words) > most else "")
+    return f"{counted(len(words), 'word')} of the story did not help ({listed})"
+
+
+def _values_in(source: Source, evidence: Evidence, passage: str, condition: str) -> str:
+    """Describe the values that the variables of a condition in a passage had."""
+    names = patterns.VARIABLE.findall(condition)
+    words = names or [w for w in patterns.WORD.findall(condition) if f"${w}" in evidence.variables]
+    result = " (a random draw)" if patterns.DRAWN.search(condition) else ""
+    for name in dict.fromkeys(words):
+        entries = list(evidence.variables.get(f"${name}", {}).values())
+        only = "only " if len(entries) == 1 else ""
+        was = f"was {only}{values_text(entries)}" if entries else "was never set"
+        if entries and (passage, f"${name}") in evidence.unset:
+            was += ", and had no value on some visits to that passage"
+        result += f"; {source.name_of(name)} {was}"
+    return result
+
+
+def _puzzling_share(
+    evidence: Evidence, passage: str, least: float = 0.2, least_visits: int = 200
+) -> float:
+    """The share of the clicks in a passage that games seldom left, or 0 if it is small."""
+    pages = evidence.pages
+    visits: Counter[str] = Counter()
+    for page in pages.values():
+        visits[page.passage] += page.visits
+    share = visits[passage] / max(1, visits.total())
+    if visits[passage] < least_visits or share < least:
+        return 0.0
+    own = [page for page in pages.values() if page.passage == passage]
+    after = [
+        pages[key].passage for page in own for keys in page.successors.values() for key in keys
+    ]
+    return share if after and 2 * after.count(passage) >= len(after) else 0.0

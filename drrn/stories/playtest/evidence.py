@@ -1,23 +1,23 @@
 """Evidence: everything that games and searches observed in a story, with the clicks to each."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from statistics import fmean, median
+from typing import Any, TypeGuard, TypeVar
 
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError
 from drrn.game.contract import THE_END, Game, Observation, checked, ending_of
 from drrn.stories.authored import AuthoredGame, Position
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.counts import GameCounts
-from drrn.stories.playtest.findings import Estimate, Play, mean_of, share_of
+from drrn.stories.playtest.findings import Choice, Estimate, Play, Spread, mean_of, share_of
 from drrn.stories.twine.rules import Condition
 from drrn.stories.twine.script import Page
 from drrn.stories.twine.values import Value
-
-MAX_VALUES = 1_000  # recorded for one variable
+from drrn.writing import words
 
 Key = TypeVar("Key")
 Shares = Mapping[EndingId, Estimate | None]  # probability of each ending under a policy
@@ -35,7 +35,7 @@ class Arrival:
 
     @cached_property
     def key(self) -> Hashable:
-        """Identity of the page for a search: passage and actions; the text in other games."""
+        """Identity of the page for a search: passage (elsewhere: text) and actions."""
         return (self.position.passage or self.page.text, self.page.actions, self.ending)
 
 
@@ -85,7 +85,7 @@ class Tally:
         return len(self.steps)
 
     def add(self, last: Arrival | None, total: float, steps: int) -> None:
-        """Add a game by its last page; None if it ended in an error."""
+        """Add a game by its last page, which a game that ended in an error lacks."""
         ending = last.ending if last else None
         self.steps.append(steps)
         self.returns.append(total)
@@ -96,7 +96,7 @@ class Tally:
         self.truncated += last is not None and ending is None
 
     def share(self, keys: Iterable[EndingId]) -> Estimate | None:
-        """Estimate the share of games that reach one of some endings; None without games."""
+        """Estimate the share of games that reach one of some endings, if any were played."""
         return share_of(sum(len(self.endings[key]) for key in keys), self.games)
 
     def shares(self, keys: Iterable[EndingId]) -> Shares:
@@ -105,7 +105,7 @@ class Tally:
 
     @property
     def play(self) -> Play | None:
-        """The estimated scores; None if no game was finished."""
+        """The estimated scores, if a game was finished."""
         reward = mean_of(self.rewards)
         if reward is None:
             return None
@@ -114,8 +114,56 @@ class Tally:
 
 
 @dataclass
+class GameCounts:
+    """Counts of random games: choices and, of games with an ending, words and numbers."""
+
+    words: list[float] = field(default_factory=list)
+    offered: Counter[tuple[str, str]] = field(default_factory=Counter)
+    next_passages: defaultdict[tuple[str, str], Counter[str]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
+    numbers: defaultdict[tuple[str, str], list[float]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+
+    def add(self, game: Game | None, arrivals: Sequence[Arrival], indices: Sequence[int]) -> None:
+        """Add a game.
+
+        Args:
+            game: Knows which variables belong to this game alone. Without it, all do.
+            arrivals: Its pages.
+            indices: The actions between them.
+        """
+        for (before, after), index in zip(pairwise(arrivals), indices, strict=False):
+            passage = before.position.passage
+            actions = before.page.actions
+            self.offered.update((passage, action) for action in actions)
+            self.next_passages[passage, actions[index]][after.position.passage] += 1
+        last = arrivals[-1]
+        if last.ending is None:
+            return
+        self.words.append(sum(_count_words(arrival.page.text) for arrival in arrivals))
+        passages = {arrival.position.passage for arrival in arrivals[:-1]}
+        for name, value in last.position.variables.items():
+            is_tracked = not isinstance(game, AuthoredGame) or game.tracks(name, passages)
+            if is_number(value) and is_tracked:
+                self.numbers[name, ""].append(value)
+                self.numbers[name, last.ending.passage].append(value)
+
+    def fields(self, name_of: Callable[[str], str]) -> dict[str, Any]:
+        """The counts, by the fields of the findings. `name_of` names a variable."""
+        led = self.next_passages
+        numbers = sorted(self.numbers.items())
+        return {
+            "words": _spread(self.words) if self.words else None,
+            "numbers": [_spread(values, name_of(name), end) for (name, end), values in numbers],
+            "choices": [Choice(*key, n, dict(led[key])) for key, n in self.offered.items()],
+        }
+
+
+@dataclass
 class Evidence:
-    """What was observed so far; `complete` once every state was visited."""
+    """What was observed so far."""
 
     forbidden: Mapping[str, Condition] = field(default_factory=dict)
     passages: dict[str, ClickPath] = field(default_factory=dict)
@@ -141,14 +189,14 @@ class Evidence:
     random: Tally = field(default_factory=Tally)
     counts: GameCounts = field(default_factory=GameCounts)  # of random games
     agent: Tally = field(default_factory=Tally)
-    agent_lessons: int = 0  # games that the agent was trained on
     searching_games: int = 0
     least_odds: dict[EndingId, float] = field(default_factory=dict)  # by a search of states
     visits: int = 0  # of pages
     last_news: int = 0  # visits when a passage was first reached
     value_count: int = 0  # over all variables
     states: int = 0
-    complete: bool = False
+    complete: bool = False  # every state was visited
+    max_values: int = 1_000  # recorded for one variable
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -157,7 +205,7 @@ class Evidence:
         return (*counts, self.value_count)
 
     def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
-        """Record a page reached by an action on the page before; return whether it is new."""
+        """Record a page reached by an action on the page before. Report whether it is new."""
         self.visits += 1
         passages = _passages(before, now)
         for name in passages:
@@ -196,12 +244,18 @@ class Evidence:
             self.peaks[name] = max(self.peaks.get(name, peak), peak, key=lambda one: one[:2])
         for name, values in other.variables.items():
             self.variables.setdefault(name, {}).update(values)
-        for name in vars(self).keys() - {"forbidden", "always_set", "peaks", "variables"}:
+        for name in vars(self).keys() - {
+            "forbidden",
+            "always_set",
+            "peaks",
+            "variables",
+            "max_values",
+        }:
             setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
         self.longest = longest
 
     def lacks(self, passage: str, variable: str) -> bool:
-        """Return whether a page with a passage was reached without a variable."""
+        """Whether a page with a passage was reached without a variable."""
         return variable not in self.always_set.get(passage, {variable})
 
     def add_error(self, error: str, path: MakePath) -> None:
@@ -230,10 +284,10 @@ class Evidence:
                 _add_shorter(self.below_zero, name, path)
             values = self.variables.setdefault(name, {})
             key = repr(value)  # true is not 1, although Python holds them equal
-            if key not in values and len(values) < MAX_VALUES:
+            if key not in values and len(values) < self.max_values:
                 values[key] = value
                 self.value_count += 1
-                if isinstance(value, (int, float)) and not isinstance(value, bool):
+                if is_number(value):
                     self._record_number(name, value, path)
         for text, condition in self.forbidden.items():
             if text not in self.violations and _holds(condition, now):
@@ -243,6 +297,10 @@ class Evidence:
         peak = self.peaks.get(name)
         if peak is None or value > peak[0]:
             self.peaks[name] = (value, peak[1] + 1 if peak else 0, path())
+
+
+def is_number(value: Value) -> TypeGuard[int | float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_negative(value: Value) -> bool:
@@ -258,7 +316,7 @@ def _add_shorter(paths: dict[Key, ClickPath], key: Key, path: MakePath) -> None:
 
 
 def _sum(mine: Any, theirs: Any) -> Any:
-    """Return what two processes observed: counts add up, sets unite, the better path stays."""
+    """Unite what two processes observed: counts add up, and the better path stays."""
     if mine is None or theirs is None:
         return theirs if mine is None else mine
     if isinstance(mine, ClickPath):
@@ -277,7 +335,7 @@ def _sum(mine: Any, theirs: Any) -> Any:
 
 
 def _passages(before: Arrival | None, now: Arrival) -> tuple[str, ...]:
-    """Return the passages since the page before: on the page, or passed through by an engine."""
+    """The passages since the page before: on the page, or passed through by an engine."""
     history = now.position.history
     past = before.position.history if before else ()
     through = history[len(past) :] if history[: len(past)] == past else ()
@@ -293,7 +351,7 @@ def _holds(condition: Condition, now: Arrival) -> bool:
 
 
 def arrival_of(game: Game, page: Observation, state: Any = None) -> Arrival:
-    """Return the arrival at a page, which shows a state; None: the state that the game is in."""
+    """The arrival at a page, which shows a state. The default is the state of the game."""
     if isinstance(game, AuthoredGame):
         state = game.state if state is None else state
         return Arrival(page, game.position_at(state), game.face_at(state).ending)
@@ -303,3 +361,13 @@ def arrival_of(game: Game, page: Observation, state: Any = None) -> Arrival:
         ending_at = getattr(game, "ending_at", None)
         name = ending_at(state) if ending_at else THE_END
     return Arrival(page, Position(), EndingId(name, None, page.text, page.reward) if name else None)
+
+
+def _spread(values: Sequence[float], name: str = "", ending: str = "") -> Spread:
+    middle = (median(values), fmean(values))
+    return Spread(name, ending, len(values), min(values), *middle, max(values))
+
+
+@lru_cache(maxsize=4096)
+def _count_words(text: str) -> int:
+    return len(words(text))

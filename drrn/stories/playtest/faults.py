@@ -4,20 +4,29 @@ To add a kind of problem, name it in `rules.PROBLEM_KINDS` and its function in `
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote
 
 from drrn.errors import did_you_mean
 from drrn.files import home, read_text
-from drrn.stories.authored import INK
+from drrn.stories.authored import INK, NATIVE, AuthoredGame, Explorable
 from drrn.stories.hosted import patterns
-from drrn.stories.hosted.variables import is_shared
-from drrn.stories.playtest.coverage import Source
+from drrn.stories.hosted.variables import has_code, is_shared, variable_uses
+from drrn.stories.playtest.coverage import PREFIXES, Source
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import BEHIND, ERROR, FAILED, LOOP, PASSED, Findings, Problem
-from drrn.stories.playtest.variable_uses import VariableUses
+from drrn.stories.playtest.findings import (
+    BEHIND,
+    ERROR,
+    FAILED,
+    LOOP,
+    PASSED,
+    Findings,
+    Problem,
+    VariableUse,
+)
 from drrn.stories.twine.story import Passage
 from drrn.writing import counted, one_line
 
@@ -26,13 +35,12 @@ EXPECTATION = "expectation"
 EXPLAINS = ("trap", "loop", "unreachable", "condition", "thrown error", "error page")
 # A macro, a variable, or a name in JavaScript's errors.
 CODE_NAME = re.compile(r"<<[\w=-]+|\{[\w.]+|\([\w-]+:|\$\w+|(?<=')\w+(?=')|\w+(?= is not )")
-MAX_EQUAL = 3  # errors with the same text that are reported one by one
 
 Detector = Callable[[Source, Evidence, Findings], Iterator[Problem]]
 
 
 def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Findings:
-    """Return findings with their problems, except those that the TOML allows."""
+    """The findings with their problems, except those that the TOML allows."""
     problems = [one for detect in DETECTORS for one in detect(source, evidence, findings)]
     allowed = [one for one in problems if source.rules.allows(one.kind, one.passage)]
     rest = [one for one in problems if one not in allowed]
@@ -44,8 +52,11 @@ def with_problems(source: Source, evidence: Evidence, findings: Findings) -> Fin
     return replace(findings, problems=tuple(problems), allowed=count)
 
 
-def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
-    """Report an error once that a header, footer or side bar shows on several passages."""
+def _grouped(problems: list[Problem], source: Source, most: int = 3) -> list[Problem]:
+    """Report an error once that a header, footer or side bar shows on several passages.
+
+    Others with the same text are reported one by one if they are not more than `most`.
+    """
     errors = [one for one in problems if one.kind in ("error page", "thrown error")]
     result = [one for one in problems if one not in errors]
     texts = {name: passage.text for name, passage in source.story.passages.items()}
@@ -56,7 +67,7 @@ def _grouped(problems: list[Problem], source: Source) -> list[Problem]:
         own = [one for one in group if counts.get(one.passage)]  # on others it is only seen
         rest = [one for one in group if one not in own]
         shared = [name for name in texts if counts[name] and is_shared(source.story.passages[name])]
-        is_everywhere = rest and (shared or (not own and len(rest) > MAX_EQUAL))
+        is_everywhere = rest and (shared or (not own and len(rest) > most))
         if len(group) == 1 or not is_everywhere:
             result += own or rest
             continue
@@ -165,11 +176,98 @@ def _reached_from(start: str, links: dict[str, set[str]]) -> set[str]:
     return names
 
 
+# --- the variables of a story, and where its source uses them
+
+# Formats whose variables can be read from the source.
+WITH_DOLLARS = ("sugarcube", "harlowe", "sugarcane", "jonah", "responsive", "")
+# Chapbook: a line such as "gold (condition): value" above "--", or {… for: 'gold'}.
+CHAPBOOK_SET = re.compile(r"(?m)^(?!config\b)([A-Za-z_]\w*)[^\s():]*[ \t]*(\(.*\))?[ \t]*:(.*)$")
+CHAPBOOK_BOUND = re.compile(r"\bfor:\s*['\"]([A-Za-z_]\w*)")
+SNOWMAN = re.compile(r"(?<![\w'’.])s\.([A-Za-z_]\w*)(?!\w*\()(\s*(?:[-+*/]?=(?!=)|\+\+|--))?")
+
+
+class VariableUses:
+    """The variables of a story, by the name that the author writes, and where they are used."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.story = source.story
+        self.by_name: dict[str, VariableUse] = {}
+        format_name = source.format_name
+        # Variables that each passage displays or copies whatever happens.
+        self.displayed: dict[str, set[str]] = {}
+        if isinstance(source.game, AuthoredGame) and source.engine == INK:
+            for name, (read, settings) in source.game.variable_uses.items():
+                self._add(name, read, settings)
+        elif source.engine and format_name in WITH_DOLLARS:
+            self._read_passages()
+        elif source.engine and format_name in PREFIXES:
+            for name, passage in self.story.passages.items():
+                if not {"stylesheet", "script"} & {*passage.tags}:
+                    self._read_code(name, patterns.COMMENT.sub("", passage.text))
+            if format_name == "chapbook":  # words that no passage sets are no variables
+                self.by_name = {name: use for name, use in self.by_name.items() if use.set_in}
+
+    def is_named_in_code(self, name: str) -> bool:
+        """Whether a script or a rule may set or read a variable."""
+        return patterns.WORD.findall(name)[-1] in self._words_in_code
+
+    @cached_property
+    def _words_in_code(self) -> Collection[str]:
+        passages = self.story.passages.values()
+        if any(patterns.COMPUTED_NAME.search(passage.text) for passage in passages):
+            return {patterns.WORD.findall(name)[-1] for name in self.by_name}
+        texts = [passage.text for passage in passages if has_code(passage)]
+        return frozenset(patterns.WORD.findall(" ".join((*texts, repr(self.source.rules)))))
+
+    def _add(self, passage: str, read: Collection[str], settings: Collection[str]) -> None:
+        for name in sorted({*settings, *read}):
+            use = self.by_name.setdefault(name, VariableUse())
+            use.set_in += [passage] * (name in settings)
+            use.read_in += [passage] * (name in read)
+
+    def _read_code(self, passage: str, text: str) -> None:
+        """Add the variables of a passage in Snowman, or all words of code in Chapbook."""
+        uses = [(f"s.{name}", is_set) for name, is_set in SNOWMAN.findall(text)]
+        read = {name for name, is_set in uses if not is_set}
+        settings = {name for name, is_set in uses if is_set}
+        if self.source.format_name == "chapbook":
+            head, dashes, rest = f"\n{text}".partition("\n--\n")
+            lines = CHAPBOOK_SET.findall(head) if dashes else []
+            settings = {name for name, *_ in lines}.union(CHAPBOOK_BOUND.findall(text))
+            read = set(patterns.WORD.findall(rest or text))
+            for name, *code in lines:
+                read |= set(patterns.WORD.findall(" ".join(code))) - {name}
+        self._add(passage, read, settings)
+
+    def _read_passages(self) -> None:
+        game = self.source.game
+        facts = None
+        if self.source.engine == NATIVE and isinstance(game, Explorable):
+            facts = game.script.facts
+        for name, passage in self.story.passages.items():
+            if "stylesheet" in passage.tags or "script" in passage.tags:
+                continue
+            text = patterns.COMMENT.sub("", passage.text)
+            uses = variable_uses(text)
+            read = set(uses.read | uses.stored).union(*(names for _, names in uses.settings))
+            settings = {target for target, _ in uses.settings}
+            bound = {next(filter(None, names)) for names in patterns.BOUND.findall(text)}
+            read -= {"args"}  # of SugarCube's widgets
+            if facts is not None:  # text such as $x is no variable there
+                read &= facts.read
+                bound = bound & facts.written | (read & facts.prompts)
+            read &= set(patterns.VARIABLE.findall(patterns.BOUND.sub(" ", text)))
+            self._add(name, {f"${v}" for v in read}, {f"${v}" for v in settings | bound})
+            block = patterns.BLOCK.search(text)
+            before = variable_uses(text[: block.start()] if block else text)
+            sources = (names for _, names in before.settings)
+            displayed = before.read.union(*sources) & read - bound
+            self.displayed[name] = {f"${variable}" for variable in displayed}
+
+
 # --- problems that need more than the pages: variables, numbers, files, names, errors on a page
 
-# Rises of a number's maximum after which it seems to grow without bound: if the story compares it
-# with something, which may be a bound, and if not.
-MIN_RISES = {True: 100, False: 20}
 COMPARED = r"\s*(?:is\s+)?(?:<(?!<)|>(?!>)|lte?\b|gte?\b)"
 ADDRESS = re.compile(r"[\w.+-]+:|[/\\]")  # not a relative path
 INK_FILE = re.compile(r"(?i)(?:IMAGE|AUDIO|AUDIOLOOP|BACKGROUND)\s*:\s*(.+)")
@@ -265,8 +363,14 @@ def variables(source: Source, evidence: Evidence, findings: Findings) -> Iterato
             yield Problem("unset variable", what, passage, line, path, "warning")
 
 
-def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[Problem]:
-    """Yield numbers that fall below zero, and those that grow without bound."""
+def numbers(
+    source: Source, evidence: Evidence, findings: Findings, rises_of_growth: int = 20
+) -> Iterator[Problem]:
+    """Yield numbers that fall below zero, and those that grow without bound.
+
+    A number seems to grow if its maximum rose often: five times as often if the story compares it
+    with something, which may be its bound.
+    """
     texts = "\n".join(passage.text for passage in source.story.passages.values())
     path = Path(source.story.source)
     if path.suffix.lower() == ".ink" and path.is_file():
@@ -283,7 +387,7 @@ def numbers(source: Source, evidence: Evidence, findings: Findings) -> Iterator[
             below = evidence.below_zero[variable]
             yield Problem("number below zero", what, path=below, severity="hint")
         is_compared = source.engine == INK or re.search(rf"\b{plain}{COMPARED}", texts) is not None
-        if rises >= MIN_RISES[is_compared] and not evidence.complete:
+        if rises >= rises_of_growth * (5 if is_compared else 1) and not evidence.complete:
             what = f"{name} seems to grow without bound (up to {most:g}): is that meant?"
             yield Problem("growing number", what, path=clicks, severity="hint")
 

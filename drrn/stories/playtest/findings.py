@@ -1,9 +1,8 @@
 """Findings: everything known about a game, exact or estimated.
 
-`playtest` fills them; `drrn test`, `inspect`, `annotate` and the page show parts of them.
+`playtest` fills them. The commands and the page show parts of them.
 """
 
-import importlib
 import math
 import re
 from collections.abc import Sequence
@@ -11,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.counts import Choice, Spread, VariableUse
 from drrn.stories.twine.rules import PROBLEM_KINDS, Distance
 from drrn.writing import percent, words
 
@@ -50,9 +48,10 @@ class Estimate:
 
 
 def share_of(count: int, games: int) -> Estimate | None:
-    """Estimate the share of games that had some result; None if no game was played.
+    """Estimate the share of games that had some result.
 
     The standard error adds one success and one failure (Agresti and Coull), so it is never 0.
+    Without games, there is no estimate.
     """
     if not games:
         return None
@@ -60,8 +59,13 @@ def share_of(count: int, games: int) -> Estimate | None:
     return Estimate(count / games, math.sqrt(likely * (1 - likely) / games))
 
 
+def upper_share(games: int) -> float:
+    """The rule of three: a bound of what never happened in n games, with 95 % confidence."""
+    return 3.0 / games
+
+
 def mean_of(values: Sequence[float]) -> Estimate | None:
-    """Estimate a mean; None if there are no values."""
+    """Estimate a mean, if there are values."""
     if not values:
         return None
     mean = math.fsum(values) / len(values)
@@ -141,7 +145,7 @@ class Issue:
 
 @dataclass(frozen=True)
 class Problem:
-    """A fault of the story, in one sentence for its author; an error makes the test fail."""
+    """A fault of the story, in one sentence for its author. An error makes the test fail."""
 
     kind: str  # one of PROBLEM_KINDS
     text: str  # without the place
@@ -176,6 +180,37 @@ class Values:
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The words of a game, or the values of a variable at its end."""
+
+    name: str
+    ending: str  # "" for all endings
+    games: int
+    least: float
+    median: float
+    mean: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of a passage: how often it was offered, and which passages it led to how often."""
+
+    passage: str
+    choice: str
+    offered: int
+    leads_to: dict[str, int]
+
+
+@dataclass
+class VariableUse:
+    """The passages that set and read a variable, as the source shows them."""
+
+    set_in: list[str] = field(default_factory=list)
+    read_in: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
 class Check:
     """The verdict on an [[expect]] table."""
 
@@ -205,7 +240,6 @@ class Findings:
     games: int = 0  # random games that were finished
     cut_short: int = 0  # random games stopped by the clock, which do not count
     searching_games: int = 0
-    agent_lessons: int = 0  # games that the agent was trained on
     max_steps: int = 0
     endings: list[Ending] = field(default_factory=list)
     random: Play | None = None
@@ -228,7 +262,6 @@ class Findings:
     notes: list[str] = field(default_factory=list)
     variables: list[Values] = field(default_factory=list)
     uses: dict[str, VariableUse] = field(default_factory=dict)  # by variable
-    unused_tags: list[str] = field(default_factory=list)  # that nothing refers to
     words: Spread | None = None  # read in random games that reach an ending
     numbers: list[Spread] = field(default_factory=list)  # variables at the end
     choices: list[Choice] = field(default_factory=list)
@@ -243,12 +276,8 @@ class Findings:
     def __repr__(self) -> str:
         return f"<Findings on {self.name!r}: {len(self.problems)} problems>"
 
-    def _repr_html_(self) -> str:
-        text: str = importlib.import_module("drrn.stories.playtest.report").report_fragment(self)
-        return text
-
     def as_json(self) -> dict[str, Any]:
-        """Return the findings as plain dictionaries, lists, strings and numbers.
+        """The findings as plain dictionaries, lists, strings and numbers.
 
         Problems are not repeated, and endings that are problems are left out.
         """
@@ -295,7 +324,7 @@ class Findings:
 
 
 def last_words(text: str) -> str:
-    """Return the last sentence of a page, with the one before it if it is short.
+    """The last sentence of a page, with the one before it if it is short.
 
     Lines such as "THE END" are skipped.
     """

@@ -1,10 +1,10 @@
 """The play-test of a story, and the inspection of any game: passes that fill `Findings`.
 
-Both are exact if the game can be compiled; otherwise they play as many games as time allows, also
-in other processes (`Helpers`).
+Both are exact if the game can be compiled. Otherwise they play as many games as the budget allows,
+also in other processes (`Helpers`).
 """
 
-import contextlib
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -15,142 +15,28 @@ from drrn.compiled.compile import can_be_compiled, compile_game, is_cached
 from drrn.compiled.game import Compiled
 from drrn.compiled.search import EndingId
 from drrn.errors import InputError, OutOfTime
-from drrn.game.contract import Game, close, step_limit_of, title_of
-from drrn.game.make import SPEC, GameSpec
-from drrn.processes import Service, ServiceError, report, work
+from drrn.game.contract import Game, step_limit_of, title_of
+from drrn.game.episodes import Policy
 from drrn.stories.authored import EXPLORE_LIMIT, INK, AuthoredGame, Explorable
 from drrn.stories.formats import UNTITLED
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map, with_flaws
 from drrn.stories.playtest import coverage
+from drrn.stories.playtest.budget import Budget, Meter
 from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence, Pages, Shares, Tally
-from drrn.stories.playtest.faults import with_problems
+from drrn.stories.playtest.faults import VariableUses, with_problems
 from drrn.stories.playtest.findings import Ending, Estimate, Findings, last_words, mean_of
-from drrn.stories.playtest.obstacles import obstacles
-from drrn.stories.playtest.play import MAX_OVERTIME, MIN_STATES, RANDOM_SECONDS, Games, TrainPlayer
+from drrn.stories.playtest.helpers import Helpers
+from drrn.stories.playtest.play import Games
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
+from drrn.stories.playtest.states import OVERTIME
 from drrn.stories.playtest.survey import compiled_statistics, explore, page_statistics
-from drrn.stories.playtest.variable_uses import VariableUses
-from drrn.stories.search import clock
 from drrn.stories.twine.script import summarise
 
-MIN_SECONDS = 1.0  # of play for which a process is worth its start
-REPORT_SECONDS = 2.0  # of play until the first report
-MAX_GAMES = 20_000  # random ones, of one process
-GROWTH = 1.3  # of the time until the next report: a process that dies loses little
-MAX_JOBS = 64
-LAST_SECONDS = 10.0  # at most, in which a process ends its last game
-
-
-class Helper:
-    """Plays in a separate process; see `Service`."""
-
-    def __init__(self, spec: GameSpec, fingerprint: str, first: int, stride: int) -> None:
-        self.game = spec.open()
-        if getattr(self.game, "fingerprint", "") != fingerprint:
-            raise InputError(f"{spec.source}: the story was changed during the test")
-        forbidden = self.game.rules.forbidden if isinstance(self.game, AuthoredGame) else {}
-        self.evidence = Evidence(forbidden)
-        self.games = Games(self.game, self.evidence, first=first, stride=stride)
-
-    def play(self, seconds: float) -> Evidence:
-        """Play for some CPU seconds since the process started; report the evidence meanwhile."""
-        start = clock()
-        end = start - work() + seconds
-        interval = REPORT_SECONDS
-        next_report = start + interval
-        while clock() < end and self.evidence.random.games < MAX_GAMES:
-            self.games.type_words()
-            self.games.play_next(start, end)
-            if clock() > next_report:
-                report(self._parcel())
-                interval *= GROWTH
-                next_report = clock() + interval
-        return self._parcel()
-
-    def _parcel(self) -> Evidence:
-        return replace(self.evidence, forbidden={})  # conditions cannot be sent
-
-    def close(self) -> None:
-        """Close the engines."""
-        close(self.game)
-
-
-class Helpers:
-    """The processes that a play-test started, with the last report of each."""
-
-    def __init__(self, game: Game, jobs: int) -> None:
-        spec = getattr(game, SPEC, None)
-        can_be_opened = isinstance(spec, GameSpec) and isinstance(game, AuthoredGame)
-        self.jobs = min(jobs, MAX_JOBS) if can_be_opened else 1
-        self._spec = spec
-        self._fingerprint = str(getattr(game, "fingerprint", ""))
-        self._services: dict[Service, Evidence | None] = {}
-        self._running: set[Service] = set()
-
-    @property
-    def games(self) -> int:
-        """The random games that were reported so far."""
-        return sum(evidence.random.games for evidence in self._services.values() if evidence)
-
-    def start(self, seconds: float) -> None:
-        """Start the processes, once, for some CPU seconds each."""
-        if self._services or seconds < MIN_SECONDS:
-            return
-        for number in range(1, self.jobs):
-            arguments = (self._spec, self._fingerprint, number, self.jobs)
-            service = Service(Helper, *arguments, quiet=True)
-            service.send("play", seconds)
-            self._services[service] = None
-            self._running.add(service)
-
-    def read(self, wait: float = 0.0) -> None:
-        """Read the reports that have arrived; one that died or failed plays no longer."""
-        for service in list(self._running):
-            with contextlib.suppress(OSError):
-                if not service.connection.poll(wait):
-                    continue
-            try:
-                reply = service.receive(0.0)
-                evidence = reply.result()
-            except (InputError, ServiceError):
-                self._running.discard(service)
-                continue
-            if isinstance(evidence, Evidence):
-                self._services[service] = evidence
-                if reply.kind == "answer":
-                    self._running.discard(service)
-
-    def finish(self, *, wait: bool) -> list[Evidence]:
-        """Return the last report of each process, and end it; `wait` for its last game."""
-        deadline = time.monotonic() + LAST_SECONDS
-        while wait and self._running and time.monotonic() < deadline:
-            self.read(0.1)
-        for service in self._services:
-            service.kill()
-        reports = [evidence for evidence in self._services.values() if evidence]
-        self._services = {}
-        return reports
-
-
-# --- the play-test
-
-# Parts of the time after which a pass must be over. All but exact stories spend at least half of
-# it, or of what an agent leaves, on random games (`Games.play_next`).
-FIRST_GAMES = 0.1  # random games before all other passes
-FIRST_GAME_END = 0.3  # the last of them
-COMPILING = 0.45
-SEARCHING = 0.4
-LATE_SEARCHING = 0.6  # of a story that was compiled in vain before
-PLAYING = 0.75  # random and searching games, if an agent plays after them
-MIN_AGENT_SECONDS = 4.0
-EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
-COUNTED_GAMES = 1_000  # at most, if probabilities are exact already
-COUNTING_SECONDS = 2.0
-MEMORY = 1_000  # MB
+EXTRA = 0.2  # part of a budget, for variables and links once all probabilities are exact
 
 Progress = Callable[[str], None]
 
@@ -160,11 +46,15 @@ class StoryTest:
 
     Args:
         game: The story, with its actions in their own order (`shuffle=False`).
-        seconds: How long to play and search, in CPU seconds.
+        seconds: How long to play and search, in CPU seconds. The default is 30, or without limit
+            if `clicks` are limited.
         progress: Called with a description of what is being done.
-        train: Trains an agent on the story; without it, no agent plays.
-        jobs: Processes that play, each for the same time; only a game that `make` opened can have
-            more than one.
+        agent: Returns a policy for each game. It plays in the last quarter of the budget.
+        jobs: Processes that play, each with the same budget. Only a game that `make` opened can
+            have more than one.
+        clicks: How many pages each process may visit. Such a test is repeatable.
+        games: How many random games each process may play.
+        states: How many states the search may visit.
 
     Example:
         >>> findings = StoryTest(drrn.make("story.twee", shuffle=False), seconds=10).run()
@@ -176,20 +66,25 @@ class StoryTest:
     def __init__(
         self,
         game: Game,
-        seconds: float,
+        seconds: float | None = None,
         progress: Progress | None = None,
-        train: TrainPlayer | None = None,
+        agent: Callable[[], Policy] | None = None,
         jobs: int = 1,
+        *,
+        clicks: float = math.inf,
+        games: int = Budget.games,
+        states: int = Budget.states,
     ) -> None:
+        if seconds is None:
+            seconds = Budget.seconds if clicks == math.inf else math.inf
         self.game = game
-        self.seconds = seconds
+        self.meter = Meter(Budget(seconds, clicks, games, states))
         self.helpers = Helpers(game, jobs)
         self._show = progress or (lambda _: None)
-        self.train = train
-        self.start = clock()
+        self.agent = agent
         self.opened = time.monotonic()
         self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
-        self.games = Games(game, self.evidence)
+        self.games = Games(game, self.evidence, self.meter)
         self.solution: Solution | None = None
         self.why_not = "it lists no outcomes"
         if can_be_compiled(game):
@@ -197,14 +92,15 @@ class StoryTest:
         self.interrupted = False
 
     def run(self) -> Findings:
-        """Run all passes that there is time for; Ctrl-C ends them early."""
+        """Run all passes that the budget allows. Ctrl-C ends them early."""
         self.game.reset(0)  # raises an error if the story cannot start
-        self.start = clock()  # starting an engine is slow on a busy machine: it does not count
+        # Starting an engine is slow on a busy machine: it does not count.
+        self.meter = self.games.meter = Meter(self.meter.budget)
         try:
             self._run_passes()
             if self.solution is not None:  # words, choices and numbers at the end are counted
-                part = (clock() - self.start + COUNTING_SECONDS) / self.seconds
-                self._play(part, part, random_only=True, most=min(MAX_GAMES, COUNTED_GAMES))
+                part = self.meter.spent + max(0.1, 2.0 / self.meter.budget.seconds)
+                self._play(part, part, random_only=True, most=1_000)
         except KeyboardInterrupt:
             self.interrupted = True
         finally:
@@ -219,19 +115,26 @@ class StoryTest:
     def _merge(self) -> None:
         """Add what other processes observed, unless the story was solved without them."""
         is_wanted = self.solution is None
-        for evidence in self.helpers.finish(wait=is_wanted and not self.interrupted):
+        is_hurried = self.interrupted or not is_wanted
+        for evidence in self.helpers.finish(0.0 if is_hurried else 10.0):
             if is_wanted:
                 self.evidence.merge(evidence)
 
     def findings(self) -> Findings:
-        """Return what is known so far."""
-        seconds = time.monotonic() - self.opened
-        facts = {"why_not": self.why_not, "seconds": seconds, "time_limit": self.seconds}
-        facts["interrupted"] = self.interrupted
-        return gather(self.game, self.evidence, self.solution, **facts)
+        """What is known so far."""
+        limit = self.meter.budget.seconds
+        return gather(
+            self.game,
+            self.evidence,
+            self.solution,
+            why_not=self.why_not,
+            seconds=time.monotonic() - self.opened,
+            time_limit=limit if limit < math.inf else 0.0,
+            interrupted=self.interrupted,
+        )
 
     def story_map(self, findings: Findings | None = None) -> StoryMap:
-        """Return the map of all states or of the pages that were seen, with the problems there."""
+        """The map of all states, or of the pages that were seen, with the problems there."""
         if self.solution is not None:
             drawing = story_map(self.solution.compiled)
         else:
@@ -240,33 +143,32 @@ class StoryTest:
         return drawing if findings is None else with_flaws(drawing, findings, Source(self.game))
 
     def _run_passes(self) -> None:
-        """Play random games first, so that there is always a result; then search all states."""
+        """Play random games first, so that there is always a result, then search all states.
+
+        The numbers are parts of the budget after which a pass must be over. All but exact stories
+        spend at least half of it, or of what an agent leaves, on random games.
+        """
         has_engine = isinstance(self.game, HostedGame)
         is_solved = has_engine and is_cached(self.game) and self._compile()
         if not is_solved:
-            self._play(FIRST_GAMES, FIRST_GAME_END, random_only=True, most=50)
+            self._play(0.1, 0.3, random_only=True, most=50)
         if can_be_compiled(self.game):
             if is_solved or (not has_engine and self._compile()):
-                soon = min(self._at(1), clock() + EXTRA_SECONDS)
-                self._search(self._at(1) if self.evidence.forbidden else soon)
+                soon = min(1.0, self.meter.spent + EXTRA)
+                self._search(1.0 if self.evidence.forbidden else soon)
                 return
-            self.helpers.start(self._at(1) - clock())
-            self._search(self._at(SEARCHING if has_engine else LATE_SEARCHING))
+            self.helpers.start(self.meter.rest(1.0))
+            self._search(0.4 if has_engine else 0.6)  # others were compiled in vain before
             if has_engine and self.evidence.complete and self._compile():
                 self._leave_exactness()
                 return
-        rewards = {ending.reward for ending in self.evidence.endings.values()}
-        train = self.train if len(rewards) > 1 else None
-        part = 1.0
-        if train and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS:
-            part = PLAYING
-        self.helpers.start(self._at(part) - clock())
+        part = 0.75 if self.agent else 1.0
+        self.helpers.start(self.meter.rest(part))
         self.games.type_words()
         self._play(part, part)
-        seconds = self._at(1) - clock()
-        if train and seconds > MIN_AGENT_SECONDS:
-            self.progress("training an agent, which then plays")
-            self.games.play_agent(train, seconds)
+        if self.agent:
+            self.progress("letting the agent play")
+            self.games.play_agent(self.agent)
 
     def _search(self, until: float) -> None:
         why_not = self.games.search_states(until, _count("situations visited", self.progress))
@@ -281,8 +183,8 @@ class StoryTest:
         solution = self.solution
         assert solution is not None
         left = set(solution.compiled.unreached)
-        until = min(self._at(1), clock() + EXTRA_SECONDS)
-        while left and clock() < until and not left & self.evidence.passages.keys():
+        until = min(1.0, self.meter.spent + EXTRA)
+        while left and self.meter.spent < until and not left & self.evidence.passages.keys():
             self.progress("searching for passages behind timers and typed words")
             self.games.search(until, curious=True)
         if left & self.evidence.passages.keys():
@@ -295,21 +197,22 @@ class StoryTest:
             self._play(1.0, 1.0)
 
     def _compile(self) -> bool:
-        """Compile and solve the game; return False if that is impossible in the time."""
+        """Compile and solve the game. False means that the budget does not suffice."""
+        meter = self.meter
         if isinstance(self.game, HostedGame):  # all of its states were visited before
-            self.game.search_seconds = max(1.0, self._at(1) - clock())
-        until = self._at(COMPILING)
+            self.game.search_seconds = max(1.0, meter.rest(1.0).seconds)
+        until = 0.45
         if self.evidence.complete:
-            is_small = self.evidence.states <= MIN_STATES
-            until = self._at(1 + MAX_OVERTIME if is_small else 1)
+            is_small = self.evidence.states <= meter.budget.least_states
+            until = 1.0 + OVERTIME if is_small else 1.0
 
         def progress(states: int) -> None:
             self.progress(f"following every way: {states:,} situations")
-            if clock() > until:
+            if max(meter.spent, states / meter.budget.clicks) > until:
                 raise OutOfTime
 
         try:
-            compiled = compile_game(self.game, memory=MEMORY, progress=progress)
+            compiled = compile_game(self.game, memory=meter.budget.megabytes, progress=progress)
         except InputError as error:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
@@ -322,23 +225,20 @@ class StoryTest:
         return True
 
     def _play(
-        self, part: float, last_part: float, random_only: bool = False, most: int = 0
+        self, part: float, last_part: float, *, random_only: bool = False, most: int | None = None
     ) -> None:
-        """Play random and searching games until a part of the time is over.
+        """Play random and searching games until a part of the budget is spent.
 
-        Random games get their share of all the time so far. A game that is not finished by
-        `last_part` is cut short.
+        A game that is not finished by `last_part` is cut short.
         """
-        for _ in range(most or MAX_GAMES):
-            if clock() > self._at(part):
+        limit = self.meter.budget.games
+        for _ in range(limit if most is None else min(most, limit)):
+            if self.meter.spent > part:
                 return
-            self.games.play_next(self.start, self._at(last_part), random_only=random_only)
+            self.games.play_next(last_part, random_only=random_only)
             games = self.evidence.random.games + self.helpers.games
             searching = f"{self.evidence.searching_games:,} that look for new pages"
             self.progress(f"{games:,} random games, {searching}")
-
-    def _at(self, part: float) -> float:
-        return self.start + part * self.seconds
 
 
 def inspect_game(
@@ -347,14 +247,21 @@ def inspect_game(
     why_not: str = "",
     *,
     limit: int = EXPLORE_LIMIT,
-    seconds: float = RANDOM_SECONDS,
+    seconds: float = Budget.seconds,
+    games: int = 200,
     returns: bool = True,
     progress: Progress | None = None,
 ) -> Findings:
-    """Inspect a game: its statistics, endings and scores; exact ones if it is compiled.
+    """Inspect a game: its statistics, endings and scores.
 
-    Otherwise, `limit` is the number of states to visit, and `seconds` the time to play. By
-    `returns`, the highest return and the best memoryless policy are computed, too.
+    Args:
+        game: The game.
+        compiled: The compiled game, which makes all numbers exact.
+        why_not: Why it is not compiled.
+        limit: How many states to visit otherwise.
+        seconds: How long to play random games otherwise, at most `games`.
+        returns: Whether to compute the highest return and the best memoryless policy.
+        progress: Called with a description of what is being done.
     """
     evidence = Evidence(complete=compiled is not None)
     start = time.monotonic()
@@ -366,12 +273,12 @@ def inspect_game(
         statistics = compiled_statistics(game, compiled)
     elif isinstance(game, Explorable):
         statistics = explore(game, evidence, limit, _count("states", progress))
-        Games(game, evidence).play_many(seconds, progress=count)
+        Games(game, evidence, Meter(Budget(seconds))).play_many(games, progress=count)
     else:
         pages: Pages = Counter()
-        games = Games(game, evidence, pages, strict=True)
+        player = Games(game, evidence, Meter(Budget(seconds)), pages, strict=True)
         try:
-            games.play_many(seconds, finish=False, progress=count)
+            player.play_many(games, finish=False, progress=count)
         except KeyboardInterrupt:
             interrupted = True
             if not pages:
@@ -394,6 +301,7 @@ def gather(
     """
     source = Source(game)
     exact = solution is not None
+    limit = facts.get("time_limit", 0.0)
     if solution is not None:
         _add_solution(evidence, source, solution)
     rules = {key.rule for key in evidence.endings}
@@ -406,7 +314,6 @@ def gather(
         games=evidence.random.games,
         cut_short=evidence.random.cut_short,
         searching_games=evidence.searching_games,
-        agent_lessons=evidence.agent_lessons if evidence.agent.games else 0,
         max_steps=step_limit_of(game),
         passages=coverage.passages_covered(source, evidence),
         links=coverage.links_covered(source, evidence),
@@ -419,10 +326,10 @@ def gather(
         unplayable=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
-        obstacles=obstacles(source, evidence, exact=exact, limit=facts.get("time_limit", 0.0)),
+        obstacles=coverage.obstacles(source, evidence, exact=exact, limit=limit),
         notes=_notes(game),
         variables=coverage.variable_values(source, evidence),
-        **VariableUses(source).fields,
+        uses=dict(sorted(VariableUses(source).by_name.items())),
         **evidence.counts.fields(source.name_of),
         **_scores(source, evidence, solution),
         **facts,
@@ -433,7 +340,7 @@ def gather(
 
 
 def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
-    """Return the dead ends, and the number of those that the TOML allows, by field."""
+    """The dead ends, and the number of those that the TOML allows, by field."""
     issues = coverage.dead_ends(source, evidence)
     issues += solution.traps if solution else coverage.loops(evidence)
     rest = [issue for issue in issues if not source.rules.allows(issue.kind, issue.passage)]
@@ -441,7 +348,7 @@ def _dead_ends(source: Source, evidence: Evidence, solution: Solution | None) ->
 
 
 def _scores(source: Source, evidence: Evidence, solution: Solution | None) -> dict[str, Any]:
-    """Return the scores, endings and numbers of states, by the fields of the findings."""
+    """The scores, endings and numbers of states, by the fields of the findings."""
     shares: dict[str, Shares] = {}
     scores: dict[str, Any] = {}
     for name, tally in (("random", evidence.random), ("agent", evidence.agent)):
@@ -497,7 +404,7 @@ def endings_of(
     random_games: Tally | None = None,
     least_odds: Mapping[EndingId, float] | None = None,
 ) -> list[Ending]:
-    """Return the endings with their probabilities under policies: random, best, agent."""
+    """The endings with their probabilities under policies: random, best, agent."""
     endings = []
     title = f"\n{source.story.title or UNTITLED}"  # the last line of every page of Chapbook
     for key, record in records.items():

@@ -13,22 +13,30 @@ from typing import Any
 from drrn import document as doc
 from drrn.document import Document, Note, Section, literal
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import RULE_OF_THREE
-from drrn.stories.playtest.findings import BEHIND, PASSED, Ending, Findings, Issue, Problem
+from drrn.stories.playtest.findings import (
+    BEHIND,
+    PASSED,
+    Ending,
+    Findings,
+    Issue,
+    Problem,
+    upper_share,
+)
 from drrn.writing import counted, one_line, percent
 
-MAX_STEPS = 40  # of a path that are printed
-MAX_GROUP = 4  # similar issues with a note each; more share one
-INFORMATIVE = 0.5  # larger upper bounds of the odds of an ending are not printed
-MAX_ROWS = 300  # of a table of the page
-MAX_NAMES = 6  # of passages in a cell
 NOTES: dict[str, doc.Severity] = {"error": "problem", "warning": "warning", "hint": "info"}
 
 
 def report(findings: Findings, command: str = "", toml: str = "") -> Document:
     """Build the report of a play-test: its problems first, then endings, coverage, details.
 
-    `command` names the story on the command line, `toml` the file with the expectations.
+    Args:
+        findings: What the play-test found.
+        command: The story on the command line.
+        toml: The file with the expectations.
+
+    Example:
+        >>> report(StoryTest(game, seconds=10).run())  # a notebook displays it
     """
     sections = [section for section in _sections(findings, command) if section.blocks]
     blocks: list[doc.Block] = [doc.Paragraph(headline(findings), "headline")]
@@ -39,11 +47,11 @@ def report(findings: Findings, command: str = "", toml: str = "") -> Document:
     return Document(literal(findings.title), blocks, sections)
 
 
-def report_fragment(findings: Findings) -> str:
-    """Write the report as HTML without a title, for a page that has its own."""
+def report_fragment(findings: Findings, rows: int = 300) -> str:
+    """Write the report as HTML without a title, with up to so many rows of each table."""
     whole = report(findings)
     head = doc.to_html(Document("", whole.blocks))
-    body = doc.to_html(Document("", (), whole.sections), limit=MAX_ROWS)
+    body = doc.to_html(Document("", (), whole.sections), limit=rows)
     return f'<div class="report-head">\n{head}\n</div>\n{body}\n'
 
 
@@ -91,13 +99,13 @@ def _problem(problem: Problem, findings: Findings, command: str, toml: str) -> N
 
 
 def _relative(file: str) -> str:
-    """Return the path of a file from the current folder, if it is in there."""
+    """The path of a file from the current folder, if it is in there."""
     path = Path(file)
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
 
 
 def _sections(findings: Findings, command: str) -> Iterator[Section]:
-    """Yield the sections of the report; those without blocks are left out."""
+    """Yield the sections of the report. Those without blocks are left out."""
     so_far = "" if findings.exact else " so far"
     untaken = "Links whose condition never held" if findings.complete else "Links not taken so far"
     title = f"Endings ({findings.intended_endings:,})"
@@ -144,9 +152,7 @@ def certainty(findings: Findings) -> str:
     searches = f"{counted(findings.searching_games, 'game')} that look for new pages"
     games += f"{',' if findings.agent else ' and'} {searches}"
     if findings.agent:
-        lessons = counted(findings.agent_lessons, "game")
-        count = counted(findings.agent.games, "game")
-        games += f" and {count} by an agent that was trained on {lessons}"
+        games += f" and {counted(findings.agent.games, 'game')} by an agent"
     why = f" Not exact, because {literal(findings.why_not)}." if findings.why_not else ""
     return (
         f"{start}Estimated in {findings.seconds:.0f} seconds from {games}: ± says how far a share "
@@ -169,7 +175,7 @@ def scores(findings: Findings) -> str:
         return f"{top}; a random game {length}."
     agent = ""
     if findings.agent:
-        agent = f" A briefly trained agent reaches {findings.agent.final_reward}."
+        agent = f" The agent reaches {findings.agent.final_reward}."
     return f"{top}; a random game is worth {random.final_reward} and {length}.{agent}"
 
 
@@ -182,14 +188,6 @@ def _facts(findings: Findings) -> doc.Facts:
         if covered.total:
             count = f"{covered.count:,} of {covered.total:,}"
             facts.append(doc.Fact(name, count, "info" if is_whole else "warning"))
-    random = findings.random
-    if random and not findings.equal_rewards:
-        facts.append(doc.Fact("worth of a random game", f"{random.final_reward.mean:,.2f}"))
-    if findings.top_reward is not None and not findings.equal_rewards:
-        name = "worth of best play" if findings.exact else "worth of the best ending found"
-        facts.append(doc.Fact(name, f"{findings.top_reward:,.2f}"))
-    if random and random.steps:
-        facts.append(doc.Fact("clicks of a random game", f"{random.steps.mean:,.2f}"))
     return doc.Facts(facts)
 
 
@@ -202,7 +200,7 @@ def _checks(findings: Findings) -> list[Note]:
 
 
 def _details(findings: Findings) -> Iterator[Section]:
-    """Yield the sections on words, numbers at the end, variables, tags and choices."""
+    """Yield the sections on words, numbers at the end, variables and choices."""
     if words := findings.words:
         counts = f"shortest {words.least:,.0f}, mean {words.mean:,.0f}, longest {words.most:,.0f}"
         games = f"of {counted(words.games, 'random game')} with an end"
@@ -216,8 +214,6 @@ def _details(findings: Findings) -> Iterator[Section]:
     uses = findings.uses.items()
     rows = [[literal(name), _names(use.set_in), _names(use.read_in)] for name, use in uses]
     yield _table("Where variables are used", ["variable", "set in", "read in"], rows, "lll")
-    tags = [doc.Bullets([literal(tag) for tag in findings.unused_tags])]
-    yield Section("Tags that nothing refers to", tags if findings.unused_tags else [])
     rows = []
     for choice in findings.choices:
         targets = [f"{name} ({count:,})" for name, count in choice.leads_to.items()]
@@ -234,18 +230,21 @@ def _table(
     return Section(title, [doc.Table("", header, rows, align=align)] if rows else [])
 
 
-def _names(names: Sequence[str]) -> str:
-    more = len(names) - MAX_NAMES
+def _names(names: Sequence[str], most: int = 6) -> str:
+    more = len(names) - most
     rest = f" and {more:,} more" if more > 0 else ""
-    return literal(", ".join(names[:MAX_NAMES]) + rest)
+    return literal(", ".join(names[:most]) + rest)
 
 
-def _issues(findings: Findings, title: str, issues: list[Issue]) -> Section:
-    """Build a section with a note for each issue; passages behind others share a note."""
+def _issues(findings: Findings, title: str, issues: list[Issue], most: int = 4) -> Section:
+    """Build a section with a note for each issue.
+
+    More than `most` passages behind others share a note.
+    """
     notes = []
     for kind in dict.fromkeys(issue.kind for issue in issues):
         group = [issue for issue in issues if issue.kind == kind]
-        together = kind == BEHIND and len(group) > MAX_GROUP
+        together = kind == BEHIND and len(group) > most
         for issue in group[:1] if together else group:
             names = ", ".join(other.passage for other in group) if together else issue.passage
             line = f" (line {issue.line})" if findings.has_lines and not together else ""
@@ -324,25 +323,25 @@ def endings_table(findings: Findings, command: str = "") -> doc.Table:
     return doc.Table("", header, rows, align="l" + "r" * len(header[1:]))
 
 
-def _odds(ending: Ending, findings: Findings) -> str:
-    """Describe how often random games reach an ending, with its bounds."""
+def _odds(ending: Ending, findings: Findings, informative: float = 0.5) -> str:
+    """Describe how often random games reach an ending, with its informative bounds."""
     odds = "?"
     share = ending.probability
     if share and (findings.exact or share.mean):
         odds = share.percent
-    elif findings.games > RULE_OF_THREE:
-        odds = f"below {_upper(RULE_OF_THREE / findings.games)}"
+    elif findings.games and (bound := upper_share(findings.games)) < 1:
+        odds = f"below {_upper(bound)}"
     if ending.least and share and ending.least > share.mean:  # a bound is sure
         odds = _at_least(ending.least)
     elif ending.least:
         odds += f", {_at_least(ending.least)}"
-    if ending.most is not None and ending.most < INFORMATIVE:
+    if ending.most is not None and ending.most < informative:
         odds += f", at most {_upper(ending.most)}"
     return odds
 
 
 def _at_least(share: float) -> str:
-    """Format a lower bound, as in "at least 99.9 %"; a tiny one is "above 0 %"."""
+    """Format a lower bound, as in "at least 99.9 %". A tiny one is "above 0 %"."""
     text = percent(share)
     return "above 0 %" if text.startswith("<") else f"at least {text.lstrip('> ')}"
 
@@ -352,30 +351,30 @@ def _upper(share: float) -> str:
     return percent(share).lstrip("< ")
 
 
-def steps_of(path: ClickPath | None) -> list[str]:
-    """Return typed words and actions of a path, with the probabilities of decisive draws."""
+def steps_of(path: ClickPath | None, most: int = 40) -> list[str]:
+    """Typed words and actions of a path, with the probabilities of decisive draws."""
     if path is None:
         return []
     steps = []
-    for index, action in enumerate(path.actions[:MAX_STEPS]):
+    for index, action in enumerate(path.actions[:most]):
         chance = path.chances[index] if path.chances else 1.0
         draw = f" [by chance, {percent(chance)}]" if chance < 1 - 1e-12 else ""
         if words := path.typed[index] if path.typed else "":
             steps.append(f"type “{words}”")
         steps.append(f"{one_line(action)}{draw}")
-    if len(path) > MAX_STEPS:
-        steps.append(f"… and {len(path) - MAX_STEPS:,} more")
+    if len(path) > most:
+        steps.append(f"… and {len(path) - most:,} more")
     return steps or ["none: it is on the first page"]
 
 
-def play_fields(path: ClickPath | None, story: str) -> dict[str, Any]:
-    """Return the fields of a note or cell with ▶: the clicks; the command, if a story is named."""
+def play_fields(path: ClickPath | None, story: str, most: int = 40) -> dict[str, Any]:
+    """The fields of a note or cell with ▶: the clicks and, if a story is named, the command."""
     if path is None:
         return {}
     command = ""
     if story and (path.numbers or not path.actions):
         quoted = shlex.quote(story)
         command = f"drrn play {quoted}" + (f" --path {path.numbers}" if path.numbers else "")
-        if len(path) > MAX_STEPS:
+        if len(path) > most:
             command = f"drrn test {quoted} --paths FOLDER saves the {len(path):,} clicks"
     return {"path": json.dumps(asdict(path), ensure_ascii=False), "command": command}

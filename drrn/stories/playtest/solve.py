@@ -18,8 +18,6 @@ from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Shares
 from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
 
-NO_SLOT = -1
-
 Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
 T = TypeVar("T")
 
@@ -38,7 +36,7 @@ class Solution:
 
 
 def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
-    """Solve a compiled game; `returns` adds the highest return and the best memoryless policy."""
+    """Solve a compiled game, with `returns` also for the return and without memory."""
     solution = best(compiled)
     random_play, random_shares = exact_play(compiled, uniform(compiled))
     best_play, best_shares = exact_play(compiled, one_slot(compiled, solution.slot))
@@ -66,7 +64,7 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
 
 
 def exact_play(compiled: Compiled, probabilities: Floats) -> tuple[Play, Shares]:
-    """Return the scores of a policy and its endings, given the probability of each slot."""
+    """The scores of a policy and its endings, given the probability of each slot."""
     score = policy_score(compiled, probabilities)
     reward = Estimate(score.final_reward)
     play = Play(reward, _exact(score.total), _exact(score.steps), Estimate(score.trapped))
@@ -91,7 +89,7 @@ def _slots(compiled: Compiled, state: int) -> range:
 
 
 def _outcomes(compiled: Compiled, slot: int) -> list[tuple[float, int]]:
-    """Return the probability and the state of each outcome of a slot."""
+    """The probability and the state of each outcome of a slot."""
     outcomes = compiled.outcomes(slot)
     chances = compiled.probability[outcomes].tolist()
     return list(zip(chances, compiled.successor[outcomes].tolist(), strict=True))
@@ -120,7 +118,7 @@ class ShortestPaths:
                         queue.append(after)
 
     def path(self, state: int) -> ClickPath:
-        """Return the path to a state, with the probability of each step."""
+        """The path to a state, with the probability of each step."""
         text = self.compiled.texts[self.compiled.text[state]]
         steps = []
         while (step := self.states[state]) is not None:
@@ -129,7 +127,7 @@ class ShortestPaths:
         return _path(self.compiled, steps[::-1], text)
 
     def to_first(self, label: Callable[[int], T | None]) -> dict[T, ClickPath]:
-        """Return the path to the nearest state of each label; None is no label."""
+        """The path to the nearest state of each label, where None is no label."""
         paths: dict[T, ClickPath] = {}
         for state in self.states:
             name = label(state)
@@ -138,18 +136,18 @@ class ShortestPaths:
         return paths
 
     def to_endings(self) -> dict[EndingId, ClickPath]:
-        """Return the path to each ending."""
+        """The path to each ending."""
         endings = [*self.compiled.endings, None]  # -1, a state that has not ended, is the last
         paths = self.to_first(lambda state: endings[self.compiled.ending_at[state]])
         return {key: _with_deciding_chances(self.compiled, path) for key, path in paths.items()}
 
     def to_passages(self) -> dict[str, ClickPath]:
-        """Return the path to each passage."""
+        """The path to each passage."""
         names = self.compiled.passages
         return self.to_first(lambda state: names[self.compiled.passage[state]])
 
     def to_any(self, states: Collection[int]) -> ClickPath | None:
-        """Return the path to the nearest of some states; None if none of them is reachable."""
+        """The path to the nearest of some states, if one of them is reachable."""
         nearest = next((state for state in self.states if state in states), None)
         if nearest is None:
             return None
@@ -157,7 +155,7 @@ class ShortestPaths:
 
 
 def _with_deciding_chances(compiled: Compiled, path: ClickPath) -> ClickPath:
-    """Return the path with chances below 1 only where a draw decides if the path can continue."""
+    """The path with chances below 1 only where a draw decides if it can continue."""
     cache: dict[tuple[int, int], bool] = {}
 
     def outcomes_of(state: int, number: int) -> list[tuple[float, int]]:
@@ -197,7 +195,7 @@ def _traps(compiled: Compiled, is_trap: Flags) -> list[Issue]:
 
 
 def link_pairs(compiled: Compiled) -> set[tuple[str, str]]:
-    """Return the passages of all pairs of consecutive pages."""
+    """The passages of all pairs of consecutive pages."""
     chain = Chain(compiled, uniform(compiled))
     passages = [compiled.passage[chain.origin], compiled.passage[chain.successor]]
     pairs = np.unique(np.column_stack(passages), axis=0)
@@ -205,7 +203,7 @@ def link_pairs(compiled: Compiled) -> set[tuple[str, str]]:
 
 
 def longer_than(compiled: Compiled, steps: int) -> ClickPath | None:
-    """Return the path of a game that has not ended after `steps`; None if every game has."""
+    """The path of a game that has not ended after `steps`, if there is one."""
     chain = Chain(compiled, uniform(compiled))
     continuing = [~compiled.ended]  # states that have not ended after 0, 1, … more steps
     for _ in range(steps):
@@ -227,17 +225,17 @@ def longer_than(compiled: Compiled, steps: int) -> ClickPath | None:
 
 @dataclass(frozen=True)
 class WalkthroughStep:
-    """A page and its best action; `chance` is the probability of the next page."""
+    """A page and its best action."""
 
     state: int
     passage: str
     text: str
     action: str | None  # None: the episode has ended
-    chance: float
+    chance: float  # of the next page
 
 
 def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
-    """Return the most likely course of best play; it stops early if the best is never to end."""
+    """The most likely course of best play. It stops early if the best is never to end."""
     best_slot = best(compiled).slot
     ended = compiled.ended
     steps = _likeliest(compiled, best_slot)
@@ -256,16 +254,16 @@ def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
 
 
 def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, Step | None]:
-    """Return the states of a policy, likeliest first, with the step to each (None at a start)."""
+    """The states of a policy, likeliest first, with the step to each (None at a start)."""
     steps: dict[int, Step | None] = {}
-    heap: list[tuple[float, int, int, float]] = []
+    heap: list[tuple[float, int, int, float]] = []  # slot -1: a start
     for start in np.flatnonzero(compiled.start).tolist():
-        heapq.heappush(heap, (-math.log(compiled.start[start]), start, NO_SLOT, 1.0))
+        heapq.heappush(heap, (-math.log(compiled.start[start]), start, -1, 1.0))
     while heap:
         cost, state, slot, chance = heapq.heappop(heap)
         if state in steps:
             continue
-        steps[state] = None if slot == NO_SLOT else (slot, chance)
+        steps[state] = None if slot < 0 else (slot, chance)
         if not compiled.ended[state]:
             slot = int(slots[state])
             for chance, after in _outcomes(compiled, slot):

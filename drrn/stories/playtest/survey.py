@@ -22,7 +22,7 @@ def explore(
     limit: int = EXPLORE_LIMIT,
     progress: Callable[[int], None] | None = None,
 ) -> Statistics:
-    """Explore a story up to a number of states; add its endings and passages to the evidence."""
+    """Explore a story up to a number of states, and add what it meets to the evidence."""
     story = explorable(game, "exploring what cannot be compiled")
     exploration = story.explore(limit, progress)
     evidence.states = len(exploration.visited)
@@ -41,7 +41,7 @@ def explore(
 
 
 def compiled_statistics(game: Game, compiled: Compiled) -> Statistics:
-    """Return the statistics of a compiled game."""
+    """The statistics of a compiled game."""
     faces = []
     for page in np.unique(compiled.page):
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
@@ -54,7 +54,7 @@ def compiled_statistics(game: Game, compiled: Compiled) -> Statistics:
 def _statistics(
     game: Game, faces: Sequence[tuple[str, tuple[str, ...], bool]], is_stochastic: bool
 ) -> Statistics:
-    """Return the statistics of pages: text, actions, and whether these are in the text."""
+    """The statistics of pages: text, actions, and whether these are in the text."""
     kinds = []
     if any(actions and not is_hypertext for _, actions, is_hypertext in faces):
         kinds.append("choice")
@@ -66,7 +66,7 @@ def _statistics(
 
 
 def page_statistics(game: Game, pages: Pages, kind: str = "", transitions: str = "") -> Statistics:
-    """Return the statistics of pages, each with its number of visits."""
+    """The statistics of pages, each with its number of visits."""
     story = game if isinstance(game, Explorable) else None
     texts = {text for text, _ in pages}
     actions: set[str] = set().union(*(menu for _, menu in pages))
