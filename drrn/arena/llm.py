@@ -5,6 +5,7 @@ written to a row, a cache, a log or an error.
 """
 
 import contextlib
+import copy
 import hashlib
 import json
 import math
@@ -18,8 +19,10 @@ from string import Template
 from typing import Any
 
 from drrn.arena.match import Match
+from drrn.compiled.oracle import check_rewards, solve_game
 from drrn.errors import InputError, require
 from drrn.files import append_line, read_bytes, read_lines, read_text
+from drrn.game.make import make
 
 PROMPT = Path(__file__).with_name("prompt.txt")
 FIELDS = ("title", "history", "page", "actions")
@@ -70,6 +73,52 @@ class Prompt:
         parts = (match.game.title, "\n".join(earlier), match.page.text, "\n".join(actions))
         text = Template(self.text).substitute(dict(zip(FIELDS, parts, strict=True)))
         return text.strip() + "\n"
+
+
+class TextMatch(Match):
+    """A match of texts: a prompt for each page, and answers in words."""
+
+    def __init__(
+        self, game: str = "night-market", rewards: str = "game", history: int = 2, **options: Any
+    ) -> None:
+        """Open and solve a game.
+
+        Args:
+            game: The name or the path of a game.
+            rewards: "game" or "advantage".
+            history: The number of earlier pages in a prompt.
+            options: Options of `drrn.make`.
+        """
+        super().__init__(solve_game(make(game, **options)), history)
+        self.rewards = check_rewards(rewards)
+        self.prompt = Prompt()
+
+    def another(self) -> "TextMatch":
+        """A new match in the same game, which is not solved again."""
+        match = copy.copy(self)
+        match.game = self.game.another()
+        return match
+
+    @property
+    def text(self) -> str:
+        """The prompt of the current page, or the text of the last one."""
+        return self.page.text if self.over else self.prompt.fill(self)
+
+    def answer(self, text: str) -> float:
+        """Take the action that a text names, and return its reward."""
+        self.decide(text)
+        return self.reward(self.rewards)
+
+    def facts(self) -> dict[str, Any]:
+        """What is known of the match so far."""
+        regrets = [decision.regret for decision in self.decisions]
+        return {
+            "regret": regrets[-1] if regrets else 0.0,
+            "total_regret": sum(regrets),
+            "score": self.total,
+            "readable": sum(decision.readable for decision in self.decisions),
+            "decisions": len(regrets),
+        }
 
 
 class Answers(dict[str, Answer]):
