@@ -91,7 +91,7 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
         open_sentences(str(tmp_path))
 
     class SentenceTransformer:
-        def __init__(self, folder, device):
+        def __init__(self, folder, device, model_kwargs):
             self.folder = folder
 
         def encode(self, texts, show_progress_bar):

@@ -15,6 +15,12 @@ import verifiers.v1 as vf
 
 from drrn.arena.llm import TextMatch
 
+__all__ = [
+    "SolvedEnv",
+    "SolvedTaskset",
+    "load_environment",
+]  # verifiers takes its classes from here
+
 solved_match = lru_cache(TextMatch)  # all episodes of a process share the solved game
 
 
